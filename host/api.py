@@ -1,0 +1,68 @@
+"""The one door to the `vulkan` binding: loaded at the first call, its failures turned into the package's own errors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
+
+_INSTALL = (
+    "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"
+    " the software driver lavapipe among them), on Fedora `dnf install vulkan-loader mesa-vulkan-drivers`, on Windows the GPU"
+    " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan."
+)
+
+
+class Api:
+    """The binding's functions and names as attributes, e.g. `vk.vkCreateBuffer(...)`, `vk.VK_QUEUE_COMPUTE_BIT`.
+
+    Importing the binding opens the loader's library and raises where there is none, so it happens at the first use and not at
+    import. A call that returns an error code raises the `DeviceError` that fits it; `VkTimeout` and `VkNotReady` pass, since
+    they are answers and not failures.
+    """
+
+    @functools.cached_property
+    def module(self) -> Any:
+        """The imported `vulkan` package. Raises NoLoaderError where it or the loader's library is missing."""
+        try:
+            import vulkan
+        except OSError as error:
+            raise NoLoaderError(f"the Vulkan loader library is not installed. {_INSTALL}") from error
+        except ImportError as error:
+            raise NoLoaderError("the Python package `vulkan` is not installed: `pip install vulkan`") from error
+        return vulkan
+
+    @property
+    def ffi(self) -> Any:
+        """The cffi object that owns the binding's types."""
+        return self.module.ffi
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.module, name)
+        if name.startswith("vk"):
+            value = self._translated(name, value)
+        setattr(self, name, value)  # the next look-up finds it without coming here
+        return value
+
+    def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        module = self.module
+
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:
+            try:
+                return function(*args)
+            except module.VkErrorDeviceLost as error:
+                raise DeviceLostError(f"{name}: the driver reports that the device was lost; run again") from error
+            except (module.VkErrorOutOfDeviceMemory, module.VkErrorOutOfHostMemory) as error:
+                raise DeviceMemoryError(
+                    f"{name}: the device is out of memory; free some of it or choose fewer frames in flight"
+                ) from error
+            except (module.VkError, KeyError) as error:
+                raise DeviceError(f"{name} failed: {type(error).__name__} {error}".rstrip()) from error
+
+        return call
+
+
+vk = Api()

@@ -1,0 +1,164 @@
+"""Which Vulkan devices there are, which of them will do, and which one is meant."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from .api import vk
+from .errors import NoDeviceError, UnsuitableDeviceError
+from .instance import Instance
+
+DEVICE_VARIABLE = "VKSSIM_DEVICE"
+"""The environment variable that chooses a device where no argument does."""
+
+_MINIMUM_API = (1, 1)
+_MINIMUM_WORKGROUP = 128
+_MINIMUM_SHARED_BYTES = 16384
+
+
+class DeviceKind(IntEnum):
+    """Vulkan's device types, in the order in which they are preferred."""
+
+    DISCRETE = 0
+    INTEGRATED = 1
+    VIRTUAL = 2
+    OTHER = 3
+    CPU = 4
+
+
+_KINDS = {
+    0: DeviceKind.OTHER,
+    1: DeviceKind.INTEGRATED,
+    2: DeviceKind.DISCRETE,
+    3: DeviceKind.VIRTUAL,
+    4: DeviceKind.CPU,
+}  # VkPhysicalDeviceType
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What is known of a physical device before it is opened.
+
+    `index` counts the devices in order of preference: real GPUs before software. `uuid` stays the same between runs.
+    `lacks` names what it would need and has not; empty for a device that will do.
+    """
+
+    index: int
+    name: str
+    kind: DeviceKind
+    uuid: uuid.UUID
+    vendor_id: int
+    device_id: int
+    api_version: tuple[int, int, int]
+    driver_version: int
+    driver: str
+    subgroup_size: int
+    max_storage_bytes: int
+    timestamp_period_ns: float
+    lacks: tuple[str, ...]
+    physical: Any
+
+    @property
+    def description(self) -> str:
+        """Name and driver on one line, as reports give them."""
+        return f"{self.name}, {self.driver}"
+
+
+def list_devices(instance: Instance) -> list[DeviceInfo]:
+    """All devices of the instance, discrete GPUs first, software last; order and indices are the same on every call."""
+    described = [_describe(physical) for physical in vk.vkEnumeratePhysicalDevices(instance.handle)]
+    described.sort(key=lambda entry: entry["kind"])
+    return [DeviceInfo(index=index, **entry) for index, entry in enumerate(described)]
+
+
+def _describe(physical: Any) -> dict[str, Any]:
+    ffi = vk.ffi
+    base = vk.vkGetPhysicalDeviceProperties(physical)
+    api_version = (base.apiVersion >> 22 & 0x7F, base.apiVersion >> 12 & 0x3FF, base.apiVersion & 0xFFF)
+    subgroup = ffi.new("VkPhysicalDeviceSubgroupProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES})
+    identity = ffi.new("VkPhysicalDeviceIDProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES})
+    driver = ffi.new("VkPhysicalDeviceDriverProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES})
+    extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    driver_known = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
+    if api_version >= _MINIMUM_API:
+        identity.pNext = subgroup
+        if driver_known:
+            subgroup.pNext = driver
+        properties = ffi.new("VkPhysicalDeviceProperties2*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2})
+        properties.pNext = identity
+        vk.vkGetPhysicalDeviceProperties2(physical, properties)
+    driver_words = [ffi.string(text).decode(errors="replace") for text in (driver.driverName, driver.driverInfo)]
+    return {
+        "name": base.deviceName,
+        "kind": _KINDS.get(base.deviceType, DeviceKind.OTHER),
+        "uuid": uuid.UUID(bytes=bytes(ffi.buffer(identity.deviceUUID))),
+        "vendor_id": base.vendorID,
+        "device_id": base.deviceID,
+        "api_version": api_version,
+        "driver_version": base.driverVersion,
+        "driver": " ".join(word for word in driver_words if word) or f"driver {base.driverVersion:#x}",
+        "subgroup_size": subgroup.subgroupSize,
+        "max_storage_bytes": base.limits.maxStorageBufferRange,
+        "timestamp_period_ns": base.limits.timestampPeriod,
+        "lacks": tuple(_missing(physical, base.limits, api_version, subgroup)),
+        "physical": physical,
+    }
+
+
+def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subgroup: Any) -> list[str]:
+    if api_version < _MINIMUM_API:
+        return [f"Vulkan 1.1 (it offers {api_version[0]}.{api_version[1]})"]
+    missing = []
+    families = vk.vkGetPhysicalDeviceQueueFamilyProperties(physical)
+    if not any(family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT for family in families):
+        missing.append("a compute queue")
+    in_compute = subgroup.supportedStages & vk.VK_SHADER_STAGE_COMPUTE_BIT
+    if not (in_compute and subgroup.supportedOperations & vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT):
+        missing.append("subgroup arithmetic in compute shaders")
+    if limits.maxComputeWorkGroupInvocations < _MINIMUM_WORKGROUP:
+        missing.append(f"workgroups of {_MINIMUM_WORKGROUP} (at most {limits.maxComputeWorkGroupInvocations})")
+    if limits.maxComputeSharedMemorySize < _MINIMUM_SHARED_BYTES:
+        missing.append(f"{_MINIMUM_SHARED_BYTES} bytes of shared memory (it has {limits.maxComputeSharedMemorySize})")
+    return missing
+
+
+def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = None) -> DeviceInfo:
+    """The device that `selector` means: an index of `list_devices`, part of a name, or a UUID.
+
+    None asks the environment variable VKSSIM_DEVICE, then takes the first device that lacks nothing.
+
+    Raises
+    ------
+    NoDeviceError
+        There is no device, or none matches; the message lists those there are.
+    UnsuitableDeviceError
+        The device meant lacks something that the shaders need.
+    """
+    if not devices:
+        raise NoDeviceError("no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them")
+    origin = "device"
+    if selector is None:
+        selector, origin = os.environ.get(DEVICE_VARIABLE) or None, DEVICE_VARIABLE
+    if selector is None:
+        suitable = next((device for device in devices if not device.lacks), devices[0])
+    else:
+        suitable = _match(devices, str(selector).strip(), origin)
+    if suitable.lacks:
+        raise UnsuitableDeviceError(f"{suitable.description} cannot be used: it lacks {', '.join(suitable.lacks)}")
+    return suitable
+
+
+def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:
+    wanted = selector.lower()
+    if wanted.isdecimal() and int(wanted) < len(devices):
+        return devices[int(wanted)]
+    matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]
+    if not matches:
+        there_are = "; ".join(f"{device.index}: {device.name} ({device.uuid})" for device in devices)
+        raise NoDeviceError(f"{origin} {selector!r} matches no device by index, name or UUID. There are: {there_are}")
+    return matches[0]

@@ -1,0 +1,322 @@
+"""Carries out a plan: buffers, descriptor sets and recorded command buffers in a ring of slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .api import vk
+from .device import Device
+from .errors import DeviceTimeoutError
+from .memory import Buffer, MemoryClass
+from .pipelines import PipelineBuilder
+from .plan import Dispatch, Plan, Role
+
+Bytes = npt.NDArray[np.uint8]
+
+_TIMEOUT_SECONDS = 300
+
+
+@dataclass(eq=False)
+class Slot:
+    """One batch on its way: where its frames are written, where its results are read.
+
+    `inputs` and `outputs` are views of mapped memory, (batch, frame_bytes) uint8, by buffer name.
+    """
+
+    inputs: Mapping[str, Bytes]
+    outputs: Mapping[str, Bytes]
+    buffers: Mapping[str, Buffer]
+    staging: Mapping[str, Buffer]
+    descriptor_sets: tuple[Any, ...]
+    fence: Any
+    recorded: dict[int, Any] = field(default_factory=dict)
+    frames: int = 0
+    """Frames of the submission in flight; 0 when there is none."""
+
+
+class Executor:
+    """Runs batches of a plan on a device; use with `with`.
+
+    Each slot has its own input and output buffers, so that the host fills one while the device works on another. Work
+    buffers are shared: submissions on the one queue follow each other. A command buffer is recorded once for a slot and a
+    number of frames.
+
+    Parameters
+    ----------
+    device
+        Where to run.
+    plan
+        What to run.
+    load_module
+        Gives the SPIR-V of a kernel's module by name.
+    batch
+        The most frames of one submission.
+    slots
+        How many submissions may be in flight.
+    cache_folder
+        Where compiled pipelines are kept; None keeps none.
+    profile
+        Take timestamps around every dispatch (and the upload) for `stage_times`.
+
+    Raises
+    ------
+    DeviceMemoryError
+        The buffers do not fit.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        plan: Plan,
+        load_module: Callable[[str], bytes],
+        *,
+        batch: int = 1,
+        slots: int = 2,
+        cache_folder: Path | None = None,
+        profile: bool = False,
+    ) -> None:
+        plan.validate()
+        self.plan = plan
+        self.batch = batch
+        self._device = device
+        self._stack = ExitStack()
+        with ExitStack() as guard:  # a failure half way destroys what was made so far
+            guard.callback(self._stack.close)
+            self._pipelines = PipelineBuilder(device, self._stack, load_module, cache_folder)
+            self._pipelines.build(plan.kernels)
+            self._pool = self._make_command_pool()
+            self._work = {
+                spec.name: Buffer(device, self._stack, spec.frame_bytes * batch, MemoryClass.WORK)
+                for spec in plan.buffers
+                if spec.role is Role.WORK
+            }
+            self._descriptor_pool = self._make_descriptor_pool(slots)
+            self._queries = self._make_query_pool(slots) if profile and device.timestamp_bits else None
+            self.slots = tuple(self._make_slot() for _ in range(slots))
+            guard.pop_all()
+
+    # -- making -------------------------------------------------------------------------------------------------------
+
+    def _make_command_pool(self) -> Any:
+        info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=self._device.queue_family)
+        handle = vk.vkCreateCommandPool(self._device.handle, info, None)
+        return self._device.own(self._stack, "command pool", handle, vk.vkDestroyCommandPool)
+
+    def _make_descriptor_pool(self, slots: int) -> Any:
+        sets = slots * len(self.plan.dispatches)
+        sizes = [
+            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=2 * sets),
+            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, descriptorCount=sets),
+        ]
+        info = vk.VkDescriptorPoolCreateInfo(maxSets=sets, pPoolSizes=sizes)
+        handle = vk.vkCreateDescriptorPool(self._device.handle, info, None)
+        return self._device.own(self._stack, "descriptor pool", handle, vk.vkDestroyDescriptorPool)
+
+    def _make_query_pool(self, slots: int) -> Any:
+        info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * self._queries_per_slot)
+        handle = vk.vkCreateQueryPool(self._device.handle, info, None)
+        return self._device.own(self._stack, "query pool", handle, vk.vkDestroyQueryPool)
+
+    def _make_slot(self) -> Slot:
+        device = self._device
+        buffers: dict[str, Buffer] = dict(self._work)
+        staging: dict[str, Buffer] = {}
+        for spec in self.plan.buffers:
+            size = spec.frame_bytes * self.batch
+            if spec.role is Role.INPUT:
+                staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
+                # Where memory is shared the kernels read what the host wrote, with no copy between.
+                buffers[spec.name] = (
+                    staging[spec.name] if device.unified else Buffer(device, self._stack, size, MemoryClass.WORK)
+                )
+            elif spec.role is Role.OUTPUT:
+                buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
+        outputs = {spec.name: buffers[spec.name] for spec in self.plan.buffers if spec.role is Role.OUTPUT}
+        fence = vk.vkCreateFence(device.handle, vk.VkFenceCreateInfo(), None)
+        return Slot(
+            inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
+            outputs={name: self._frames_of(buffer) for name, buffer in outputs.items()},
+            buffers=buffers,
+            staging={} if device.unified else staging,
+            descriptor_sets=tuple(self._make_descriptor_set(dispatch, buffers) for dispatch in self.plan.dispatches),
+            fence=device.own(self._stack, "fence", fence, vk.vkDestroyFence),
+        )
+
+    def _frames_of(self, buffer: Buffer) -> Bytes:
+        assert buffer.mapped is not None
+        return buffer.mapped.reshape(self.batch, -1)
+
+    def _make_descriptor_set(self, dispatch: Dispatch, buffers: Mapping[str, Buffer]) -> Any:
+        layout = self._pipelines[dispatch.kernel].layout
+        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=self._descriptor_pool, pSetLayouts=[layout.descriptor_set])
+        descriptor_set = vk.vkAllocateDescriptorSets(self._device.handle, info)[0]
+        source, target = buffers[dispatch.source], buffers[dispatch.target]
+        target_range = vk.VkDescriptorBufferInfo(buffer=target.handle, offset=0, range=target.size)
+        source_range = vk.VkDescriptorBufferInfo(buffer=source.handle, offset=0, range=source.size)
+        if dispatch.kernel.texel_input:
+            source_type, source_argument = vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, {"pTexelBufferView": [source.texel_view()]}
+        else:
+            source_type, source_argument = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, {"pBufferInfo": [source_range]}
+        writes = [
+            vk.VkWriteDescriptorSet(
+                dstSet=descriptor_set, dstBinding=0, descriptorCount=1, descriptorType=source_type, **source_argument
+            ),
+            vk.VkWriteDescriptorSet(
+                dstSet=descriptor_set,
+                dstBinding=1,
+                descriptorCount=1,
+                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                pBufferInfo=[target_range],
+            ),
+        ]
+        vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
+        return descriptor_set
+
+    # -- recording ----------------------------------------------------------------------------------------------------
+
+    def _record(self, slot: Slot, frames: int) -> Any:
+        info = vk.VkCommandBufferAllocateInfo(
+            commandPool=self._pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+        )
+        commands = vk.vkAllocateCommandBuffers(self._device.handle, info)[0]
+        vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
+        query = _QueryWriter(commands, self._queries, self.slots.index(slot) * self._queries_per_slot if self._queries else 0)
+        query.reset(self._queries_per_slot)
+        self._record_upload(commands, slot, frames)
+        sets = iter(slot.descriptor_sets)
+        query.write()
+        for step in self.plan.steps:
+            # Also orders this submission after the one before it, which used the same work buffers.
+            _barrier(commands, vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
+            for dispatch in step:
+                self._record_dispatch(commands, dispatch, next(sets), frames)
+                query.write()
+        _barrier(commands, vk.VK_ACCESS_SHADER_WRITE_BIT, vk.VK_ACCESS_HOST_READ_BIT, to_host=True)
+        vk.vkEndCommandBuffer(commands)
+        return commands
+
+    def _record_upload(self, commands: Any, slot: Slot, frames: int) -> None:
+        if not slot.staging:
+            return
+        for name, source in slot.staging.items():
+            region = vk.VkBufferCopy(size=self.plan.buffer(name).frame_bytes * frames)
+            vk.vkCmdCopyBuffer(commands, source.handle, slot.buffers[name].handle, 1, [region])
+
+    def _record_dispatch(self, commands: Any, dispatch: Dispatch, descriptor_set: Any, frames: int) -> None:
+        pipeline = self._pipelines[dispatch.kernel]
+        point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
+        vk.vkCmdBindPipeline(commands, point, pipeline.handle)
+        vk.vkCmdBindDescriptorSets(commands, point, pipeline.layout.pipeline, 0, 1, [descriptor_set], 0, None)
+        push = vk.ffi.from_buffer(dispatch.push)
+        vk.vkCmdPushConstants(commands, pipeline.layout.pipeline, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
+        vk.vkCmdDispatch(commands, *dispatch.groups, dispatch.layers * frames)
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def submit(self, slot: Slot, frames: int) -> None:
+        """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight."""
+        if slot.frames:
+            raise RuntimeError("the slot is in flight; wait for it first")
+        if frames not in slot.recorded:
+            slot.recorded[frames] = self._record(slot, frames)
+        submission = vk.VkSubmitInfo(pCommandBuffers=[slot.recorded[frames]])
+        vk.vkQueueSubmit(self._device.queue, 1, [submission], slot.fence)
+        slot.frames = frames
+
+    def wait(self, slot: Slot) -> int:
+        """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
+
+        Raises DeviceTimeoutError where the device did not answer within five minutes, DeviceLostError where it was lost.
+        """
+        try:
+            vk.vkWaitForFences(self._device.handle, 1, [slot.fence], vk.VK_TRUE, _TIMEOUT_SECONDS * 10**9)
+        except vk.module.VkTimeout as error:
+            raise DeviceTimeoutError(
+                f"{self._device.info.name} did not finish {slot.frames} frames in {_TIMEOUT_SECONDS} s; choose another device"
+            ) from error
+        vk.vkResetFences(self._device.handle, 1, [slot.fence])
+        for name in slot.outputs:
+            slot.buffers[name].refresh()
+        frames, slot.frames = slot.frames, 0
+        return frames
+
+    def is_done(self, slot: Slot) -> bool:
+        """True where `wait` would return at once."""
+        try:
+            vk.vkGetFenceStatus(self._device.handle, slot.fence)
+        except vk.module.VkNotReady:
+            return False
+        return True
+
+    # -- profile ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _queries_per_slot(self) -> int:
+        return len(self.plan.dispatches) + 2
+
+    def stage_times(self, slot: Slot) -> dict[str, float]:
+        """Seconds of the slot's last finished batch by stage label, `upload` first; empty without `profile`."""
+        if self._queries is None:
+            return {}
+        count = self._queries_per_slot
+        stamps = np.zeros(count, np.uint64)
+        vk.vkGetQueryPoolResults(
+            self._device.handle,
+            self._queries,
+            self.slots.index(slot) * count,
+            count,
+            stamps.nbytes,
+            vk.ffi.from_buffer(stamps),
+            8,
+            vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT,
+        )
+        seconds = np.diff(stamps).astype(np.float64) * self._device.info.timestamp_period_ns * 1e-9
+        times: dict[str, float] = {}
+        for label, value in zip(["upload", *(d.label for d in self.plan.dispatches)], seconds.tolist(), strict=True):
+            times[label] = times.get(label, 0.0) + value
+        return times
+
+    # -- closing ------------------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Wait for what is in flight and destroy everything; a second call does nothing."""
+        if any(slot.frames for slot in getattr(self, "slots", ())):
+            self._device.wait_idle()
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class _QueryWriter:
+    """Writes one timestamp after another; does nothing without a query pool."""
+
+    def __init__(self, commands: Any, pool: Any, first: int) -> None:
+        self._commands, self._pool, self._next = commands, pool, first
+
+    def reset(self, count: int) -> None:
+        if self._pool is not None:
+            vk.vkCmdResetQueryPool(self._commands, self._pool, self._next, count)
+            self.write()
+
+    def write(self) -> None:
+        if self._pool is not None:
+            vk.vkCmdWriteTimestamp(self._commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, self._next)
+            self._next += 1
+
+
+def _barrier(commands: Any, written: int, read: int, *, to_host: bool = False) -> None:
+    barrier = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=read)
+    before = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
+    after = vk.VK_PIPELINE_STAGE_HOST_BIT if to_host else vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+    vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, [barrier], 0, None, 0, None)

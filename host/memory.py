@@ -1,0 +1,102 @@
+"""Buffers and the memory that fits their use."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .api import vk
+from .device import Device
+from .errors import DeviceMemoryError
+
+_WHOLE_SIZE = 2**64 - 1
+"""VK_WHOLE_SIZE, which the binding gives as -1 and then refuses."""
+
+
+class MemoryClass(Enum):
+    """What a buffer's memory is for."""
+
+    WORK = "written and read by kernels only"
+    UPLOAD = "written by the host in order, read by a copy or by kernels"
+    READBACK = "written by kernels, read by the host: cached, or every read crosses the bus"
+
+
+def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -> tuple[int, int]:
+    """Index and flags of the best memory type: the first list of flags that some allowed type has wholly."""
+    local, visible = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
+    coherent, cached = vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, vk.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+    if memory_class is MemoryClass.WORK:
+        wishes = [local, 0]
+    elif memory_class is MemoryClass.UPLOAD:
+        wishes = [visible | coherent | (local if device.unified else 0), visible | coherent]
+    else:
+        wishes = [visible | cached | coherent, visible | cached, visible | coherent]
+    types = device.memory_properties.memoryTypes
+    for wish in wishes:
+        for index in range(device.memory_properties.memoryTypeCount):
+            flags = types[index].propertyFlags
+            # Staging stays off the device's own memory, where a discrete GPU has little that the host can see.
+            unwanted = memory_class is MemoryClass.UPLOAD and not device.unified and flags & local
+            if allowed_bits >> index & 1 and flags & wish == wish and not unwanted:
+                return index, flags
+    raise DeviceMemoryError(f"{device.info.name} has no memory for a buffer that is {memory_class.value}")
+
+
+class Buffer:
+    """A storage buffer with memory of its own, destroyed by the stack it was made on.
+
+    `mapped` is its memory as (size,) uint8, None for WORK buffers. Raises DeviceMemoryError where `size` is more than the
+    device has or can bind.
+    """
+
+    def __init__(self, device: Device, stack: ExitStack, size: int, memory_class: MemoryClass) -> None:
+        limit = device.info.max_storage_bytes
+        if size > limit:
+            raise DeviceMemoryError(
+                f"a buffer of {size} bytes is more than the {limit} that {device.info.name} can bind; choose a smaller batch"
+                " or smaller frames"
+            )
+        self.size = size
+        self._device = device
+        self._stack = stack
+        self._texel_view: Any = None
+        usage = (
+            vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_UNIFORM_TEXEL_BUFFER_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
+            | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+        )
+        info = vk.VkBufferCreateInfo(size=size, usage=usage, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
+        self.handle = device.own(stack, "buffer", vk.vkCreateBuffer(device.handle, info, None), vk.vkDestroyBuffer)
+        requirements = vk.vkGetBufferMemoryRequirements(device.handle, self.handle)
+        index, flags = _memory_type(device, requirements.memoryTypeBits, memory_class)
+        allocation = vk.VkMemoryAllocateInfo(allocationSize=requirements.size, memoryTypeIndex=index)
+        memory = device.own(stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory)
+        vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
+        self.mapped: npt.NDArray[np.uint8] | None = None
+        self._stale_range: Any = None
+        if memory_class is not MemoryClass.WORK:
+            view = vk.vkMapMemory(device.handle, memory, 0, size, 0)
+            self.mapped = np.frombuffer(view, np.uint8)
+            stack.callback(vk.vkUnmapMemory, device.handle, memory)
+            if not flags & vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT:
+                self._stale_range = vk.VkMappedMemoryRange(memory=memory, offset=0, size=_WHOLE_SIZE)
+
+    def texel_view(self) -> Any:
+        """A view of the whole buffer as texels of four uint32, made at the first call."""
+        if self._texel_view is None:
+            info = vk.VkBufferViewCreateInfo(
+                buffer=self.handle, format=vk.VK_FORMAT_R32G32B32A32_UINT, offset=0, range=self.size
+            )
+            view = vk.vkCreateBufferView(self._device.handle, info, None)
+            self._texel_view = self._device.own(self._stack, "buffer view", view, vk.vkDestroyBufferView)
+        return self._texel_view
+
+    def refresh(self) -> None:
+        """Make what the device wrote visible through `mapped`; free where the memory is coherent."""
+        if self._stale_range is not None:
+            vk.vkInvalidateMappedMemoryRanges(self._device.handle, 1, [self._stale_range])

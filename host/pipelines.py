@@ -1,0 +1,166 @@
+"""Compute pipelines from SPIR-V, and the driver's compile cache kept on disk."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .api import vk
+from .device import Device
+from .plan import Kernel
+
+PUSH_BYTES = 64
+"""Room for push constants that every kernel declares; Vulkan promises 128."""
+
+_CACHE_HEADER = struct.Struct("<IIII16s")  # VkPipelineCacheHeaderVersionOne
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The two bindings and the push constants of a kernel."""
+
+    descriptor_set: Any
+    pipeline: Any
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A compiled kernel and the layout of its arguments."""
+
+    handle: Any
+    layout: Layout
+
+
+class PipelineCache:
+    """The driver's cache of compiled pipelines, one file for each device and driver version.
+
+    A file that cannot be read, or whose header names another device or driver, is as good as none; one that cannot be
+    written is left out, since all it costs is compiling again.
+    """
+
+    def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
+        self._device = device
+        info = device.info
+        self._file = folder / f"{info.uuid.hex}-{info.driver_version:08x}.pipelines" if folder else None
+        stored = self._read()
+        create_info = vk.VkPipelineCacheCreateInfo(
+            initialDataSize=len(stored), pInitialData=vk.ffi.from_buffer(stored) if stored else None
+        )
+        handle = vk.vkCreatePipelineCache(device.handle, create_info, None)
+        self.handle = device.own(stack, "pipeline cache", handle, vk.vkDestroyPipelineCache)
+        self._stored_size = len(stored)
+
+    def _read(self) -> bytes:
+        if self._file is None:
+            return b""
+        try:
+            stored = self._file.read_bytes()
+            size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
+        except (OSError, struct.error):
+            return b""
+        info = self._device.info
+        ours = size == _CACHE_HEADER.size and version == 1 and (vendor, device) == (info.vendor_id, info.device_id)
+        return stored if ours else b""
+
+    def save(self) -> None:
+        """Write the cache if it grew, replacing the old file in one step."""
+        if self._file is None:
+            return
+        ffi = vk.ffi
+        size = ffi.new("size_t*")
+        library, device = vk.module.lib, self._device.handle
+        if library.vkGetPipelineCacheData(device, self.handle, size, ffi.NULL) or size[0] <= self._stored_size:
+            return
+        data = ffi.new("char[]", size[0])
+        if library.vkGetPipelineCacheData(device, self.handle, size, data):
+            return
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as temporary:
+                temporary.write(ffi.buffer(data, size[0]))
+            os.replace(temporary.name, self._file)
+        except OSError:
+            return
+        self._stored_size = size[0]
+
+
+class PipelineBuilder:
+    """Compiles kernels; equal kernels once. Their bindings are those of `Kernel`, their push constants PUSH_BYTES."""
+
+    def __init__(
+        self, device: Device, stack: ExitStack, load_module: Callable[[str], bytes], cache_folder: Path | None = None
+    ) -> None:
+        self._device = device
+        self._stack = stack
+        self._load_module = load_module
+        self._cache = PipelineCache(device, stack, cache_folder)
+        self._built: dict[Kernel, Pipeline] = {}
+        self._layouts = {texel_input: self._make_layout(texel_input) for texel_input in (False, True)}
+
+    def _make_layout(self, texel_input: bool) -> Layout:
+        storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+        device = self._device
+        bindings = [
+            vk.VkDescriptorSetLayoutBinding(
+                binding=number,
+                descriptorType=descriptor_type,
+                descriptorCount=1,
+                stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+            )
+            for number, descriptor_type in enumerate((texels if texel_input else storage, storage))
+        ]
+        set_info = vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings)
+        set_layout = vk.vkCreateDescriptorSetLayout(device.handle, set_info, None)
+        device.own(self._stack, "descriptor set layout", set_layout, vk.vkDestroyDescriptorSetLayout)
+        push_range = vk.VkPushConstantRange(stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT, offset=0, size=PUSH_BYTES)
+        info = vk.VkPipelineLayoutCreateInfo(pSetLayouts=[set_layout], pPushConstantRanges=[push_range])
+        layout = vk.vkCreatePipelineLayout(device.handle, info, None)
+        device.own(self._stack, "pipeline layout", layout, vk.vkDestroyPipelineLayout)
+        return Layout(set_layout, layout)
+
+    def build(self, kernels: tuple[Kernel, ...]) -> None:
+        """Compile those kernels that are not compiled yet, and save the cache."""
+        for kernel in kernels:
+            if kernel not in self._built:
+                self._built[kernel] = self._compile(kernel)
+        self._cache.save()
+
+    def __getitem__(self, kernel: Kernel) -> Pipeline:
+        return self._built[kernel]
+
+    def _compile(self, kernel: Kernel) -> Pipeline:
+        device = self._device
+        with ExitStack() as temporary:
+            code = self._load_module(kernel.module)
+            module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
+            module = device.own(
+                temporary,
+                "shader module",
+                vk.vkCreateShaderModule(device.handle, module_info, None),
+                vk.vkDestroyShaderModule,
+            )
+            values = struct.pack(f"<{len(kernel.constants)}I", *(value for _, value in kernel.constants))
+            entries = [
+                vk.VkSpecializationMapEntry(constantID=constant, offset=4 * position, size=4)
+                for position, (constant, _) in enumerate(kernel.constants)
+            ]
+            # Each struct is held until the call returns: the binding keeps no nested strings or children alive.
+            data = vk.ffi.from_buffer(values)
+            specialisation = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(values), pData=data)
+            entry_point = vk.ffi.new("char[]", b"main")
+            stage = vk.VkPipelineShaderStageCreateInfo(
+                stage=vk.VK_SHADER_STAGE_COMPUTE_BIT,
+                module=module,
+                pName=entry_point,
+                pSpecializationInfo=specialisation if entries else None,
+            )
+            layout = self._layouts[kernel.texel_input]
+            info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
+            handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
+        return Pipeline(device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline), layout)

@@ -1,0 +1,93 @@
+"""The plan: which kernels run on which buffers, in which order, as inert data.
+
+A plan is built and tested without a device; `executor.Executor` is the only thing that carries it out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Role(Enum):
+    """Who writes a buffer and who reads it."""
+
+    INPUT = "the host writes frames, kernels read them"
+    WORK = "kernels write and read"
+    OUTPUT = "kernels write, the host reads"
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """A buffer of `frame_bytes` for each frame of a batch. Sizes are multiples of 16 bytes."""
+
+    name: str
+    role: Role
+    frame_bytes: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is compiled once: a SPIR-V module and its specialisation constants as (id, value), values uint32.
+
+    Every kernel has two bindings: what it reads at 0, what it writes at 1, a storage buffer. `texel_input` makes binding 0 a
+    uniform texel buffer of four uint32 a texel instead of a storage buffer.
+    """
+
+    module: str
+    constants: tuple[tuple[int, int], ...] = ()
+    texel_input: bool = False
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One run of a kernel over every frame of a batch.
+
+    `source` and `target` are the names of the buffers read and written; `push` the bytes of the push constants; `groups` the workgroups in x
+    and y; `layers` how many of z's workgroups make one frame. `label` is the stage's name in profiles.
+    """
+
+    label: str
+    kernel: Kernel
+    source: str
+    target: str
+    push: bytes
+    groups: tuple[int, int]
+    layers: int = 1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps in order; the dispatches of one step need nothing of each other and may overlap."""
+
+    buffers: tuple[BufferSpec, ...]
+    steps: tuple[tuple[Dispatch, ...], ...]
+
+    @property
+    def dispatches(self) -> tuple[Dispatch, ...]:
+        """All dispatches of a batch, in the order in which they are recorded."""
+        return tuple(dispatch for step in self.steps for dispatch in step)
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Each different kernel once."""
+        return tuple(dict.fromkeys(dispatch.kernel for dispatch in self.dispatches))
+
+    def buffer(self, name: str) -> BufferSpec:
+        """The buffer of that name. Raises KeyError where there is none."""
+        return {spec.name: spec for spec in self.buffers}[name]
+
+    def validate(self) -> None:
+        """Raise ValueError where the plan contradicts itself: unknown or doubled buffers, a step that races with itself."""
+        doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
+        if doubled:
+            raise ValueError(f"buffers named twice: {doubled}")
+        known = {spec.name for spec in self.buffers}
+        for step in self.steps:
+            read = {dispatch.source for dispatch in step}
+            written = {dispatch.target for dispatch in step}
+            if not read | written <= known:
+                raise ValueError(f"unknown buffers: {sorted((read | written) - known)}")
+            if read & written:
+                raise ValueError(f"one step both reads and writes {sorted(read & written)}")

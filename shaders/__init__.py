@@ -1,0 +1,13 @@
+"""The compute shaders: GLSL sources, their constants and interface, and the SPIR-V that the build made of them."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+
+def load_module(name: str) -> bytes:
+    """The SPIR-V of a module such as `ms_ssim.strip`. Raises FileNotFoundError where the shaders were not built."""
+    file = resources.files(__name__) / "spv" / f"{name}.spv"
+    if not file.is_file():
+        raise FileNotFoundError(f"shader {name} was not built; run scripts/build_shaders")
+    return file.read_bytes()

@@ -1,0 +1,56 @@
+"""The numbers of the metric, written once; `scripts/build_shaders` generates `constants.glsl` from them.
+
+Sources: the window, the low-pass and the exponents are those of libvmaf v3.2.0 (`iqa/ssim_tools.h`, `ms_ssim.c`), which took
+them from Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
+Asilomar 2003.
+
+This module imports nothing: the package's build runs it before anything is installed.
+"""
+
+L = 255.0
+"""Dynamic range: every sample is brought to 0..255 before anything else."""
+
+C1 = (0.01 * L) ** 2
+C2 = (0.03 * L) ** 2
+C3 = C2 / 2
+
+GAUSSIAN = (
+    0.001028, 0.007599, 0.036001, 0.109361, 0.213006, 0.266012,
+    0.213006, 0.109361, 0.036001, 0.007599, 0.001028,
+)  # fmt: skip
+"""The 11 taps of the window in each direction. They sum to 1.000002 and stay so: the reference carries that bias."""
+
+LOW_PASS = (
+    0.026727, -0.016828, -0.078201, 0.266846, 0.602914,
+    0.266846, -0.078201, -0.016828, 0.026727,
+)  # fmt: skip
+"""The 9 taps of the 9/7 biorthogonal low-pass that precedes each decimation."""
+
+LOW_PASS_QUARTER = (
+    (0.000714, -0.000450, -0.002090, 0.007132, 0.016114),
+    (-0.000450, 0.000283, 0.001316, -0.004490, -0.010146),
+    (-0.002090, 0.001316, 0.006115, -0.020867, -0.047149),
+    (0.007132, -0.004490, -0.020867, 0.071207, 0.160885),
+    (0.016114, -0.010146, -0.047149, 0.160885, 0.363505),
+)
+"""Rows and columns -4..0 of libvmaf's 9x9 low-pass table, the rest by symmetry. Two digits are not the rounded products."""
+
+SCALES = 5
+ALPHA = (0.0, 0.0, 0.0, 0.0, 0.1333)
+BETA = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+GAMMA = BETA
+
+SMALLEST_SIDE = 176
+"""11 after four floor-halvings: the smallest width and height of MS-SSIM's five scales."""
+
+WINDOW_WORKGROUP = 128
+"""Threads of a workgroup of the staged window, and its columns."""
+
+STRIP_COLUMNS = 8
+"""Columns that one thread of the strip window walks down."""
+
+DECIMATE_COLUMNS = {"strip": 8, "staged": 2}
+"""Output columns that one thread of the decimation walks down, by shape."""
+
+INGEST_COLUMNS = 8
+"""Samples that one thread of the ingest converts."""

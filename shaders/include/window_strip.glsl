@@ -1,0 +1,61 @@
+// The walk of the 11x11 window over two planes, in the shape for CPUs: one thread walks down a strip of STRIP_COLUMNS columns, with
+// no barrier and no shared memory.
+//
+// Each row is loaded once, filtered across in registers and added to the ten windows it belongs to that are still open; the
+// eleventh is complete and goes to `accept`. This transposed filter needs no ring of rows, and its shift costs nothing.
+//
+
+// Constant 0: workgroup size, which is one subgroup.
+
+layout(local_size_x_id = 0) in;
+
+const int SPAN = STRIP_COLUMNS + 10;
+
+// Adds the row to the open windows of each moment; `done` are the moments of the windows that it completes.
+void add_row(int row, int last, int column, inout float open[5][10][STRIP_COLUMNS], out float done[5][STRIP_COLUMNS]) {
+    float a[SPAN], b[SPAN], map[SPAN];
+    LOAD_SAMPLES(a, SPAN, row, last, column, 0)
+    LOAD_SAMPLES(b, SPAN, row + plane, last, column, 0)
+    [[unroll]] for (int m = 0; m < 5; ++m) {
+        [[unroll]] for (int i = 0; i < SPAN; ++i)
+            map[i] = m == 0 ? a[i] : m == 1 ? b[i] : m == 2 ? a[i] * a[i] : m == 3 ? b[i] * b[i] : a[i] * b[i];
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            float across = GAUSSIAN[5] * map[c + 5];
+            [[unroll]] for (int k = 0; k < 5; ++k) across += GAUSSIAN[k] * (map[c + k] + map[c + 10 - k]);
+            done[m][c] = open[m][0][c] + GAUSSIAN[10] * across;
+            [[unroll]] for (int k = 0; k < 9; ++k) open[m][k][c] = open[m][k + 1][c] + GAUSSIAN[9 - k] * across;
+            open[m][9][c] = GAUSSIAN[0] * across;
+        }
+    }
+}
+
+void main() {
+    int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
+    int top = int(gl_WorkGroupID.y) * strip;
+    int rows = min(strip, height - 10 - top);
+    int row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int last = unit_of(width - 1);
+
+    float open[5][10][STRIP_COLUMNS], done[5][STRIP_COLUMNS];
+    float sums[SUMS];
+    [[unroll]] for (int m = 0; m < 5; ++m)
+        [[unroll]] for (int k = 0; k < 10; ++k)
+            [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) open[m][k][c] = 0.0;
+    [[unroll]] for (int i = 0; i < SUMS; ++i) sums[i] = 0.0;
+
+    for (int i = -10; i < rows; ++i, row += pitch) {
+        add_row(row, last, column, open, done);
+        if (i < 0) continue;
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            float accepted[SUMS];
+            accept(accepted, Moments(done[0][c], done[1][c], done[2][c], done[3][c], done[4][c]));
+            bool inside = column + c < width - 10;
+            [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += inside ? accepted[s] : 0.0;
+        }
+    }
+
+    [[unroll]] for (int i = 0; i < SUMS; ++i) {
+        float total = subgroupAdd(sums[i]);
+        if (subgroupElect()) store_partial(i, total);
+    }
+}

@@ -1,0 +1,21 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+// Luminance, contrast and structure of one scale, summed for each workgroup.
+//
+//   1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each 11x11 Gaussian window that lies inside, (w-10) x (h-10) of them
+//
+// Three sums a workgroup: luminance, contrast, structure. The host adds them in double and subtracts the mean from 1.
+
+#include "constants.glsl"
+#include "lcs.glsl"
+
+const int SUMS = 3;
+
+void accept(out float deficits[SUMS], Moments m) {
+    vec3 lcs = lcs_deficits(m);
+    deficits = float[](lcs.x, lcs.y, lcs.z);
+}
+
+#include "window.glsl"

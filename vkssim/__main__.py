@@ -1,0 +1,5 @@
+"""`python -m vkssim`."""
+
+from .cli import main
+
+main()

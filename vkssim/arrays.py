@@ -1,0 +1,173 @@
+"""SSIM and MS-SSIM of NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import FrameError
+from .features.base import Doubles
+from .features.options import OptionValue
+from .scorer import Scorer
+
+
+def ms_ssim(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    negative: str = "null",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> float | Doubles:
+    """Multi-scale structural similarity of images, as libvmaf's float_ms_ssim gives it.
+
+    Parameters
+    ----------
+    reference, distorted : array_like
+        Images of one plane, (H, W), or a stack of them, (N, H, W); uint8, uint16, float32 or float64, any strides, both of
+        the same shape and type. H and W are 176 at least. Computed in float32.
+    data_range : float, optional
+        The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
+        have no default.
+    negative : {"null", "clamp"}
+        What a negative mean structure gives: NaN, or 0 in its place as the PyTorch libraries do.
+    backend : {"vulkan", "cpu"}
+        Where it is computed. Never on another than the one asked for.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+
+    Returns
+    -------
+    float, or (N,) array of float64
+        1 for identical images; NaN where a mean structure is negative and `negative` is "null".
+
+    Raises
+    ------
+    FrameError
+        Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+    DeviceError
+        No Vulkan device can be used.
+
+    Notes
+    -----
+    The 11x11 Gaussian window of standard deviation 1.5 over a pyramid of five scales; integers of b bits are divided by
+    2^(b-8), other ranges scaled to 0..255 [1]_.
+
+    References
+    ----------
+    .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
+       Asilomar Conference on Signals, Systems and Computers, 2003.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> image = np.random.default_rng(0).random((256, 256))
+    >>> vkssim.ms_ssim(image, image, data_range=1.0)
+    1.0
+    """
+    return _score("float_ms_ssim", {"negative": negative}, reference, distorted, data_range, backend, device)
+
+
+def ssim(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    scale: int = 1,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> float | Doubles:
+    """Structural similarity of images, as libvmaf's float_ssim gives it.
+
+    Parameters
+    ----------
+    reference, distorted : array_like
+        Images of one plane, (H, W), or a stack of them, (N, H, W); uint8, uint16, float32 or float64, any strides, both of
+        the same shape and type. Computed in float32.
+    data_range : float, optional
+        The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
+        have no default.
+    scale : int
+        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least 11x11
+        must remain.
+    backend : {"vulkan", "cpu"}
+        Where it is computed. Never on another than the one asked for.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+
+    Returns
+    -------
+    float, or (N,) array of float64
+        1 for identical images; may be negative.
+
+    Raises
+    ------
+    FrameError
+        Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+    DeviceError
+        No Vulkan device can be used.
+
+    References
+    ----------
+    .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
+       structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> image = np.random.default_rng(0).integers(0, 256, (64, 64), np.uint8)
+    >>> vkssim.ssim(image, image)
+    1.0
+    """
+    return _score("float_ssim", {"scale": scale}, reference, distorted, data_range, backend, device)
+
+
+def _score(
+    feature: str,
+    options: Mapping[str, OptionValue],
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    data_range: float | None,
+    backend: str,
+    device: str | int | None,
+) -> float | Doubles:
+    first, second = np.asarray(reference), np.asarray(distorted)
+    if first.shape != second.shape or first.dtype != second.dtype:
+        raise FrameError(
+            f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
+        )
+    if first.ndim not in (2, 3):
+        raise FrameError(f"images have shape {first.shape}; (H, W) or (N, H, W) is possible, one plane at a time")
+    stack = (first[None], second[None]) if first.ndim == 2 else (first, second)
+    if not len(stack[0]):
+        raise FrameError(f"no image in an array of shape {first.shape}")
+    text = feature + "=" + ":".join(f"{name}={value}" for name, value in options.items())
+    scores = _scores(text, *stack, data_range, backend, device)
+    return float(scores[0]) if first.ndim == 2 else scores
+
+
+def _scores(
+    feature: str,
+    references: npt.NDArray[Any],
+    distorteds: npt.NDArray[Any],
+    data_range: float | None,
+    backend: str,
+    device: str | int | None,
+) -> Doubles:
+    height, width = references.shape[1:]
+    with Scorer(
+        width,
+        height,
+        dtype=references.dtype,
+        data_range=data_range,
+        features=[feature],
+        backend=backend,
+        device=device,
+        batch=1 if len(references) == 1 else None,
+    ) as scorer:
+        name = scorer.names[0]
+        return np.array([scores.metrics[name] for scores in scorer.score(zip(references, distorteds, strict=True))])

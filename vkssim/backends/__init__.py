@@ -1,0 +1,1 @@
+"""Where the metrics are computed: on a Vulkan device, or by NumPy."""

@@ -1,0 +1,75 @@
+"""Every error that the package raises on purpose, and the exit code of each."""
+
+from __future__ import annotations
+
+from .host.errors import (
+    DeviceError,
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceTimeoutError,
+    NoDeviceError,
+    NoLoaderError,
+    UnsuitableDeviceError,
+    ValidationError,
+    VkssimError,
+)
+
+__all__ = [
+    "EXIT_CODES",
+    "DemandError",
+    "DeviceError",
+    "DeviceLostError",
+    "DeviceMemoryError",
+    "DeviceTimeoutError",
+    "FrameError",
+    "InputError",
+    "NoDeviceError",
+    "NoLoaderError",
+    "OptionError",
+    "OutputError",
+    "TruncatedInputError",
+    "UnsuitableDeviceError",
+    "ValidationError",
+    "VkssimError",
+    "exit_code",
+]
+
+
+class InputError(VkssimError):
+    """A file or a stream cannot be read as video, or two of them cannot be compared."""
+
+
+class TruncatedInputError(InputError):
+    """A stream ended in the middle of a frame; the complete frames before it were kept."""
+
+
+class FrameError(InputError, ValueError):
+    """An array has the wrong shape, type or size, or a frame is too small for the metric."""
+
+
+class OptionError(VkssimError, ValueError):
+    """An unknown feature or option, or a value that it cannot have."""
+
+
+class OutputError(VkssimError):
+    """Scores cannot be written where they were asked for."""
+
+
+class DemandError(VkssimError):
+    """The scores exist but fail a demand that the user made, such as `--strict`."""
+
+
+EXIT_CODES: dict[type[VkssimError], int] = {
+    DemandError: 1,
+    InputError: 2,
+    OptionError: 2,
+    OutputError: 2,
+    DeviceError: 3,
+    VkssimError: 2,
+}
+"""Exit codes of the command line by family of error; the first that fits counts. 0 is success."""
+
+
+def exit_code(error: VkssimError) -> int:
+    """The exit code for an error."""
+    return next(code for family, code in EXIT_CODES.items() if isinstance(error, family))

@@ -1,0 +1,26 @@
+"""The metrics, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..formats import FrameFormat
+from .base import FrameScorer
+from .float_ms_ssim import FloatMsSsim
+from .float_ssim import FloatSsim
+from .options import OptionValue, split_feature, unknown_feature
+
+FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim())}
+"""All metrics by name."""
+
+
+def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionValue] | None = None) -> FrameScorer:
+    """A metric for frames of one format.
+
+    `feature` is a name, or a name with options as `name=key=value:key=value`; `options` add to those.
+    Raises OptionError for an unknown name or option, FrameError where the frames are too small.
+    """
+    name, parsed = split_feature(feature)
+    if name not in FEATURES:
+        raise unknown_feature(name, FEATURES)
+    return FEATURES[name].for_frames(frame, {**parsed, **(options or {})})

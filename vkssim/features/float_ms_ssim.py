@@ -1,0 +1,102 @@
+"""float_ms_ssim: SSIM over a pyramid of five scales, combined by Wang's product, as libvmaf's extractor of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError
+from ..formats import FrameFormat
+from ..host.plan import Role
+from ..reference.ms_ssim import scale_means
+from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
+from ..types import DoublePlane, FloatPlane
+from .base import Doubles, FeaturePlan, sum_groups
+from .options import COMMON, Option, OptionValue, one_of, parse_options, to_decibel
+from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
+
+_TERMS = ("l", "c", "s")
+
+
+class FloatMsSsim:
+    """The metric of Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity", Asilomar 2003."""
+
+    name = "float_ms_ssim"
+    options: Mapping[str, Option] = {
+        **COMMON,
+        "negative": Option("a negative mean structure gives null, or is clamped to 0", "null", one_of("null", "clamp")),
+    }
+
+    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatMsSsimScorer:
+        """Raises FrameError below 176x176: five scales need 11 samples after four halvings."""
+        if min(frame.width, frame.height) < SMALLEST_SIDE:
+            raise FrameError(
+                f"{self.name} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height};"
+                " float_ssim takes smaller frames"
+            )
+        return FloatMsSsimScorer(frame, parse_options(self.name, self.options, options))
+
+
+class FloatMsSsimScorer:
+    """float_ms_ssim for frames of one format."""
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        self._frame = frame
+        self._options = options
+        self._sizes = [(frame.width, frame.height)]
+        for _ in range(SCALES - 1):
+            width, height = self._sizes[-1]
+            self._sizes.append(((width + 1) // 2, (height + 1) // 2))
+        self._groups: list[int] = []
+        name = FloatMsSsim.name
+        self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
+        self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Nine dispatches. Each step makes the next scale while it sums the one there is:
+
+            planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
+              │                       │                        │                 │
+              ▼                       ▼                        ▼                 ▼
+            ms_ssim                ms_ssim                  ms_ssim           ms_ssim
+              └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
+        """
+        levels = [planes] + [
+            PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)
+        ]
+        walks = [WindowWalk.over(shape, level) for level in levels]
+        self._groups = [walk.count for walk in walks]
+        target = partials("ms_ssim.partials", len(_TERMS) * sum(self._groups))
+        steps = []
+        for scale, (level, walk) in enumerate(zip(levels, walks, strict=True)):
+            first = len(_TERMS) * sum(self._groups[:scale])
+            step = [window(shape, "ms_ssim", f"ms_ssim scale {scale}", level, walk, target, first)]
+            if scale + 1 < SCALES:
+                step.insert(0, decimate(shape, f"decimate to scale {scale + 1}", level, levels[scale + 1]))
+            steps.append(tuple(step))
+        return FeaturePlan((*(level.spec(Role.WORK) for level in levels[1:]), target), tuple(steps), target)
+
+    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+        """(frames, 15) means, scale after scale, l, c, s in each."""
+        windows = np.array([(width - MARGIN) * (height - MARGIN) for width, height in self._sizes], np.float64)
+        deficits = sum_groups(partial_sums, self._groups, len(_TERMS)) / windows[:, None]
+        return (1.0 - deficits).reshape(len(partial_sums), -1)
+
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+        """(15,) means of a frame by NumPy, in the order of `means`."""
+        return scale_means(reference, distorted).reshape(-1)
+
+    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+        """Wang's product of l^alpha c^beta s^gamma over the scales; NaN where a mean structure is negative."""
+        lcs = means.reshape(-1, SCALES, len(_TERMS))
+        bases = np.maximum(lcs, 0.0) if self._options["negative"] == "clamp" else lcs
+        exponents = np.stack([ALPHA, BETA, GAMMA], axis=1)
+        with np.errstate(invalid="ignore"):
+            score = np.prod(np.prod(bases**exponents, axis=2), axis=1)
+        scores = {FloatMsSsim.name: to_decibel(score, self._frame, self._options)}
+        if self._options["enable_lcs"]:
+            by_term = lcs.transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
+            scores.update(zip(self._lcs_names, by_term, strict=True))
+        return scores

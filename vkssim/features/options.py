@@ -1,0 +1,116 @@
+"""Options of the metrics, their types and ranges, and the text form `name=key=value:key=value`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import OptionError
+from ..formats import FrameFormat
+from .base import Doubles
+
+OptionValue = str | float | bool
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: what it is, its default, and how a value is read. `parse` raises ValueError for what it cannot be."""
+
+    summary: str
+    default: OptionValue
+    parse: Callable[[str], OptionValue]
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.lower()
+    if lowered in ("true", "1", "yes", "on"):
+        return True
+    if lowered in ("false", "0", "no", "off"):
+        return False
+    raise ValueError("true or false")
+
+
+def integer_between(low: int, high: int) -> Callable[[str], int]:
+    """A parser for whole numbers from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        if not text.strip().lstrip("+").isdecimal() or not low <= int(text) <= high:
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return parse
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    """A parser for one of a few words."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(" or ".join(choices))
+        return text
+
+    return parse
+
+
+COMMON: dict[str, Option] = {
+    "enable_lcs": Option("also give luminance, contrast and structure", False, _boolean),
+    "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, _boolean),
+    "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, _boolean),
+}
+
+
+def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """All options of a feature with their values. Raises OptionError for an unknown one or a value that it cannot have."""
+    values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
+    for name, value in given.items():
+        if name not in known:
+            raise OptionError(f"{feature} has no option {name!r}{_suggestion(name, known)}; it has {', '.join(sorted(known))}")
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        try:
+            values[name] = known[name].parse(text)
+        except ValueError as error:
+            raise OptionError(f"{feature}: {name} is {value!r}; it must be {error}") from None
+    return values
+
+
+def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
+    """`name=key=value:key=value` as a name and its options. Raises OptionError where a part has no value."""
+    name, _, rest = text.strip().partition("=")
+    options: dict[str, OptionValue] = {}
+    for part in rest.split(":") if rest else ():
+        key, equals, value = part.partition("=")
+        if not (key and equals and value):
+            raise OptionError(f"{part!r} in --feature {text!r} is not of the form option=value")
+        if key in options:
+            raise OptionError(f"--feature {text!r} gives {key} twice")
+        options[key] = value
+    return name, options
+
+
+def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
+    """The error for a feature that there is not."""
+    return OptionError(f"unknown feature {name!r}{_suggestion(name, known)}; there are {', '.join(sorted(known))}")
+
+
+def _suggestion(name: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
+    """The score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
+
+    With `clip_db` max_db is ceil(10 log10(peak^2 2 w h)), libvmaf's rule; without it there is no limit and a perfect score is
+    infinite. A score may be over 1 by its last place, which is rounding: it counts as 1.
+    """
+    if not options["enable_db"]:
+        return score
+    limit = np.inf
+    if options["clip_db"]:
+        limit = np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height))
+    with np.errstate(divide="ignore"):
+        decibel = -10 * np.log10(np.maximum(0.0, 1 - score))
+    return np.minimum(decibel, limit)

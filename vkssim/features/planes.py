@@ -1,0 +1,205 @@
+"""Building blocks of a frame's plan: pairs of planes on the device and the kernels that make and read them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..formats import FrameFormat
+from ..host.devices import DeviceInfo, DeviceKind
+from ..host.plan import BufferSpec, Dispatch, Kernel, Role
+from ..shaders.constants import DECIMATE_COLUMNS, GAUSSIAN, INGEST_COLUMNS, STRIP_COLUMNS, WINDOW_WORKGROUP
+from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
+
+MARGIN = len(GAUSSIAN) - 1
+"""By how much a map of windows is smaller than its plane, in each direction."""
+
+SAMPLES = "samples"
+"""The buffer that the host writes frames to."""
+
+_ROW_ALIGNMENT = 16
+_STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 64}
+_SMALLEST_STRIP = 16
+_ENOUGH_WORKGROUPS = {Shape.STRIP: 16, Shape.STAGED: 128}
+_STAGED_WORKGROUP = 64
+
+
+@dataclass(frozen=True)
+class KernelShape:
+    """The shape of the kernels for a device, and the workgroup size of those that leave it open."""
+
+    shape: Shape
+    workgroup: int
+
+    @classmethod
+    def for_device(cls, info: DeviceInfo) -> KernelShape:
+        """The strip shape on CPUs, with one subgroup a workgroup; the staged shape on everything else."""
+        if info.kind is DeviceKind.CPU:
+            return cls(Shape.STRIP, info.subgroup_size)
+        return cls(Shape.STAGED, _STAGED_WORKGROUP)
+
+    def kernel(self, stem: str, code: SampleCode) -> Kernel:
+        """The kernel of that stem for samples of that format."""
+        values = {WORKGROUP_CONSTANT: self.workgroup, FORMAT_CONSTANT: code.value}
+        constants = tuple((number, values[number]) for number in sorted(INTERFACES[stem].constants[self.shape]))
+        return Kernel(module_name(stem, self.shape), constants, texel_input=self.shape is Shape.STRIP)
+
+
+@dataclass(frozen=True)
+class PlanePair:
+    """The reference and the distorted plane of a frame in one buffer, one after the other.
+
+    `scale` is what 16-bit samples are multiplied by as they are read; 1 where they need not be.
+    """
+
+    buffer: str
+    width: int
+    height: int
+    code: SampleCode
+    row_bytes: int
+    scale: float = 1.0
+
+    @classmethod
+    def raw(cls, frame: FrameFormat) -> PlanePair:
+        """The planes as the host writes them."""
+        row_bytes = _align(frame.row_bytes)
+        return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.factor)
+
+    @classmethod
+    def floats(cls, buffer: str, width: int, height: int) -> PlanePair:
+        """Float planes on the 0..255 scale, made by a kernel."""
+        return cls(buffer, width, height, SampleCode.FLOAT32, _align(4 * width))
+
+    @property
+    def plane_bytes(self) -> int:
+        """Bytes of one plane."""
+        return self.row_bytes * self.height
+
+    def spec(self, role: Role) -> BufferSpec:
+        """The buffer that holds both planes."""
+        return BufferSpec(self.buffer, role, 2 * self.plane_bytes)
+
+    def source(self, shape: Shape) -> dict[str, float]:
+        """The push constants that describe the planes to whoever reads them."""
+        unit = shape.row_unit
+        size = {"width": self.width, "height": self.height}
+        return {**size, "pitch": self.row_bytes // unit, "plane": self.plane_bytes // unit, "scale": self.scale}
+
+    def target(self) -> dict[str, float]:
+        """The push constants that describe float planes to whoever writes them."""
+        return {"target_pitch": self.row_bytes // 4, "target_plane": self.plane_bytes // 4}
+
+
+def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
+    """Samples to floats on the 0..255 scale: one dispatch for the reference, one for the distorted plane."""
+
+    def one(plane: int) -> Dispatch:
+        return Dispatch(
+            label="ingest",
+            kernel=shape.kernel("ingest", source.code),
+            source=source.buffer,
+            target=target.buffer,
+            push=INTERFACES["ingest"].pack(
+                **{**source.source(shape.shape), **target.target(), "first_plane": plane, "scale": factor}
+            ),
+            groups=(_ceil(_ceil(source.width, INGEST_COLUMNS), shape.workgroup), source.height),
+        )
+
+    return one(0), one(1)
+
+
+def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
+    """The next scale of the pyramid, both planes in one dispatch."""
+    threads = _ceil(target.row_bytes // 4, DECIMATE_COLUMNS[shape.shape.value])
+    groups_x = _ceil(threads, shape.workgroup)
+    strip = _strip_rows(shape.shape, target.height, 2 * groups_x)
+    return Dispatch(
+        label=label,
+        kernel=shape.kernel("ms_ssim_decimate", source.code),
+        source=source.buffer,
+        target=target.buffer,
+        push=INTERFACES["ms_ssim_decimate"].pack(**source.source(shape.shape), **target.target(), strip=strip),
+        groups=(groups_x, _ceil(target.height, strip)),
+        layers=2,
+    )
+
+
+def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: int) -> Dispatch:
+    """Means of boxes of `factor` x `factor` samples, both planes in one dispatch."""
+    return Dispatch(
+        label="ssim_downscale",
+        kernel=shape.kernel("ssim_downscale", source.code),
+        source=source.buffer,
+        target=target.buffer,
+        push=INTERFACES["ssim_downscale"].pack(
+            **source.source(shape.shape), **target.target(), factor=factor, weight=1.0 / factor**2
+        ),
+        groups=(_ceil(target.row_bytes // 4, shape.workgroup), target.height),
+        layers=2,
+    )
+
+
+@dataclass(frozen=True)
+class WindowWalk:
+    """The workgroups of one walk of the 11x11 window over a pair of planes."""
+
+    groups: tuple[int, int]
+    strip: int
+
+    @classmethod
+    def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
+        """How the walk is cut into workgroups."""
+        columns = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
+        groups_x = _ceil(planes.width - MARGIN, columns)
+        strip = _strip_rows(shape.shape, planes.height - MARGIN, groups_x)
+        return cls((groups_x, _ceil(planes.height - MARGIN, strip)), strip)
+
+    @property
+    def count(self) -> int:
+        """Workgroups of a frame, each of which leaves a set of sums."""
+        return self.groups[0] * self.groups[1]
+
+
+def window(
+    shape: KernelShape,
+    stem: str,
+    label: str,
+    planes: PlanePair,
+    walk: WindowWalk,
+    target: BufferSpec,
+    first_partial: int = 0,
+) -> Dispatch:
+    """Sums of a function of every window for each workgroup; `stem` says which function."""
+    return Dispatch(
+        label=label,
+        kernel=shape.kernel(stem, planes.code),
+        source=planes.buffer,
+        target=target.name,
+        push=INTERFACES[stem].pack(
+            **planes.source(shape.shape),
+            strip=walk.strip,
+            first_partial=first_partial,
+            frame_partials=target.frame_bytes // 4,
+        ),
+        groups=walk.groups,
+    )
+
+
+def partials(name: str, count: int) -> BufferSpec:
+    """The buffer for `count` partial sums of a frame, float32."""
+    return BufferSpec(name, Role.OUTPUT, _align(4 * count))
+
+
+def _strip_rows(shape: Shape, rows: int, groups_x: int) -> int:
+    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
+    strips = math.ceil(rows / _STRIP_ROWS[shape])
+    wanted = min(_ceil(_ENOUGH_WORKGROUPS[shape], groups_x), _ceil(rows, _SMALLEST_STRIP))
+    return _ceil(rows, max(strips, wanted))
+
+
+def _align(size: int) -> int:
+    return _ceil(size, _ROW_ALIGNMENT) * _ROW_ALIGNMENT
+
+
+def _ceil(value: int, divisor: int) -> int:
+    return -(-value // divisor)

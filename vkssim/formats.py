@@ -1,0 +1,84 @@
+"""How the samples of a frame are laid out and what they are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import FrameError
+from .shaders.interface import SampleCode
+
+BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
+_DTYPES = {SampleCode.UINT8: np.uint8, SampleCode.UINT16: np.uint16, SampleCode.FLOAT32: np.float32}
+LARGEST_SIDE = 32768
+
+
+@dataclass(frozen=True)
+class FrameFormat:
+    """Size and samples of a luma plane.
+
+    `factor` brings a sample to the 0..255 scale: 2^(8-bits) for integers of that many bits, libvmaf's rule, and 255/range
+    for floats and for integers whose range is not one of a bit depth. `peak` is the largest sample, for `clip_db`.
+    """
+
+    width: int
+    height: int
+    code: SampleCode
+    factor: float
+    peak: float
+
+    @classmethod
+    def of_bits(cls, width: int, height: int, bits: int) -> FrameFormat:
+        """Integer samples of 8 bits (one byte) or 9 to 16 (two bytes, little-endian)."""
+        if bits not in range(8, 17):
+            raise FrameError(f"{bits} bits a sample; 8 to 16 are possible")
+        code = SampleCode.UINT8 if bits == 8 else SampleCode.UINT16
+        return cls._checked(width, height, code, 2.0 ** (8 - bits), 2.0**bits - 1)
+
+    @classmethod
+    def of_array(cls, width: int, height: int, dtype: npt.DTypeLike, data_range: float | None) -> FrameFormat:
+        """Samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
+
+        `data_range` is the largest sample there can be; by default that of the integer type. Floats have no default.
+        """
+        kind = np.dtype(dtype)
+        if data_range is not None and not (np.isfinite(data_range) and data_range > 0):
+            raise FrameError(f"data_range is {data_range}; it is the largest sample there can be, a positive number")
+        if kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
+            code = SampleCode.UINT8 if kind.itemsize == 1 else SampleCode.UINT16
+            peak = float(data_range if data_range is not None else np.iinfo(kind).max)
+            bits = int(peak + 1).bit_length() - 1
+            if peak == 2.0**bits - 1 and 8 <= bits <= 8 * kind.itemsize:
+                return cls._checked(width, height, code, 2.0 ** (8 - bits), peak)
+            return cls._checked(width, height, code, 255.0 / peak, peak)
+        if kind in (np.dtype(np.float32), np.dtype(np.float64)):
+            if data_range is None:
+                raise FrameError("float samples have no default range: give data_range, 1.0 or 255.0 for instance")
+            return cls._checked(width, height, SampleCode.FLOAT32, 255.0 / data_range, float(data_range))
+        raise FrameError(f"samples are {kind}; uint8, uint16, float32 and float64 are possible")
+
+    @classmethod
+    def _checked(cls, width: int, height: int, code: SampleCode, factor: float, peak: float) -> FrameFormat:
+        if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+            raise FrameError(f"a frame of {width}x{height}; each side must be 1 to {LARGEST_SIDE}")
+        return cls(int(width), int(height), code, factor, peak)
+
+    @property
+    def dtype(self) -> np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]:
+        """NumPy type of the samples."""
+        return np.dtype(_DTYPES[self.code])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row without padding."""
+        return self.width * self.dtype.itemsize
+
+    @property
+    def needs_ingest(self) -> bool:
+        """True where a pass has to convert the samples first: floats, and integers with a range of their own."""
+        if self.code is SampleCode.FLOAT32:
+            return True
+        bits = 8.0 - float(np.log2(self.factor))
+        return not (bits.is_integer() and (self.code is SampleCode.UINT16 or bits == 8))

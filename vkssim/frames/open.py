@@ -1,0 +1,138 @@
+"""Opens whatever a path names: decides by the first bytes, not by the ending of the name."""
+
+from __future__ import annotations
+
+import io
+import sys
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from ..errors import InputError
+from . import y4m
+from .layout import PlanarLayout
+from .raw import RawFile, raw_pipe
+from .source import FrameSource, VideoInfo
+
+_TRANSPORT_PACKET = 188  # MPEG transport streams begin each packet with 0x47
+_PEEK = 2 * _TRANSPORT_PACKET + 1
+
+_CONTAINER_STARTS = (
+    b"\x1a\x45\xdf\xa3",  # Matroska, WebM
+    b"RIFF",  # AVI
+    b"FLV\x01",
+    b"DKIF",  # IVF
+    b"OggS",
+    b"\x00\x00\x01\xba",  # MPEG program stream
+    b"\x00\x00\x01\xb3",  # MPEG-1/2 elementary stream
+    b"\x89PNG\r\n\x1a\n",
+    b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
+    b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
+)
+_ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp")
+
+
+@dataclass(frozen=True)
+class RawDescription:
+    """What the caller says of raw files; None where nothing was said."""
+
+    width: int | None = None
+    height: int | None = None
+    pixel_format: str | None = None
+    bits: int | None = None
+
+    @property
+    def given(self) -> bool:
+        """True where anything was said."""
+        return any(value is not None for value in self._fields().values())
+
+    def layout(self, path: str) -> PlanarLayout:
+        """The layout of a raw file. Raises InputError, naming what is missing."""
+        fields = self._fields()
+        missing = [name for name, value in fields.items() if value is None]
+        if missing:
+            raise InputError(
+                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)} as well"
+            )
+        assert self.width and self.height and self.pixel_format and self.bits
+        return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
+
+    def check(self, info: VideoInfo) -> None:
+        """Raise InputError where it contradicts what the file says of itself."""
+        said = {"--width": (self.width, info.width), "--height": (self.height, info.height), "--bitdepth": (self.bits, info.bits)}
+        for flag, (given, own) in said.items():
+            if given is not None and given != own:
+                raise InputError(f"{info.path} is {info.kind} and says {own} itself; {flag} {given} contradicts it. Leave {flag} out")
+
+    def _fields(self) -> dict[str, int | str | None]:
+        return {
+            "--width": self.width,
+            "--height": self.height,
+            "--pixel_format": self.pixel_format,
+            "--bitdepth": self.bits,
+        }
+
+
+def open_source(path: str, raw: RawDescription) -> FrameSource:
+    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container.
+
+    Raises InputError where it cannot be opened, is empty, is no video, or contradicts `raw`.
+    """
+    if path == "-":
+        return _open_stream("standard input", sys.stdin.buffer, raw)
+    try:
+        stream = open(path, "rb")  # noqa: SIM115 - handed on to the source
+        head = stream.peek(_PEEK)[:_PEEK]
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        if not stream.seekable():
+            return _open_stream(path, stream, raw)
+        if not head:
+            raise InputError(f"{path} is empty")
+        if head.startswith(y4m.MAGIC):
+            return _checked(y4m.Y4mStream(path, stream), raw)
+    except BaseException:
+        stream.close()
+        raise
+    stream.close()
+    if is_container(head) or not raw.given:
+        from .container import ContainerFile
+
+        try:
+            return _checked(ContainerFile(path), raw)
+        except InputError as error:
+            if is_container(head):
+                raise
+            raise InputError(f"{error}; if it is raw YUV, give --width, --height, --pixel_format and --bitdepth") from None
+    return RawFile(path, raw.layout(path))
+
+
+def is_container(head: bytes) -> bool:
+    """True where the first bytes are those of a container, so that reading them as samples would score garbage."""
+    return (
+        head.startswith(_CONTAINER_STARTS)
+        or head[4:8] in _ISO_BOXES
+        or len(head) == _PEEK and all(head[start] == 0x47 for start in range(0, _PEEK, _TRANSPORT_PACKET))
+    )
+
+
+def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSource:
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
+    head = buffered.peek(_PEEK)[:_PEEK]
+    if not head:
+        raise InputError(f"{path} is empty")
+    if head.startswith(y4m.MAGIC):
+        return _checked(y4m.Y4mStream(path, buffered), raw)
+    if is_container(head):
+        raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
+    return raw_pipe(path, buffered, raw.layout(path))
+
+
+def _checked(source: FrameSource, raw: RawDescription) -> FrameSource:
+    try:
+        raw.check(source.info)
+    except InputError:
+        source.close()
+        raise
+    return source
+

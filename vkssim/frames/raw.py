@@ -1,0 +1,143 @@
+"""Raw planar YUV from files and pipes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from ..errors import InputError, TruncatedInputError
+from ..types import Samples
+from .layout import PlanarLayout
+from .source import FrameSource, SequentialSource, VideoInfo
+
+
+def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
+    """The error for a stream that ends within a frame."""
+    return TruncatedInputError(
+        f"{path} ends at byte {end}, within frame {frame}, which begins at byte {start} and has {frame_bytes} bytes;"
+        " is the file complete, and are size, pixel format and depth right?"
+    )
+
+
+class RawFile(FrameSource):
+    """Raw YUV in a regular file: frames lie at known places, so several threads may read at once, luma only."""
+
+    concurrent = True
+
+    def __init__(self, path: str, layout: PlanarLayout) -> None:
+        self._layout = layout
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        size = os.fstat(self._descriptor).st_size
+        frames, rest = divmod(size, layout.frame_bytes)
+        self.info = VideoInfo(path, "raw", layout.width, layout.height, layout.bits, frames)
+        if rest:
+            self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
+
+    def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
+        """See FrameSource.read."""
+        assert self.info.frames is not None
+        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
+            if number >= self.info.frames:
+                return count
+            self._read_plane(number * self._layout.frame_bytes, target)
+        return len(numbers)
+
+    def _read_plane(self, offset: int, target: Samples) -> None:
+        if not target.flags.c_contiguous:  # padded rows: by way of a plane without padding
+            plane = np.empty(target.shape, target.dtype)
+            self._read_plane(offset, plane)
+            target[:] = plane
+            return
+        memory = memoryview(target).cast("B")
+        done = 0
+        while done < len(memory):
+            count = _read_at(self._descriptor, memory[done:], offset + done)
+            if not count:
+                raise InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
+            done += count
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
+    if hasattr(os, "preadv"):
+        return os.preadv(descriptor, [target], offset)
+    os.lseek(descriptor, offset, os.SEEK_SET)  # Windows: one reader at a time, see `concurrent`
+    data = os.read(descriptor, len(target))
+    target[: len(data)] = data
+    return len(data)
+
+
+if not hasattr(os, "preadv"):
+    RawFile.concurrent = False
+
+
+class PlanarStream(SequentialSource):
+    """Planar frames one after the other in a stream, each with an optional header of its own."""
+
+    def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
+        super().__init__()
+        self.info = info
+        self._stream = stream
+        self._layout = layout
+        self._offset = position
+        self._plane = bytearray()
+
+    def _frame_header(self) -> bool:
+        """Read what stands before a frame; False at the end of the stream. May set `problem`."""
+        return True
+
+    def _next(self, target: Samples | None) -> bool:
+        if self.problem is not None or not self._frame_header():
+            return False
+        layout = self._layout
+        start = self._offset
+        if target is not None and target.flags.c_contiguous:
+            complete = self._fill(memoryview(target).cast("B"))
+        else:
+            if not self._plane:
+                self._plane = bytearray(layout.luma_bytes)
+            complete = self._fill(memoryview(self._plane))
+            if complete and target is not None:
+                target[:] = np.frombuffer(self._plane, target.dtype).reshape(target.shape)
+        complete = complete and self._skip(layout.frame_bytes - layout.luma_bytes)
+        if not complete and (self._offset > start or self._has_frame_headers):
+            self.problem = truncated(self.info.path, self._position, start, self._offset, layout.frame_bytes)
+        return complete
+
+    _has_frame_headers = False
+
+    def _fill(self, memory: memoryview) -> bool:
+        done = 0
+        while done < len(memory):
+            count = self._stream.readinto(memory[done:])  # type: ignore[attr-defined]
+            if not count:
+                break
+            done += count
+        self._offset += done
+        return done == len(memory)
+
+    def _skip(self, count: int) -> bool:
+        while count:
+            part = self._stream.read(min(count, 1 << 20))
+            if not part:
+                return False
+            count -= len(part)
+            self._offset += len(part)
+        return True
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._stream.close()
+
+
+def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
+    """Raw YUV from a stream that cannot seek."""
+    return PlanarStream(stream, VideoInfo(path, "raw", layout.width, layout.height, layout.bits), layout)

@@ -1,0 +1,69 @@
+"""YUV4MPEG2 (Y4M), as mjpegtools and FFmpeg write it: https://wiki.multimedia.cx/index.php/YUV4MPEG2"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import BinaryIO
+
+from ..errors import InputError
+from .layout import PlanarLayout
+from .raw import PlanarStream
+from .source import VideoInfo
+
+MAGIC = b"YUV4MPEG2"
+_LONGEST_LINE = 4096
+_COLOUR_SPACE = re.compile(r"(420jpeg|420mpeg2|420paldv|420|422|411|444alpha|444|mono)(?:p?(9|10|12|14|16))?$")
+
+
+class Y4mStream(PlanarStream):
+    """The frames of a Y4M stream; its own header says what they are."""
+
+    _has_frame_headers = True
+
+    def __init__(self, path: str, stream: BinaryIO) -> None:
+        line = stream.readline(_LONGEST_LINE)
+        layout, fps = parse_header(path, line)
+        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, fps=fps)
+        super().__init__(stream, info, layout, position=len(line))
+
+    def _frame_header(self) -> bool:
+        line = self._stream.readline(_LONGEST_LINE)
+        start = self._offset
+        self._offset += len(line)
+        if not line:
+            return False
+        if not (line.startswith((b"FRAME\n", b"FRAME ")) and line.endswith(b"\n")):
+            self.problem = InputError(f"{self.info.path}: no FRAME header at byte {start}, where frame {self._position} should begin")
+            return False
+        return True
+
+
+def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
+    """Layout and frame rate from the first line. Raises InputError where it is not a Y4M header or names what we cannot read."""
+    words = line.decode("ascii", errors="replace").split()
+    if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
+        raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")
+    fields = {word[0]: word[1:] for word in words[1:] if word[0] != "X"}
+    width, height = (_number(path, fields, key) for key in "WH")
+    match = _COLOUR_SPACE.match(fields.get("C", "420"))
+    if not match:
+        raise InputError(
+            f"{path}: Y4M colour space C{fields['C']} is unknown; 420 420jpeg 420mpeg2 420paldv 422 411 444 444alpha mono and"
+            " their p9 p10 p12 p14 p16 forms can be read"
+        )
+    family, bits = match.groups()
+    pixel_format = "400" if family == "mono" else "420" if family.startswith("420") else family
+    fps = re.fullmatch(r"(\d+):(\d+)", fields.get("F", ""))
+    rate = Fraction(int(fps[1]), int(fps[2])) if fps and int(fps[1]) and int(fps[2]) else None
+    try:
+        return PlanarLayout(width, height, pixel_format, int(bits or 8)), rate
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _number(path: str, fields: dict[str, str], key: str) -> int:
+    text = fields.get(key, "")
+    if not (text.isascii() and text.isdecimal() and len(text) < 9):
+        raise InputError(f"{path}: the Y4M header gives {key} as {text!r}; a number of samples is needed")
+    return int(text)

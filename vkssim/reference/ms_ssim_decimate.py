@@ -1,0 +1,34 @@
+"""Twin of `ms_ssim_decimate.comp`: low-pass, then every second sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .border import mirror
+from ..shaders.constants import LOW_PASS_QUARTER
+from ..types import FloatPlane
+
+_RADIUS = 4
+
+
+def low_pass_table() -> FloatPlane:
+    """libvmaf's 9x9 low-pass table, float32, unfolded from its upper left quarter."""
+    quarter = np.array(LOW_PASS_QUARTER, np.float32)
+    half = np.concatenate([quarter, quarter[:, -2::-1]], axis=1)
+    return np.concatenate([half, half[-2::-1]], axis=0)
+
+
+def decimate(plane: FloatPlane) -> FloatPlane:
+    """The next scale of the pyramid: (H, W) float32 to (ceil(H/2), ceil(W/2)) float32.
+
+    One pass with the 9x9 table over a symmetric border; products rounded to float32, summed in double, as libvmaf's
+    `_iqa_decimate` does.
+    """
+    height, width = plane.shape
+    rows = mirror(np.arange(-_RADIUS, height + _RADIUS), height)
+    columns = mirror(np.arange(-_RADIUS, width + _RADIUS), width)
+    padded = plane[rows[:, None], columns[None, :]]
+    total = np.zeros(((height + 1) // 2, (width + 1) // 2), np.float64)
+    for (row, column), weight in np.ndenumerate(low_pass_table()):
+        total += padded[row : row + height : 2, column : column + width : 2] * weight
+    return total.astype(np.float32)

@@ -1,0 +1,36 @@
+"""Twin of `ssim_downscale.comp`: the mean of a box centred on every scale-th sample."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .border import mirror
+from ..types import FloatPlane
+
+
+def downscaled_size(width: int, height: int, scale: int) -> tuple[int, int]:
+    """Width and height after the downscale, libvmaf's rule: w/s + (w & 1), h/s + (h & 1) in integer division."""
+    if scale == 1:
+        return width, height
+    return width // scale + (width & 1), height // scale + (height & 1)
+
+
+def downscale(plane: FloatPlane, scale: int) -> FloatPlane:
+    """Means of the `scale` x `scale` boxes of a (H, W) float32 plane, float32; scale 1 gives the plane itself.
+
+    The box of output x spans source samples scale*x - floor(scale/2) .. + scale - 1, with a symmetric border. Each sample is
+    weighted by float32(1/scale^2), the products summed in double, as libvmaf's `_iqa_decimate` does.
+    """
+    if scale == 1:
+        return plane
+    height, width = plane.shape
+    out_width, out_height = downscaled_size(width, height, scale)
+    offsets = np.arange(scale) - scale // 2
+    weight = np.float32(1.0) / np.float32(scale * scale)
+    total = np.zeros((out_height, out_width), np.float64)
+    for row_offset in offsets:
+        rows = mirror(np.arange(out_height) * scale + row_offset, height)
+        for column_offset in offsets:
+            columns = mirror(np.arange(out_width) * scale + column_offset, width)
+            total += plane[rows[:, None], columns[None, :]] * weight
+    return total.astype(np.float32)

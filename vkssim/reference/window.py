@@ -1,0 +1,73 @@
+"""What `ssim` and `ms_ssim` share: the Gaussian window and the l, c, s maps, rounded where libvmaf rounds.
+
+libvmaf rounds every tap-sample product to float32, sums in double and stores the result of each pass (horizontal, then
+vertical) as float32. The maps of variance and covariance are float32; the three quotients are double.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..shaders.constants import C1, C2, C3, GAUSSIAN
+from ..types import DoublePlane, FloatPlane
+
+
+class LcsMaps(NamedTuple):
+    """Luminance, contrast and structure of every window, each (H-10, W-10) float64."""
+
+    luminance: DoublePlane
+    contrast: DoublePlane
+    structure: DoublePlane
+
+
+def _filter_pass(plane: FloatPlane, axis: int) -> FloatPlane:
+    length = plane.shape[axis] - len(GAUSSIAN) + 1
+    total: DoublePlane | None = None
+    for offset, tap in enumerate(GAUSSIAN):
+        window = plane[:, offset : offset + length] if axis == 1 else plane[offset : offset + length]
+        product = window * np.float32(tap)
+        if total is None:
+            total = product.astype(np.float64)
+        else:
+            total += product
+    assert total is not None
+    return total.astype(np.float32)
+
+
+def gaussian(plane: FloatPlane) -> FloatPlane:
+    """Weighted mean of each 11x11 window that lies wholly inside: (H, W) float32 to (H-10, W-10) float32."""
+    return _filter_pass(_filter_pass(plane, axis=1), axis=0)
+
+
+def lcs_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
+    """Luminance, contrast and structure maps of two (H, W) float32 planes on the 0..255 scale.
+
+    l = (2 m1 m2 + C1) / (m1^2 + m2^2 + C1), c = (2 g + C2) / (v1 + v2 + C2), s = (cov + C3) / (g + C3) with
+    g = sqrt(v1 v2), as in Wang et al., "Image quality assessment: from error visibility to structural similarity", 2004,
+    with libvmaf's two guards: a variance is never negative, and a negative covariance where g is 0 counts as 0.
+    """
+    mean1, mean2 = gaussian(reference), gaussian(distorted)
+    mean1_squared, mean2_squared = mean1 * mean1, mean2 * mean2
+    zero = np.float32(0)
+    variance1 = np.maximum(zero, gaussian(reference * reference) - mean1_squared)
+    variance2 = np.maximum(zero, gaussian(distorted * distorted) - mean2_squared)
+    covariance = gaussian(reference * distorted) - mean1 * mean2
+    geometric = np.sqrt(variance1 * variance2)
+    covariance = np.where((covariance < 0) & (geometric <= 0), zero, covariance)
+
+    # Equal terms give exactly 1, the one place where this departs from libvmaf: its numerators are double and its
+    # denominators float, so that identical frames score up to 6e-8 beside 1 there.
+    luminance = np.where(
+        mean1 == mean2,
+        1.0,
+        (2.0 * mean1 * mean2.astype(np.float64) + C1) / (mean1_squared + mean2_squared + np.float32(C1)),
+    )
+    contrast = np.where(
+        variance1 == variance2,
+        1.0,
+        (2.0 * geometric.astype(np.float64) + C2) / (variance1 + variance2 + np.float32(C2)),
+    )
+    structure = (covariance + np.float32(C3)).astype(np.float64) / (geometric + np.float32(C3))
+    return LcsMaps(luminance, contrast, structure)

@@ -1,0 +1,61 @@
+"""Where scores go: the output forms of libvmaf's tools. Knows nothing of Vulkan."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from ..errors import OptionError, OutputError
+from ..results import ScoreReport
+from . import csv, json, sub, xml
+from .numbers import NumberFormat
+
+WRITERS = {"json": json.render, "xml": xml.render, "csv": csv.render, "sub": sub.render}
+"""The text of a report by the name of its form."""
+
+
+def render(report: ScoreReport, form: str, precision: str = "6") -> str:
+    """A report as text. `precision` is a number of decimals, or `max` for numbers that read back to the same double."""
+    if form not in WRITERS:
+        raise OptionError(f"unknown output form {form!r}; there are {', '.join(WRITERS)}")
+    return WRITERS[form](report, NumberFormat.parse(precision))
+
+
+def check_writable(path: Path) -> None:
+    """Raise OutputError where a file of that name cannot be written; asked before the first frame is scored."""
+    folder = path.parent
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a file in it")
+    if not folder.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {folder}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise OutputError(f"{path} cannot be written: no permission")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe: writing to it is the only test
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def write(text: str, path: Path) -> None:
+    """Write a report's text; an ordinary file is replaced in one step. Raises OutputError."""
+    try:
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")
+            return
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
+            file.write(text)
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+        os.chmod(file.name, mode)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,44 @@
+"""JSON as libvmaf writes it, with keys of our own beside."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import __version__
+from ..results import ScoreReport
+from .numbers import NumberFormat
+
+
+def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
+    """What `render` writes. A score that does not exist is None."""
+    return {
+        "version": __version__,
+        "fps": round(report.fps, 2),
+        "frames": [
+            {
+                "frameNum": frame.index,
+                "metrics": {name: numbers.number(value) for name, value in frame.metrics.items()},
+            }
+            for frame in report.frames
+        ],
+        "pooled_metrics": {
+            name: {pooling: numbers.number(value) for pooling, value in pooled.items()}
+            for name, pooled in report.pooled().items()
+        },
+        "aggregate_metrics": {},
+        "reference": report.reference,
+        "distorted": report.distorted,
+        "width": report.width,
+        "height": report.height,
+        "bitdepth": report.bits,
+        "backend": report.backend.backend,
+        "device": report.backend.device,
+        "driver": report.backend.driver,
+        "warnings": report.warnings,
+    }
+
+
+def render(report: ScoreReport, numbers: NumberFormat) -> str:
+    """The report as JSON text."""
+    return json.dumps(as_dict(report, numbers), indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,38 @@
+"""How numbers are written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..errors import OptionError
+
+_MOST_DECIMALS = 17
+
+
+@dataclass(frozen=True)
+class NumberFormat:
+    """A number of decimals, or None for the shortest text that reads back to the same double."""
+
+    decimals: int | None
+
+    @classmethod
+    def parse(cls, precision: str) -> NumberFormat:
+        """From `max` or a number of decimals. Raises OptionError."""
+        if precision == "max":
+            return cls(None)
+        if precision.isdecimal() and int(precision) <= _MOST_DECIMALS:
+            return cls(int(precision))
+        raise OptionError(f"precision is {precision!r}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}")
+
+    def text(self, value: float, missing: str) -> str:
+        """The number as text; `missing` where it is NaN or infinite."""
+        if not math.isfinite(value):
+            return missing
+        return repr(value) if self.decimals is None else f"{value:.{self.decimals}f}"
+
+    def number(self, value: float) -> float | None:
+        """The number as JSON has it: rounded, None where it is NaN or infinite."""
+        if not math.isfinite(value):
+            return None
+        return value if self.decimals is None else round(value, self.decimals)

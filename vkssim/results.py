@@ -1,0 +1,73 @@
+"""What a run gives: scores frame by frame, pooled values, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .backends.base import BackendInfo
+from .features.base import Doubles
+from .scorer import FrameScores
+
+PERCENTILES = (1, 5, 10, 50)
+
+
+@dataclass
+class ScoreReport:
+    """Scores of a pair of clips.
+
+    `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
+    dB may be infinite. `seconds` is the time from the first frame read to the last scored.
+    """
+
+    reference: str
+    distorted: str
+    width: int
+    height: int
+    bits: int
+    names: tuple[str, ...]
+    backend: BackendInfo
+    frames: list[FrameScores] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    stage_seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def fps(self) -> float:
+        """Frames scored a second."""
+        return len(self.frames) / self.seconds if self.seconds > 0 else 0.0
+
+    def column(self, name: str) -> Doubles:
+        """One score of all frames, (frames,) float64. Raises KeyError for a name that was not scored."""
+        return np.array([frame.metrics[name] for frame in self.frames], np.float64)
+
+    def pooled(self) -> dict[str, dict[str, float]]:
+        """For each score min, max, mean, harmonic_mean, as libvmaf pools them, and stddev and percentiles.
+
+        harmonic_mean = n / sum(1 / (s + 1)) - 1. Where one frame has no score the pooled values are NaN: a mean over the
+        others would look better than the clip is.
+        """
+        return {name: pool(self.column(name)) for name in self.names} if self.frames else {}
+
+
+def pool(scores: Doubles) -> dict[str, float]:
+    """The pooled values of one score over (frames,) frames; see ScoreReport.pooled."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = {
+            "min": scores.min(),
+            "max": scores.max(),
+            "mean": scores.mean(),
+            "harmonic_mean": len(scores) / np.sum(1.0 / (scores + 1.0)) - 1.0,
+            "stddev": scores.std(),
+        }
+        percentiles = np.percentile(scores, PERCENTILES)
+    values.update({f"percentile_{rank}": value for rank, value in zip(PERCENTILES, percentiles, strict=True)})
+    return {name: float(value) for name, value in values.items()}
+
+
+def number_or_none(value: float) -> float | None:
+    """The value, or None where it is NaN or infinite: what JSON calls null."""
+    return value if math.isfinite(value) else None

@@ -1,0 +1,53 @@
+"""The tables that the command line shows."""
+
+from __future__ import annotations
+
+import math
+from typing import TextIO
+
+from rich.console import Console
+from rich.table import Table
+
+from .results import ScoreReport
+
+_COLUMNS = ("mean", "harmonic_mean", "min", "percentile_5", "percentile_50", "max", "stddev")
+
+
+def print_summary(report: ScoreReport, file: TextIO) -> None:
+    """Pooled scores, what was compared and how fast."""
+    table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
+    table.add_column("score")
+    for column in _COLUMNS:
+        table.add_column(column.replace("harmonic_mean", "harmonic").replace("percentile_", "p"), justify="right")
+    for name, pooled in report.pooled().items():
+        table.add_row(name, *(_number(pooled[column]) for column in _COLUMNS))
+    console = _console(file)
+    console.print(table)
+    console.print(
+        f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"
+        f" {report.backend.device} ({report.backend.driver}), {report.backend.backend}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def print_profile(report: ScoreReport, file: TextIO) -> None:
+    """Milliseconds a frame of each stage. Stages overlap: reading with the device, so that they add up to more than the run."""
+    table = Table(title="where the time goes", title_justify="left")
+    table.add_column("stage")
+    table.add_column("ms a frame", justify="right")
+    frames = max(1, len(report.frames))
+    for stage, seconds in report.stage_seconds.items():
+        table.add_row(stage, f"{seconds / frames * 1000:.3f}")
+    table.add_section()
+    table.add_row("whole run", f"{report.seconds / frames * 1000:.3f}")
+    _console(file).print(table)
+
+
+def _console(file: TextIO) -> Console:
+    return Console(file=file, width=None if file.isatty() else 120)
+
+
+def _number(value: float) -> str:
+    return f"{value:.6f}" if math.isfinite(value) else "null"
