@@ -14,6 +14,7 @@ class BuildWithShaders(build_py):
     """Compiles the shaders into shaders/spv before the package's files are collected, in editable installs too."""
 
     def run(self) -> None:
+        """Compile, then collect: what was just compiled is among the package's files."""
         subprocess.run([sys.executable, ROOT / "scripts" / "build_shaders"], check=True)
         self.data_files = self._get_data_files()
         super().run()

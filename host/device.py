@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -12,7 +12,10 @@ from .devices import DeviceInfo, DeviceKind
 
 
 class Device:
-    """A logical device and one compute queue; use with `with`.
+    """A logical device, a compute queue, and a queue for uploads where it has one of its own; use with `with`.
+
+    `upload_family` and `upload_queue` are a family that does nothing but copy, whose copies overlap with kernels; None where
+    there is none or nothing is to be copied.
 
     `live_objects` counts the Vulkan objects that were made through `own` and not yet destroyed, by kind, so that a test can
     see a leak.
@@ -26,14 +29,19 @@ class Device:
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
         extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(info.physical, None)}
-        queue = vk.VkDeviceQueueCreateInfo(queueFamilyIndex=self.queue_family, pQueuePriorities=[1.0])
+        self.upload_family = None if self.unified else _copy_family(families)
+        used = [family for family in (self.queue_family, self.upload_family) if family is not None]
+        queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
         create_info = vk.VkDeviceCreateInfo(
-            pQueueCreateInfos=[queue],
+            pQueueCreateInfos=queues,
             ppEnabledExtensionNames=[name for name in ("VK_KHR_portability_subset",) if name in extensions],
         )
         self.handle = vk.vkCreateDevice(info.physical, create_info, None)
         self._stack.callback(vk.vkDestroyDevice, self.handle, None)
         self.queue = vk.vkGetDeviceQueue(self.handle, self.queue_family, 0)
+        self.upload_queue = (
+            None if self.upload_family is None else vk.vkGetDeviceQueue(self.handle, self.upload_family, 0)
+        )
         self.memory_properties = vk.vkGetPhysicalDeviceMemoryProperties(info.physical)
 
     @property
@@ -65,3 +73,12 @@ class Device:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _copy_family(families: Sequence[Any]) -> int | None:
+    """The first queue family that copies and does nothing else: the one that drives the copy engines."""
+    busy = vk.VK_QUEUE_GRAPHICS_BIT | vk.VK_QUEUE_COMPUTE_BIT
+    for index, family in enumerate(families):
+        if family.queueFlags & vk.VK_QUEUE_TRANSFER_BIT and not family.queueFlags & busy:
+            return index
+    return None

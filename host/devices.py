@@ -155,9 +155,10 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
 
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:
     wanted = selector.lower()
-    if wanted.isdecimal() and int(wanted) < len(devices):
-        return devices[int(wanted)]
-    matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]
+    if wanted.isdecimal():  # an index and nothing else: 15 stands in the name of many a driver
+        matches = [device for device in devices if device.index == int(wanted)]
+    else:
+        matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]
     if not matches:
         there_are = "; ".join(f"{device.index}: {device.name} ({device.uuid})" for device in devices)
         raise NoDeviceError(f"{origin} {selector!r} matches no device by index, name or UUID. There are: {there_are}")

@@ -36,7 +36,10 @@ class Slot:
     staging: Mapping[str, Buffer]
     descriptor_sets: tuple[Any, ...]
     fence: Any
-    recorded: dict[int, Any] = field(default_factory=dict)
+    uploaded: Any
+    """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
+    recorded: dict[int, list[Any]] = field(default_factory=dict)
+    """The submissions for a number of frames: kernels last, before them the upload where it has a queue of its own."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
 
@@ -63,7 +66,7 @@ class Executor:
     cache_folder
         Where compiled pipelines are kept; None keeps none.
     profile
-        Take timestamps around every dispatch (and the upload) for `stage_times`.
+        Take timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the kernels' queue.
 
     Raises
     ------
@@ -91,7 +94,10 @@ class Executor:
             guard.callback(self._stack.close)
             self._pipelines = PipelineBuilder(device, self._stack, load_module, cache_folder)
             self._pipelines.build(plan.kernels)
-            self._pool = self._make_command_pool()
+            upload_family = None if profile else device.upload_family
+            self._upload_apart = upload_family is not None
+            self._pool = self._make_command_pool(device.queue_family)
+            self._upload_pool = self._make_command_pool(upload_family) if upload_family is not None else self._pool
             self._work = {
                 spec.name: Buffer(device, self._stack, spec.frame_bytes * batch, MemoryClass.WORK)
                 for spec in plan.buffers
@@ -104,8 +110,8 @@ class Executor:
 
     # -- making -------------------------------------------------------------------------------------------------------
 
-    def _make_command_pool(self) -> Any:
-        info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=self._device.queue_family)
+    def _make_command_pool(self, family: int) -> Any:
+        info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=family)
         handle = vk.vkCreateCommandPool(self._device.handle, info, None)
         return self._device.own(self._stack, "command pool", handle, vk.vkDestroyCommandPool)
 
@@ -134,20 +140,32 @@ class Executor:
                 staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
                 # Where memory is shared the kernels read what the host wrote, with no copy between.
                 buffers[spec.name] = (
-                    staging[spec.name] if device.unified else Buffer(device, self._stack, size, MemoryClass.WORK)
+                    staging[spec.name]
+                    if device.unified
+                    else Buffer(device, self._stack, size, MemoryClass.WORK, self._input_families())
                 )
             elif spec.role is Role.OUTPUT:
                 buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
         outputs = {spec.name: buffers[spec.name] for spec in self.plan.buffers if spec.role is Role.OUTPUT}
         fence = vk.vkCreateFence(device.handle, vk.VkFenceCreateInfo(), None)
+        device.own(self._stack, "fence", fence, vk.vkDestroyFence)
         return Slot(
             inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
             outputs={name: self._frames_of(buffer) for name, buffer in outputs.items()},
             buffers=buffers,
             staging={} if device.unified else staging,
             descriptor_sets=tuple(self._make_descriptor_set(dispatch, buffers) for dispatch in self.plan.dispatches),
-            fence=device.own(self._stack, "fence", fence, vk.vkDestroyFence),
+            fence=fence,
+            uploaded=self._make_semaphore() if self._upload_apart else None,
         )
+
+    def _input_families(self) -> tuple[int, ...]:
+        families = (self._device.queue_family, self._device.upload_family)
+        return tuple(family for family in families if family is not None) if self._upload_apart else ()
+
+    def _make_semaphore(self) -> Any:
+        handle = vk.vkCreateSemaphore(self._device.handle, vk.VkSemaphoreCreateInfo(), None)
+        return self._device.own(self._stack, "semaphore", handle, vk.vkDestroySemaphore)
 
     def _frames_of(self, buffer: Buffer) -> Bytes:
         assert buffer.mapped is not None
@@ -181,20 +199,37 @@ class Executor:
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, slot: Slot, frames: int) -> Any:
+    def _record(self, slot: Slot, frames: int) -> list[Any]:
+        if not self._upload_apart:
+            return [_submission(self._record_kernels(slot, frames))]
+        commands = self._begin(self._upload_pool)
+        self._record_upload(commands, slot, frames)
+        vk.vkEndCommandBuffer(commands)
+        return [
+            _submission(commands, signal=slot.uploaded),
+            _submission(self._record_kernels(slot, frames), wait=slot.uploaded),
+        ]
+
+    def _begin(self, pool: Any) -> Any:
         info = vk.VkCommandBufferAllocateInfo(
-            commandPool=self._pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+            commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
         )
         commands = vk.vkAllocateCommandBuffers(self._device.handle, info)[0]
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
+        return commands
+
+    def _record_kernels(self, slot: Slot, frames: int) -> Any:
+        commands = self._begin(self._pool)
         query = _QueryWriter(commands, self._queries, self.slots.index(slot) * self._queries_per_slot if self._queries else 0)
         query.reset(self._queries_per_slot)
-        self._record_upload(commands, slot, frames)
+        if not self._upload_apart:
+            self._record_upload(commands, slot, frames)
         sets = iter(slot.descriptor_sets)
         query.write()
+        written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         for step in self.plan.steps:
             # Also orders this submission after the one before it, which used the same work buffers.
-            _barrier(commands, vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
+            _barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
             for dispatch in step:
                 self._record_dispatch(commands, dispatch, next(sets), frames)
                 query.write()
@@ -203,8 +238,6 @@ class Executor:
         return commands
 
     def _record_upload(self, commands: Any, slot: Slot, frames: int) -> None:
-        if not slot.staging:
-            return
         for name, source in slot.staging.items():
             region = vk.VkBufferCopy(size=self.plan.buffer(name).frame_bytes * frames)
             vk.vkCmdCopyBuffer(commands, source.handle, slot.buffers[name].handle, 1, [region])
@@ -226,8 +259,10 @@ class Executor:
             raise RuntimeError("the slot is in flight; wait for it first")
         if frames not in slot.recorded:
             slot.recorded[frames] = self._record(slot, frames)
-        submission = vk.VkSubmitInfo(pCommandBuffers=[slot.recorded[frames]])
-        vk.vkQueueSubmit(self._device.queue, 1, [submission], slot.fence)
+        *upload, kernels = slot.recorded[frames]
+        for submission in upload:
+            vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], None)
+        vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
         slot.frames = frames
 
     def wait(self, slot: Slot) -> int:
@@ -296,6 +331,15 @@ class Executor:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:
+    return vk.VkSubmitInfo(
+        pCommandBuffers=[commands],
+        pWaitSemaphores=None if wait is None else [wait],
+        pWaitDstStageMask=None if wait is None else [vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT],
+        pSignalSemaphores=None if signal is None else [signal],
+    )
 
 
 class _QueryWriter:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 from contextlib import ExitStack
 from typing import Any, Self
@@ -36,7 +38,7 @@ class Instance:
 
     def __init__(self, validation: bool | None = None) -> None:
         if validation is None:
-            validation = os.environ.get(VALIDATION_VARIABLE, "0") not in ("", "0")
+            validation = _validation_asked()
         self.validation = validation
         self.validation_messages: list[str] = []
         self._stack = ExitStack()
@@ -104,3 +106,23 @@ class Instance:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def shared_instance() -> Instance:
+    """The instance of this process, made at the first call and closed at its end.
+
+    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process. Where
+    the validation layer is switched on the caller gets an instance of its own, so that its messages stay its own.
+    """
+    return Instance() if _validation_asked() else _instance_of(os.getpid())
+
+
+@functools.cache
+def _instance_of(_process: int) -> Instance:
+    instance = Instance(validation=False)
+    atexit.register(instance.close)
+    return instance
+
+
+def _validation_asked() -> bool:
+    return os.environ.get(VALIDATION_VARIABLE, "0") not in ("", "0")

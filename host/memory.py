@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from enum import Enum
 from typing import Any
@@ -49,11 +50,13 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
 class Buffer:
     """A storage buffer with memory of its own, destroyed by the stack it was made on.
 
-    `mapped` is its memory as (size,) uint8, None for WORK buffers. Raises DeviceMemoryError where `size` is more than the
+    `families` are the queue families that use it, where they are several. `mapped` is its memory as (size,) uint8, None for WORK buffers. Raises DeviceMemoryError where `size` is more than the
     device has or can bind.
     """
 
-    def __init__(self, device: Device, stack: ExitStack, size: int, memory_class: MemoryClass) -> None:
+    def __init__(
+        self, device: Device, stack: ExitStack, size: int, memory_class: MemoryClass, families: Sequence[int] = ()
+    ) -> None:
         limit = device.info.max_storage_bytes
         if size > limit:
             raise DeviceMemoryError(
@@ -70,7 +73,12 @@ class Buffer:
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         )
-        info = vk.VkBufferCreateInfo(size=size, usage=usage, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
+        info = vk.VkBufferCreateInfo(
+            size=size,
+            usage=usage,
+            sharingMode=vk.VK_SHARING_MODE_CONCURRENT if len(families) > 1 else vk.VK_SHARING_MODE_EXCLUSIVE,
+            pQueueFamilyIndices=list(families) if len(families) > 1 else None,
+        )
         self.handle = device.own(stack, "buffer", vk.vkCreateBuffer(device.handle, info, None), vk.vkDestroyBuffer)
         requirements = vk.vkGetBufferMemoryRequirements(device.handle, self.handle)
         index, flags = _memory_type(device, requirements.memoryTypeBits, memory_class)

@@ -43,14 +43,20 @@ GAMMA = BETA
 SMALLEST_SIDE = 176
 """11 after four floor-halvings: the smallest width and height of MS-SSIM's five scales."""
 
-WINDOW_WORKGROUP = 128
-"""Threads of a workgroup of the staged window, and its columns."""
+WINDOW_WORKGROUP = 256
+"""Threads of a workgroup of the staged window, and its columns of samples."""
 
 STRIP_COLUMNS = 8
 """Columns that one thread of the strip window walks down."""
 
-DECIMATE_COLUMNS = {"strip": 8, "staged": 2}
-"""Output columns that one thread of the decimation walks down, by shape."""
+DECIMATE_WORKGROUP = 64
+"""Threads of a workgroup of the staged decimation, four columns of samples each."""
+
+DECIMATE_OUTPUTS = (4 * DECIMATE_WORKGROUP - 16) // 2
+"""Output columns of such a workgroup: all that its samples complete, in eights, since a thread makes eight."""
+
+DECIMATE_COLUMNS = 8
+"""Output columns that one thread of the strip decimation walks down."""
 
 INGEST_COLUMNS = 8
 """Samples that one thread of the ingest converts."""

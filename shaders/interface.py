@@ -56,19 +56,19 @@ class Interface:
 
 
 _ANY_WORKGROUP = dict.fromkeys(Shape, frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT}))
-_WINDOW_CONSTANTS = {
+_OWN_WORKGROUP_WHEN_STAGED = {
     Shape.STRIP: frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT}),
-    Shape.STAGED: frozenset({FORMAT_CONSTANT}),  # its workgroup is part of its shape
+    Shape.STAGED: frozenset({FORMAT_CONSTANT}),  # the workgroup is part of the kernel
 }
 _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
 
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale"), _ANY_WORKGROUP),
-    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), _ANY_WORKGROUP),
-    "ms_ssim": Interface(_WINDOW_PUSH, _WINDOW_CONSTANTS),
+    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), _OWN_WORKGROUP_WHEN_STAGED),
+    "ms_ssim": Interface(_WINDOW_PUSH, _OWN_WORKGROUP_WHEN_STAGED),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale"), _ANY_WORKGROUP),
-    "ssim": Interface(_WINDOW_PUSH, _WINDOW_CONSTANTS),
+    "ssim": Interface(_WINDOW_PUSH, _OWN_WORKGROUP_WHEN_STAGED),
 }
 """The kernels by the stem of their source."""
 

@@ -23,12 +23,8 @@ layout(push_constant) uniform Push {
     float scale;       // of UINT16 samples
 };
 
+#include "border.glsl"
 #include "samples.glsl"
-
-int mirror(int index, int size) {
-    index = index < 0 ? -1 - index : index;
-    return index >= size ? 2 * size - 1 - index : index;
-}
 
 void main() {
     int column = int(gl_GlobalInvocationID.x);

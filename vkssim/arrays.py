@@ -68,6 +68,7 @@ def ms_ssim(
     >>> image = np.random.default_rng(0).random((256, 256))
     >>> vkssim.ms_ssim(image, image, data_range=1.0)
     1.0
+
     """
     return _score("float_ms_ssim", {"negative": negative}, reference, distorted, data_range, backend, device)
 
@@ -122,6 +123,7 @@ def ssim(
     >>> image = np.random.default_rng(0).integers(0, 256, (64, 64), np.uint8)
     >>> vkssim.ssim(image, image)
     1.0
+
     """
     return _score("float_ssim", {"scale": scale}, reference, distorted, data_range, backend, device)
 

@@ -49,7 +49,7 @@ class _Main(click.Group):
 @click.group(cls=_Main, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="vkssim")
 def main() -> None:
-    """libvmaf's SSIM and MS-SSIM on Vulkan.
+    """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
     Exit codes: 0 scored; 1 the scores fail a demand (--strict); 2 usage, input or output error; 3 no usable device.
     """
@@ -62,7 +62,10 @@ def main() -> None:
 @click.option("-h", "--height", type=click.IntRange(1), help="Height of raw files.")
 @click.option("-p", "--pixel_format", type=click.Choice(["420", "422", "444", "400"]), help="Pixel format of raw files.")
 @click.option(
-    "-b", "--bitdepth", type=click.Choice([str(bits) for bits in BIT_DEPTHS]), help="Depth of raw files; over 8 two bytes, little-endian."
+    "-b",
+    "--bitdepth",
+    type=click.Choice([str(bits) for bits in BIT_DEPTHS]),
+    help="Depth of raw files; over 8 two bytes, little-endian.",
 )
 @click.option(
     "--feature",
@@ -82,7 +85,9 @@ def main() -> None:
 @click.option("--frame_skip_ref", type=click.IntRange(0), default=0, help="Skip frames of the reference.")
 @click.option("--frame_skip_dist", type=click.IntRange(0), default=0, help="Skip frames of the distorted clip.")
 @click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
-@click.option("--backend", type=click.Choice(["vulkan", "cpu"]), default="vulkan", show_default=True, help="cpu is NumPy: slow, exact.")
+@click.option(
+    "--backend", type=click.Choice(["vulkan", "cpu"]), default="vulkan", show_default=True, help="cpu is NumPy: slow, exact."
+)
 @click.option("--device", metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.")
 @click.option("--profile", is_flag=True, help="Show where the time goes, stage by stage.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
@@ -108,7 +113,8 @@ def score(
     quiet: bool,
 ) -> None:
     """Score a distorted clip against its reference, frame by frame."""
-    from .files import RawDescription, Selection, score_files
+    from .files import Selection, score_files
+    from .frames.open import RawDescription
 
     deliver = _output(output, form, precision)
     to_stdout = deliver is not None and output in (None, "-")
@@ -160,7 +166,8 @@ def _output(output: str | None, form: str | None, precision: str) -> Callable[[A
         assert output is not None
         form = Path(output).suffix.lstrip(".").lower()
         if form not in _FORMS:
-            raise OptionError(f"--output {output} does not end in {', '.join('.' + name for name in _FORMS)}; say --json, --xml, --csv or --sub")
+            endings = ", ".join("." + name for name in _FORMS)
+            raise OptionError(f"--output {output} does not end in {endings}; say --json, --xml, --csv or --sub")
     chosen = form
     if output in (None, "-"):
         return lambda report: click.echo(render(report, chosen, precision), nl=False)
@@ -212,17 +219,23 @@ def devices(as_json: bool) -> None:
         if not found:
             from .errors import NoDeviceError
 
-            raise NoDeviceError("no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them")
+            raise NoDeviceError(
+                "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
+            )
         if as_json:
             import json
 
             keys = ("index", "name", "driver", "lacks")
-            rows = [{**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)} for device in found]
+            rows = [
+                {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
+                for device in found
+            ]
             click.echo(json.dumps(rows, indent=2))
             return
         for device in found:
             version = ".".join(map(str, device.api_version))
-            click.echo(f"{device.index}: {device.name} [{device.kind.name.lower()}] Vulkan {version}, {device.driver}, UUID {device.uuid}")
+            kind = device.kind.name.lower()
+            click.echo(f"{device.index}: {device.name} [{kind}] Vulkan {version}, {device.driver}, UUID {device.uuid}")
             if device.lacks:
                 click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")
 

@@ -18,13 +18,13 @@ from .formats import FrameFormat
 from .frames.open import RawDescription, open_source
 from .frames.source import FrameSource
 from .results import ScoreReport
-from .scorer import FrameScores, finish, make_scorers, open_backend, rows
+from .scorer import finish, make_scorers, open_backend, rows
 from .types import Samples
 
 Progress = Callable[[int, int | None], None]
 """Called with the frames scored so far and their total, None where it is not known."""
 
-_MOST_READERS = 12
+_MOST_READERS = 4  # of each file; more only wait for each other between their reads
 _MOST_NAMED_FRAMES = 8
 
 
@@ -65,7 +65,7 @@ def score_files(
     *,
     features: Sequence[str] | str = ("float_ms_ssim", "float_ssim"),
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
-    selection: Selection = Selection(),  # noqa: B008 - frozen
+    selection: Selection = Selection(),
     strict: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -102,6 +102,7 @@ def score_files(
     ------
     VkssimError
         See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
+
     """
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
@@ -203,7 +204,7 @@ class _Run:
                 numbers = range(next_number, stop if limit is None else min(stop, limit), selection.subsample)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
-            if in_flight and (not reading or not free and engine.is_done(in_flight[0][0])):
+            if in_flight and (not reading or (not free and engine.is_done(in_flight[0][0]))):
                 free.append(self._collect(*in_flight.popleft(), total, started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
@@ -216,7 +217,7 @@ class _Run:
                     free.append(batch)
             else:
                 break
-        self._note_known_lengths(pairs)
+        self._note_lengths()
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
         skips = self._selection.skip_reference, self._selection.skip_distorted
@@ -247,17 +248,18 @@ class _Run:
             self._progress(len(report.frames), total)
         return batch
 
-    def _note_known_lengths(self, pairs: int | None) -> None:
-        """Where both lengths are known from the start, reading never meets the end of the longer file."""
-        if pairs is None or self._selection.count is not None and pairs == self._selection.count:
-            return
-        lengths = [source.info.frames for source in self._sources]
-        skips = self._selection.skip_reference, self._selection.skip_distorted
+    def _note_lengths(self) -> None:
+        """Note a shorter file that reading did not meet: both lengths were known from the start, or subsampling passed its end."""
+        selection = self._selection
+        lengths = [source.length for source in self._sources]
+        skips = selection.skip_reference, selection.skip_distorted
         left = [length - skip for length, skip in zip(lengths, skips, strict=True) if length is not None]
-        if len(left) == 2 and left[0] != left[1]:
+        if self.shorter is not None or len(left) < 2 or left[0] == left[1]:
+            return
+        if selection.count is None or min(left) < selection.count:
             self.shorter = (
                 f"{self._sources[0].info.path} has {lengths[0]} frames, {self._sources[1].info.path} {lengths[1]};"
-                f" the {pairs} pairs that both have were scored"
+                f" the {min(left)} pairs that both have were compared"
             )
 
     def __enter__(self) -> _Run:
@@ -280,7 +282,9 @@ class _Reader:
     def start(self, numbers: range, targets: Samples) -> list[Future[int]]:
         part = -(-len(numbers) // self._threads)
         return [
-            self._pool.submit(self._source.read, numbers[first : first + part], list(targets[first : first + part][: len(numbers) - first]))
+            self._pool.submit(
+                self._source.read, numbers[first : first + part], list(targets[first : first + part][: len(numbers) - first])
+            )
             for first in range(0, len(numbers), part)
         ]
 

@@ -10,8 +10,14 @@ import numpy.typing as npt
 from .errors import FrameError
 from .shaders.interface import SampleCode
 
+SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
+
 BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
-_DTYPES = {SampleCode.UINT8: np.uint8, SampleCode.UINT16: np.uint16, SampleCode.FLOAT32: np.float32}
+_DTYPES: dict[SampleCode, SampleType] = {
+    SampleCode.UINT8: np.dtype(np.uint8),
+    SampleCode.UINT16: np.dtype(np.uint16),
+    SampleCode.FLOAT32: np.dtype(np.float32),
+}
 LARGEST_SIDE = 32768
 
 
@@ -66,9 +72,9 @@ class FrameFormat:
         return cls(int(width), int(height), code, factor, peak)
 
     @property
-    def dtype(self) -> np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]:
+    def dtype(self) -> SampleType:
         """NumPy type of the samples."""
-        return np.dtype(_DTYPES[self.code])
+        return _DTYPES[self.code]
 
     @property
     def row_bytes(self) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,9 @@ from .formats import FrameFormat
 from .types import Samples
 
 BACKENDS = ("vulkan", "cpu")
+
+_LARGE_FRAME_BYTES = 1 << 19
+_CORES_TO_SPARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,7 @@ class Scorer:
     >>> with Scorer(1920, 1080, bits=8, features=["float_ssim"]) as scorer:
     ...     for scores in scorer.score(pairs):
     ...         print(scores.index, scores.metrics["float_ssim"])
+
     """
 
     def __init__(
@@ -127,27 +133,30 @@ class Scorer:
         height: int,
         *,
         bits: int | None = None,
-        dtype: npt.DTypeLike = None,
+        dtype: npt.DTypeLike | None = None,
         data_range: float | None = None,
         features: Sequence[str] | str = ("float_ms_ssim",),
         backend: str = "vulkan",
         device: str | int | None = None,
         batch: int | None = None,
     ) -> None:
-        if (bits is None) == (dtype is None):
-            raise OptionError("say either bits or dtype of the samples")
-        if bits is not None:
+        if bits is not None and dtype is None:
             self._format = FrameFormat.of_bits(width, height, bits)
-        else:
+        elif dtype is not None and bits is None:
             self._format = FrameFormat.of_array(width, height, dtype, data_range)
+        else:
+            raise OptionError("say either bits or dtype of the samples")
         self._scorers = make_scorers(features, self._format)
         self._backend = open_backend(backend, self._format, self._scorers, device=device, batch=batch)
+        self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None
         self._filled = 0
         self._in_flight: deque[Batch] = deque()
         self._ready: list[FrameScores] = []
         self._next_index = 0
+        self._reserved = False
+        self._closed = False
 
     @property
     def info(self) -> BackendInfo:
@@ -164,16 +173,20 @@ class Scorer:
 
         They are the memory that the device reads, so filling them is the only copy. Rows may be padded.
         """
+        if self._closed:
+            raise FrameError("the scorer is closed")
         if self._filling is None:
             if not self._free:
                 self._collect_oldest()
             self._filling = self._free.pop()
+        self._reserved = True
         return self._filling.reference[self._filled], self._filling.distorted[self._filled]
 
     def commit(self) -> list[FrameScores]:
         """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order."""
-        if self._filling is None:
+        if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
+        self._reserved = False
         self._filled += 1
         if self._filled == self._backend.batch_size:
             self._submit()
@@ -187,8 +200,12 @@ class Scorer:
         for name, plane in (("reference", reference), ("distorted", distorted)):
             self._check(name, plane)
         target_reference, target_distorted = self.reserve()
-        np.copyto(target_reference, reference, casting="same_kind")
-        np.copyto(target_distorted, distorted, casting="same_kind")
+        other = self._copier.submit(np.copyto, target_distorted, distorted, "same_kind") if self._copier else None
+        np.copyto(target_reference, reference, "same_kind")
+        if other is None:
+            np.copyto(target_distorted, distorted, "same_kind")
+        else:
+            other.result()
         return self.commit()
 
     def flush(self) -> list[FrameScores]:
@@ -200,9 +217,7 @@ class Scorer:
         ready, self._ready = self._ready, []
         return ready
 
-    def score(
-        self, pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]]
-    ) -> Iterator[FrameScores]:
+    def score(self, pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Iterator[FrameScores]:
         """Scores of (reference, distorted) pairs, in order, as they become ready."""
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
@@ -212,10 +227,16 @@ class Scorer:
         expected = (self._format.height, self._format.width)
         if plane.shape != expected:
             raise FrameError(f"the {name} frame has shape {plane.shape}, the scorer was opened for (H, W) = {expected}")
-        if not np.can_cast(plane.dtype, self._format.dtype, "same_kind") or (plane.dtype.kind == "f") != (
-            self._format.dtype.kind == "f"
-        ):
+        kind = self._format.dtype.kind
+        casting: Literal["same_kind", "safe"] = "same_kind" if kind == "f" else "safe"  # integers never wrap
+        if plane.dtype.kind != kind or not np.can_cast(plane.dtype, self._format.dtype, casting):
             raise FrameError(f"the {name} frame has {plane.dtype} samples, the scorer was opened for {self._format.dtype}")
+
+    def _make_copier(self) -> ThreadPoolExecutor | None:
+        """A second thread to copy the other frame of a pair, where frames are large and the device does not need the cores."""
+        large = self._format.row_bytes * self._format.height >= _LARGE_FRAME_BYTES
+        spare = (os.cpu_count() or 1) >= _CORES_TO_SPARE
+        return ThreadPoolExecutor(1, thread_name_prefix="vkssim-copy") if large and spare else None
 
     def _submit(self) -> None:
         batch, frames = self._filling, self._filled
@@ -240,6 +261,11 @@ class Scorer:
 
     def close(self) -> None:
         """Let go of the device; frames not yet scored are dropped. A second call does nothing."""
+        self._closed, self._reserved = True, False
+        self._filling, self._filled = None, 0  # their memory goes with the device
+        self._in_flight.clear()
+        if self._copier is not None:
+            self._copier.shutdown()
         self._backend.close()
 
     def __enter__(self) -> Self:

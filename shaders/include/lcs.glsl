@@ -27,7 +27,9 @@ vec3 lcs_deficits(Moments m) {
     if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;
     float mean_difference = m.mean1 - m.mean2;
     float variance_sum = variance1 + variance2;
-    return vec3(mean_difference * mean_difference / (mean1_squared + mean2_squared + C1),
-                (variance_sum - 2.0 * geometric) / (variance_sum + C2),
-                (geometric - covariance) / (geometric + C3));
+    vec3 numerators = vec3(mean_difference * mean_difference, variance_sum - 2.0 * geometric, geometric - covariance);
+    vec3 denominators = vec3(mean1_squared + mean2_squared + C1, variance_sum + C2, geometric + C3);
+    // One division for three; the product of the denominators lies between 1e4 and 1e14.
+    float inverse = 1.0 / (denominators.x * denominators.y * denominators.z);
+    return numerators * (denominators.yzx * denominators.zxy * inverse);
 }

@@ -21,6 +21,18 @@ float sample_at(int row, int column) {
     return scale * float(bitfieldExtract(word, 16 * (column & 1), 16));
 }
 
+// The four samples from a column on, a multiple of 4.
+vec4 four_samples_at(int row, int column) {
+    int first = row + unit_of(column);
+    if (FORMAT == FLOAT32) return uintBitsToFloat(uvec4(words[first], words[first + 1], words[first + 2], words[first + 3]));
+    if (FORMAT == UINT8) {
+        uint word = words[first];
+        return vec4(bitfieldExtract(word, 0, 8), bitfieldExtract(word, 8, 8), bitfieldExtract(word, 16, 8), word >> 24);
+    }
+    uint low = words[first], high = words[first + 1];
+    return scale * vec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16);
+}
+
 // Fills `target`, a float array of length `count`, with the samples from `column + lead` on. `row` is the word where the row
 // begins, `last` the last word that may be read; reads beyond it and before the row give some samples of the row. `column` is
 // a multiple of 4; `count` and `lead`, a multiple of 4 not above 0, are literals.

@@ -1,65 +1,74 @@
-// The walk for GPUs: a workgroup walks down a strip of WINDOW_WORKGROUP columns, one a thread, and stages the rows it needs in
-// shared memory, CHUNK rows between two barriers.
+// The walk for GPUs: a workgroup walks down a strip of WINDOW_WORKGROUP columns of samples, CHUNK rows at a time.
 //
-// As in window_strip.glsl each row is filtered across and added to the ten windows still open; the eleventh goes to `accept`.
-// Two chunks take turns, so that one barrier a chunk is enough: a thread that runs ahead fills the chunk that nobody reads.
+//   down    one column a thread: its samples, squares and product join the ten windows still open in registers (a transposed
+//           filter, as in window_strip.glsl); what completes goes to shared memory
+//   across  CHUNK neighbouring windows a thread, which share the column sums they read, sixteen bytes a read
+//
+// Filtering down first makes each square and product once; four windows a thread cut the reads of shared memory to a third.
 
 layout(local_size_x = WINDOW_WORKGROUP) in;
 
-const int CHUNK = 4;
-const int SPAN = WINDOW_WORKGROUP + 10;
+const int CHUNK = 4;  // rows between two barriers, and windows that a thread has across
+const int LANES_ACROSS = WINDOW_WORKGROUP / CHUNK;
+const int WINDOWS = WINDOW_WORKGROUP - 10;  // columns of windows
+const int FOURS = (CHUNK + 10 + 3) / 4;      // vectors of column sums that a thread's windows span
 
-shared vec2 tile[2][CHUNK][SPAN];  // (reference, distorted)
+shared vec4 column_sums[5][CHUNK][WINDOW_WORKGROUP / 4 + FOURS - 1];
 shared float subgroup_sums[SUMS][WINDOW_WORKGROUP];
-
-void stage_row(int turn, int slot, int row, int first_column) {
-    for (int i = int(gl_LocalInvocationIndex); i < SPAN; i += WINDOW_WORKGROUP) {
-        int column = min(first_column + i, width - 1);
-        tile[turn][slot][i] = vec2(sample_at(row, column), sample_at(row + plane, column));
-    }
-}
 
 void main() {
     int lane = int(gl_LocalInvocationIndex);
-    int first_column = int(gl_WorkGroupID.x) * WINDOW_WORKGROUP;
+    int first_column = int(gl_WorkGroupID.x) * WINDOWS;
     int top = int(gl_WorkGroupID.y) * strip;
     int rows = min(strip, height - 10 - top);
     int first_row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
-    bool inside = first_column + lane < width - 10;
+    int column = min(first_column + lane, width - 1);
+    int lane_across = lane % LANES_ACROSS;
+    int slot_across = lane / LANES_ACROSS;
+    int windows = min(WINDOWS, width - 10 - first_column) - CHUNK * lane_across;  // how many of the thread's exist
 
     float open[5][10], sums[SUMS];
     [[unroll]] for (int m = 0; m < 5; ++m) [[unroll]] for (int k = 0; k < 10; ++k) open[m][k] = 0.0;
     [[unroll]] for (int i = 0; i < SUMS; ++i) sums[i] = 0.0;
 
-    int turn = 0;
-    for (int chunk = 0; chunk < rows + 10; chunk += CHUNK, turn ^= 1) {
-        [[unroll]] for (int slot = 0; slot < CHUNK; ++slot)
-            stage_row(turn, slot, first_row + min(chunk + slot, rows + 9) * pitch, first_column);
-        barrier();
+    for (int chunk = -10; chunk < rows; chunk += CHUNK) {
+        float a[CHUNK], b[CHUNK];
         [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) {
-            float across[5] = float[](0.0, 0.0, 0.0, 0.0, 0.0);
-            [[unroll]] for (int k = 0; k < 11; ++k) {
-                vec2 pair = tile[turn][slot][lane + k];
-                vec2 weighted = GAUSSIAN[k] * pair;
-                across[0] += weighted.x;
-                across[1] += weighted.y;
-                across[2] += weighted.x * pair.x;
-                across[3] += weighted.y * pair.y;
-                across[4] += weighted.x * pair.y;
-            }
-            float done[5];
+            int row = first_row + min(chunk + 10 + slot, rows + 9) * pitch;
+            a[slot] = sample_at(row, column);
+            b[slot] = sample_at(row + plane, column);
+        }
+        [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) {
+            float moments[5] = float[](a[slot], b[slot], a[slot] * a[slot], b[slot] * b[slot], a[slot] * b[slot]);
             [[unroll]] for (int m = 0; m < 5; ++m) {
-                done[m] = open[m][0] + GAUSSIAN[10] * across[m];
-                [[unroll]] for (int k = 0; k < 9; ++k) open[m][k] = open[m][k + 1] + GAUSSIAN[9 - k] * across[m];
-                open[m][9] = GAUSSIAN[0] * across[m];
-            }
-            int row = chunk + slot - 10;
-            if (row >= 0 && row < rows && inside) {
-                float accepted[SUMS];
-                accept(accepted, Moments(done[0], done[1], done[2], done[3], done[4]));
-                [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += accepted[s];
+                column_sums[m][slot][lane >> 2][lane & 3] = open[m][0] + GAUSSIAN[10] * moments[m];
+                [[unroll]] for (int k = 0; k < 9; ++k) open[m][k] = open[m][k + 1] + GAUSSIAN[9 - k] * moments[m];
+                open[m][9] = GAUSSIAN[0] * moments[m];
             }
         }
+        barrier();
+        int row = chunk + slot_across;
+        if (row >= 0 && row < rows && windows > 0) {
+            float done[5][CHUNK];
+            [[unroll]] for (int m = 0; m < 5; ++m) {
+                float column_sum[4 * FOURS];
+                [[unroll]] for (int i = 0; i < FOURS; ++i) {
+                    vec4 four = column_sums[m][slot_across][CHUNK / 4 * lane_across + i];
+                    [[unroll]] for (int j = 0; j < 4; ++j) column_sum[4 * i + j] = four[j];
+                }
+                [[unroll]] for (int w = 0; w < CHUNK; ++w) {
+                    float across = GAUSSIAN[0] * column_sum[w];
+                    [[unroll]] for (int k = 1; k < 11; ++k) across += GAUSSIAN[k] * column_sum[w + k];
+                    done[m][w] = across;
+                }
+            }
+            [[unroll]] for (int w = 0; w < CHUNK; ++w) {
+                float accepted[SUMS];
+                accept(accepted, Moments(done[0][w], done[1][w], done[2][w], done[3][w], done[4][w]));
+                [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += w < windows ? accepted[s] : 0.0;
+            }
+        }
+        barrier();
     }
 
     [[unroll]] for (int s = 0; s < SUMS; ++s) {

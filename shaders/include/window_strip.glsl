@@ -20,8 +20,9 @@ void add_row(int row, int last, int column, inout float open[5][10][STRIP_COLUMN
         [[unroll]] for (int i = 0; i < SPAN; ++i)
             map[i] = m == 0 ? a[i] : m == 1 ? b[i] : m == 2 ? a[i] * a[i] : m == 3 ? b[i] * b[i] : a[i] * b[i];
         [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
-            float across = GAUSSIAN[5] * map[c + 5];
-            [[unroll]] for (int k = 0; k < 5; ++k) across += GAUSSIAN[k] * (map[c + k] + map[c + 10 - k]);
+            float across = GAUSSIAN[0] * (map[c] + map[c + 10]);
+            [[unroll]] for (int k = 1; k < 5; ++k) across += GAUSSIAN[k] * (map[c + k] + map[c + 10 - k]);
+            across += GAUSSIAN[5] * map[c + 5];
             done[m][c] = open[m][0][c] + GAUSSIAN[10] * across;
             [[unroll]] for (int k = 0; k < 9; ++k) open[m][k][c] = open[m][k + 1][c] + GAUSSIAN[9 - k] * across;
             open[m][9][c] = GAUSSIAN[0] * across;

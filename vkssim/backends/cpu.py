@@ -20,9 +20,8 @@ class CpuBackend(Backend):
         self._frame = frame
         self._scorers = scorers
         self.info = BackendInfo("cpu", platform.processor() or platform.machine(), f"NumPy {np.__version__}")
-        self.batches = tuple(
-            Batch(*(empty_planes(1, frame.height, frame.width, frame.dtype) for _ in range(2))) for _ in range(2)
-        )
+        planes = [empty_planes(1, frame.height, frame.width, frame.dtype) for _ in range(4)]
+        self.batches = (Batch(planes[0], planes[1]), Batch(planes[2], planes[3]))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""

@@ -15,14 +15,14 @@ from ..formats import FrameFormat
 from ..host.device import Device
 from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor, Slot
-from ..host.instance import Instance
-from ..host.plan import Plan, Role
+from ..host.instance import shared_instance
+from ..host.plan import Dispatch, Plan, Role
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Samples
 from .base import Backend, BackendInfo, Batch
 
-_BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 25}
+_BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
@@ -34,7 +34,8 @@ def frame_plan(
     The metrics share the samples and, for floats, the ingest. Their steps run side by side.
     """
     raw = PlanePair.raw(frame)
-    buffers, steps = [raw.spec(Role.INPUT)], []
+    buffers = [raw.spec(Role.INPUT)]
+    steps: list[tuple[Dispatch, ...]] = []
     planes = raw
     if frame.needs_ingest:
         planes = PlanePair.floats("planes", frame.width, frame.height)
@@ -79,7 +80,7 @@ class VulkanBackend(Backend):
         *,
         device: str | int | None = None,
         batch: int | None = None,
-        slots: int = 3,
+        slots: int = 4,
         profile: bool = False,
     ) -> None:
         self._scorers = scorers
@@ -88,7 +89,9 @@ class VulkanBackend(Backend):
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            instance = self._stack.enter_context(Instance())
+            instance = shared_instance()
+            if instance.validation:
+                self._stack.enter_context(instance)
             info = choose_device(list_devices(instance), device)
             self.device = self._stack.enter_context(Device(info))
             self.info = BackendInfo("vulkan", info.name, info.driver)

@@ -113,4 +113,5 @@ def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionV
         limit = np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height))
     with np.errstate(divide="ignore"):
         decibel = -10 * np.log10(np.maximum(0.0, 1 - score))
-    return np.minimum(decibel, limit)
+    limited: Doubles = np.minimum(decibel, limit)
+    return limited

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from ..formats import FrameFormat
 from ..host.devices import DeviceInfo, DeviceKind
 from ..host.plan import BufferSpec, Dispatch, Kernel, Role
-from ..shaders.constants import DECIMATE_COLUMNS, GAUSSIAN, INGEST_COLUMNS, STRIP_COLUMNS, WINDOW_WORKGROUP
+from ..shaders.constants import DECIMATE_COLUMNS, DECIMATE_OUTPUTS, GAUSSIAN, INGEST_COLUMNS, STRIP_COLUMNS, WINDOW_WORKGROUP
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
 
 MARGIN = len(GAUSSIAN) - 1
@@ -18,9 +17,9 @@ SAMPLES = "samples"
 """The buffer that the host writes frames to."""
 
 _ROW_ALIGNMENT = 16
-_STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 64}
+_STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _SMALLEST_STRIP = 16
-_ENOUGH_WORKGROUPS = {Shape.STRIP: 16, Shape.STAGED: 128}
+_ENOUGH_WORKGROUPS = 16  # of a frame; a batch has many
 _STAGED_WORKGROUP = 64
 
 
@@ -110,9 +109,9 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
     """The next scale of the pyramid, both planes in one dispatch."""
-    threads = _ceil(target.row_bytes // 4, DECIMATE_COLUMNS[shape.shape.value])
-    groups_x = _ceil(threads, shape.workgroup)
-    strip = _strip_rows(shape.shape, target.height, 2 * groups_x)
+    columns = DECIMATE_OUTPUTS if shape.shape is Shape.STAGED else DECIMATE_COLUMNS * shape.workgroup
+    groups_x = _ceil(target.row_bytes // 4, columns)
+    strip = _strip_rows(shape, target.height, 2 * groups_x)
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
@@ -149,9 +148,9 @@ class WindowWalk:
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """How the walk is cut into workgroups."""
-        columns = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
+        columns = WINDOW_WORKGROUP - MARGIN if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
         groups_x = _ceil(planes.width - MARGIN, columns)
-        strip = _strip_rows(shape.shape, planes.height - MARGIN, groups_x)
+        strip = _strip_rows(shape, planes.height - MARGIN, groups_x)
         return cls((groups_x, _ceil(planes.height - MARGIN, strip)), strip)
 
     @property
@@ -190,11 +189,14 @@ def partials(name: str, count: int) -> BufferSpec:
     return BufferSpec(name, Role.OUTPUT, _align(4 * count))
 
 
-def _strip_rows(shape: Shape, rows: int, groups_x: int) -> int:
-    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
-    strips = math.ceil(rows / _STRIP_ROWS[shape])
-    wanted = min(_ceil(_ENOUGH_WORKGROUPS[shape], groups_x), _ceil(rows, _SMALLEST_STRIP))
-    return _ceil(rows, max(strips, wanted))
+def _strip_rows(shape: KernelShape, rows: int, groups_x: int) -> int:
+    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device.
+
+    A function of the frame's size alone: how the sums are cut decides their last bits, and these must not depend on the batch.
+    """
+    strips = _ceil(rows, _STRIP_ROWS[shape.shape])
+    enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
+    return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))
 
 
 def _align(size: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from ..errors import InputError
 from . import y4m
@@ -51,17 +51,27 @@ class RawDescription:
         missing = [name for name, value in fields.items() if value is None]
         if missing:
             raise InputError(
-                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)} as well"
+                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)}"
+                " as well"
             )
-        assert self.width and self.height and self.pixel_format and self.bits
+        assert self.width is not None
+        assert self.height is not None
+        assert self.pixel_format is not None
+        assert self.bits is not None
         return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
 
     def check(self, info: VideoInfo) -> None:
         """Raise InputError where it contradicts what the file says of itself."""
-        said = {"--width": (self.width, info.width), "--height": (self.height, info.height), "--bitdepth": (self.bits, info.bits)}
+        said = {
+            "--width": (self.width, info.width),
+            "--height": (self.height, info.height),
+            "--bitdepth": (self.bits, info.bits),
+        }
         for flag, (given, own) in said.items():
             if given is not None and given != own:
-                raise InputError(f"{info.path} is {info.kind} and says {own} itself; {flag} {given} contradicts it. Leave {flag} out")
+                raise InputError(
+                    f"{info.path} is {info.kind} and says {own} itself; {flag} {given} contradicts it. Leave {flag} out"
+                )
 
     def _fields(self) -> dict[str, int | str | None]:
         return {
@@ -112,12 +122,12 @@ def is_container(head: bytes) -> bool:
     return (
         head.startswith(_CONTAINER_STARTS)
         or head[4:8] in _ISO_BOXES
-        or len(head) == _PEEK and all(head[start] == 0x47 for start in range(0, _PEEK, _TRANSPORT_PACKET))
+        or (len(head) == _PEEK and all(head[start] == 0x47 for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )
 
 
 def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSource:
-    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)  # type: ignore[arg-type]
+    buffered = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(cast(io.RawIOBase, stream))
     head = buffered.peek(_PEEK)[:_PEEK]
     if not head:
         raise InputError(f"{path} is empty")
@@ -135,4 +145,3 @@ def _checked(source: FrameSource, raw: RawDescription) -> FrameSource:
         source.close()
         raise
     return source
-

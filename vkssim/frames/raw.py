@@ -33,6 +33,7 @@ class RawFile(FrameSource):
         size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, "raw", layout.width, layout.height, layout.bits, frames)
+        self.length = frames
         if rest:
             self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
 
@@ -51,7 +52,7 @@ class RawFile(FrameSource):
             self._read_plane(offset, plane)
             target[:] = plane
             return
-        memory = memoryview(target).cast("B")
+        memory = target.data.cast("B")
         done = 0
         while done < len(memory):
             count = _read_at(self._descriptor, memory[done:], offset + done)
@@ -100,7 +101,7 @@ class PlanarStream(SequentialSource):
         layout = self._layout
         start = self._offset
         if target is not None and target.flags.c_contiguous:
-            complete = self._fill(memoryview(target).cast("B"))
+            complete = self._fill(target.data.cast("B"))
         else:
             if not self._plane:
                 self._plane = bytearray(layout.luma_bytes)

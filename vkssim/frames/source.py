@@ -35,6 +35,8 @@ class FrameSource(ABC):
     concurrent = False
     problem: InputError | None = None
     """Why the stream ended before its time, once that is known; the frames before are good."""
+    length: int | None = None
+    """How many frames there are, once that is known: at the start, or when reading has met the end."""
 
     @abstractmethod
     def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
@@ -67,11 +69,9 @@ class SequentialSource(FrameSource):
     def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            while self._position < number:
-                if not self._next(None):
+            while self._position <= number:
+                if not self._next(target if self._position == number else None):
+                    self.length = self._position
                     return count
                 self._position += 1
-            if not self._next(target):
-                return count
-            self._position += 1
         return len(numbers)

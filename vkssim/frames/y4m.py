@@ -34,13 +34,15 @@ class Y4mStream(PlanarStream):
         if not line:
             return False
         if not (line.startswith((b"FRAME\n", b"FRAME ")) and line.endswith(b"\n")):
-            self.problem = InputError(f"{self.info.path}: no FRAME header at byte {start}, where frame {self._position} should begin")
+            self.problem = InputError(
+                f"{self.info.path}: no FRAME header at byte {start}, where frame {self._position} should begin"
+            )
             return False
         return True
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
-    """Layout and frame rate from the first line. Raises InputError where it is not a Y4M header or names what we cannot read."""
+    """Layout and frame rate from the first line. Raises InputError where that is no Y4M header or names what we cannot read."""
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")

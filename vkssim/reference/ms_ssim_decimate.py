@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from .border import mirror
 from ..shaders.constants import LOW_PASS_QUARTER
 from ..types import FloatPlane
+from .border import mirror
 
 _RADIUS = 4
 
 
 def low_pass_table() -> FloatPlane:
-    """libvmaf's 9x9 low-pass table, float32, unfolded from its upper left quarter."""
+    """The 9x9 low-pass table of libvmaf, float32, unfolded from its upper left quarter."""
     quarter = np.array(LOW_PASS_QUARTER, np.float32)
     half = np.concatenate([quarter, quarter[:, -2::-1]], axis=1)
     return np.concatenate([half, half[-2::-1]], axis=0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .border import mirror
 from ..types import FloatPlane
+from .border import mirror
 
 
 def downscaled_size(width: int, height: int, scale: int) -> tuple[int, int]:

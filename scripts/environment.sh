@@ -1,0 +1,179 @@
+# shellcheck shell=bash
+# Sourced by scripts/quickstart, scripts/test and the scripts of ci/. It moves to the root of the checkout and offers
+#
+#   prepare         what running needs: Vulkan loader, lavapipe, shader compiler, Python, and the package in .venv
+#   prepare test    the validation layer and the test tools as well
+#   pin_lavapipe    no driver but lavapipe from here on
+#   usage           the comment at the head of the calling script, for --help
+#
+# Written for bash 3.2, which macOS has.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
+
+PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
+
+say() { printf '%s\n' "$*" >&2; }
+
+fail() { # could not run: exit code 2, as everywhere in this project
+    say "$(basename "$0"): $*"
+    exit 2
+}
+
+usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
+
+no_arguments() { # no_arguments "$@": for scripts that know nothing but --help
+    [[ $# == 0 ]] && return
+    case $1 in
+        --help) usage && exit 0 ;;
+        *) fail "there is no argument $1; --help says what this does" ;;
+    esac
+}
+
+# ── what is on the machine ────────────────────────────────────────────────────────────────────────────────────────────
+
+find_manifest() { # find_manifest FOLDER PATTERN: the first such file where the Vulkan loader looks for drivers and layers
+    local base file
+    for base in "${XDG_DATA_HOME:-${HOME:-}/.local/share}" ${XDG_DATA_DIRS:+${XDG_DATA_DIRS//:/ }} \
+        /usr/local/etc /usr/local/share /etc /usr/share /opt/homebrew/etc /opt/homebrew/share; do
+        for file in "$base/vulkan/$1/"$2; do
+            [[ -f $file ]] && echo "$file" && return
+        done
+    done
+    return 1
+}
+
+find_lavapipe() { # Mesa names the file by the machine, newer ones plainly; beside it may lie one for another word size
+    find_manifest icd.d "lvp_icd.$(uname -m).json" || find_manifest icd.d lvp_icd.json || find_manifest icd.d 'lvp_icd*.json'
+}
+
+have_loader() {
+    if [[ $(uname) == Darwin ]]; then
+        compgen -G '/opt/homebrew/lib/libvulkan*.dylib' || compgen -G '/usr/local/lib/libvulkan*.dylib'
+    else
+        [[ $(ldconfig -p) == *libvulkan.so.1* ]]
+    fi
+}
+
+find_driver() { # macOS has no lavapipe; MoltenVK is its driver
+    if [[ $(uname) == Darwin ]]; then find_manifest icd.d MoltenVK_icd.json; else find_lavapipe; fi
+}
+
+SUPPORTED='import sys; sys.exit(sys.version_info < (3, 11))'
+
+find_python() { # a Python of 3.11 or later that can make virtual environments
+    local candidate
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if "$candidate" -c "import ensurepip, venv; $SUPPORTED"; then
+            command -v "$candidate"
+            return
+        fi
+    done 2>/dev/null
+    return 1
+}
+
+list_missing() { # list_missing [test]: Debian's names of what is not there; "python" stands for whichever package brings a good one
+    command -v glslangValidator >/dev/null || echo glslang-tools
+    command -v spirv-val >/dev/null || echo spirv-tools
+    have_loader >/dev/null 2>&1 || echo libvulkan1
+    find_driver >/dev/null || echo mesa-vulkan-drivers
+    find_python >/dev/null || echo python
+    [[ ${1:-} != test ]] || find_manifest explicit_layer.d 'VkLayer_khronos_validation.json' >/dev/null || echo vulkan-validationlayers
+}
+
+# ── installing it ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+explain() { # explain [test]: what to install where there is no apt
+    local tests=${1:-}
+    local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers}"
+    local pacman="pacman -S --needed vulkan-icd-loader vulkan-swrast glslang spirv-tools python${tests:+ vulkan-validation-layers}"
+    local brew="brew install vulkan-loader molten-vk glslang spirv-tools python@3.13${tests:+ vulkan-validationlayers}"
+    if command -v dnf >/dev/null; then
+        say "  sudo $dnf"
+    elif command -v pacman >/dev/null; then
+        say "  sudo $pacman"
+    elif command -v brew >/dev/null; then
+        say "  $brew"
+    else
+        say "  Fedora:          sudo $dnf"
+        say "  Arch:            sudo $pacman"
+        say "  macOS:           $brew"
+        say "  anything else:   the Vulkan loader, Mesa's lavapipe, glslangValidator, spirv-val, Python 3.11 or later with venv${tests:+,}"
+        [[ -z $tests ]] || say "                   and the Khronos validation layer"
+    fi
+}
+
+apt_python() { # the package of the release's own Python, or of a later one beside it; fails where all are too old
+    local package version
+    for package in python3-venv python3.14-venv python3.13-venv python3.12-venv python3.11-venv; do
+        version=$(apt-cache show --no-all-versions "$package" 2>/dev/null | sed -n 's/^Version: //p')
+        if [[ -n $version ]] && dpkg --compare-versions "$version" ge 3.11; then
+            echo "$package"
+            return
+        fi
+    done
+    return 1
+}
+
+install_packages() { # install_packages NAME…: by apt-get, as root or with sudo
+    local as_root=() packages=() name
+    if [[ $(id -u) != 0 ]]; then
+        command -v sudo >/dev/null || fail "missing: $*. There is no sudo here; run this as root, or have them installed"
+        as_root=(sudo)
+    fi
+    say "Installing with apt-get: $*"
+    # env, so that neither array is ever empty: bash 3.2 and 4.3 call an empty one unset
+    "${as_root[@]:-env}" apt-get update -qq
+    for name in "$@"; do
+        if [[ $name == python ]]; then
+            name=$(apt_python) || fail "no Python of 3.11 or later in this release's repositories. Install one" \
+                "(https://www.python.org/downloads/) so that python3.11 or later is on the PATH, and run this again"
+        fi
+        packages+=("$name")
+    done
+    "${as_root[@]:-env}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >/dev/null
+}
+
+fingerprint() { # changes with whatever an editable install depends on; Python files are read from the checkout as they are
+    {
+        pwd
+        find pyproject.toml setup.py scripts/build_shaders shaders -type f \
+            ! -path 'shaders/spv/*' ! -path '*/__pycache__/*' -print0 | sort -z | xargs -0 cksum
+    } | cksum
+}
+
+prepare() {
+    local tests=${1:-} absent built stamp=.venv/vkssim-installed
+    absent=$(list_missing "$tests")
+    if [[ -n $absent ]]; then
+        if ! command -v apt-get >/dev/null; then
+            say "missing, by Debian's names: ${absent//$'\n'/ }. There is no apt-get here; please run"
+            explain "$tests"
+            exit 2
+        fi
+        # shellcheck disable=SC2086 # one word a package
+        install_packages $absent
+        absent=$(list_missing "$tests")
+        [[ -z $absent ]] || fail "still missing after apt-get: ${absent//$'\n'/ }"
+    fi
+
+    built=$(fingerprint)
+    # The stamp has the fingerprint, then the extra: an environment with the test tools does for running too.
+    if [[ -x .venv/bin/vkssim && -f $stamp && $(cat "$stamp") == "$built/$tests"* ]] && compgen -G 'shaders/spv/*.spv' >/dev/null; then
+        return
+    fi
+    rm -f "$stamp"
+    .venv/bin/python -c "$SUPPORTED" 2>/dev/null || "$(find_python)" -m venv --clear .venv
+    say "Installing vkssim into .venv and building its shaders"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${tests:+[$tests]}" </dev/null
+    echo "$built/$tests" >"$stamp"
+}
+
+pin_lavapipe() { # a missing software driver is a failure; no other driver may take its place
+    local driver
+    driver=$(find_lavapipe) || fail "lavapipe is not installed: no lvp_icd*.json where the Vulkan loader looks (apt: mesa-vulkan-drivers)"
+    # The second is the older name of the first, for loaders before 1.3.207.
+    export VK_DRIVER_FILES=$driver VK_ICD_FILENAMES=$driver
+    unset VKSSIM_DEVICE VK_ADD_DRIVER_FILES VK_LOADER_DRIVERS_SELECT VK_LOADER_DRIVERS_DISABLE
+    say "Vulkan driver: $driver and no other"
+}

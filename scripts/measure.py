@@ -1,0 +1,242 @@
+"""What scripts/bench measures, one function a section. Each returns rows: dicts with section, name, value, unit and what they ran on."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vkssim import Scorer, score_files
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.files import RawDescription
+from vkssim.formats import FrameFormat
+from vkssim.scorer import make_scorers
+
+Row = dict[str, Any]
+Frames = list[npt.NDArray[Any]]
+
+_DISTINCT = 8  # frames that files and feeds repeat, enough to leave every cache of a CPU
+_WARM_UP = 3
+
+
+def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -> Frames:
+    """Frames with detail at every scale: noise added up over octaves."""
+    random = np.random.default_rng(seed)
+    frames = []
+    for _ in range(count):
+        total = np.zeros((height, width), np.float32)
+        for octave in range(6):
+            step = 1 << octave
+            coarse = random.normal(0, step, (-(-height // step), -(-width // step))).astype(np.float32)
+            total += np.repeat(np.repeat(coarse, step, 0), step, 1)[:height, :width]
+        scaled = np.clip(128 + total, 0, 255) * 2 ** (bits - 8)
+        frames.append(scaled.astype(np.uint8 if bits == 8 else np.uint16))
+    return frames
+
+
+def pairs(width: int, height: int, bits: int) -> tuple[Frames, Frames]:
+    """References and their distorted versions."""
+    references = textured_frames(width, height, bits, _DISTINCT, 0)
+    random = np.random.default_rng(1)
+    peak = 2**bits - 1
+    noise = 4 << (bits - 8)
+    distorted = [
+        np.clip(frame + random.integers(-noise, noise + 1, frame.shape), 0, peak).astype(frame.dtype) for frame in references
+    ]
+    return references, distorted
+
+
+def kernels(width: int, height: int, bits: int, feature: str, batch: int | None, device: str | None) -> list[Row]:
+    """Microseconds a frame of every stage, by timestamp queries: medians over submissions of full batches."""
+    frame = FrameFormat.of_bits(width, height, bits)
+    where = {"section": "kernels", "size": f"{width}x{height}", "bits": bits, "feature": feature}
+    with VulkanBackend(frame, make_scorers([feature], frame), device=device, batch=batch, slots=1, profile=True) as backend:
+        count = backend.batch_size
+        current = backend.batches[0]
+        references, distorted = pairs(width, height, bits)
+        for i in range(count):
+            current.reference[i], current.distorted[i] = references[i % _DISTINCT], distorted[i % _DISTINCT]
+        samples: list[dict[str, float]] = []
+        spent: dict[str, float] = {}
+        for _ in range(_WARM_UP + 15):
+            backend.submit(current, count)
+            backend.collect(current)
+            now = backend.stage_seconds()
+            samples.append({stage: now[stage] - spent.get(stage, 0.0) for stage in now})
+            spent = dict(now)
+        stages = {stage: statistics.median(sample[stage] for sample in samples[_WARM_UP:]) for stage in samples[0]}
+        totals = [sum(value for stage, value in sample.items() if stage != "upload") for sample in samples[_WARM_UP:]]
+        rows = [
+            {**where, "name": stage, "batch": count, "value": seconds / count * 1e6, "unit": "us a frame"}
+            for stage, seconds in stages.items()
+        ]
+        total = statistics.median(totals) / count * 1e6
+        rows.append({**where, "name": "all kernels", "batch": count, "value": total, "unit": "us a frame"})
+        if not backend.device.unified:
+            gigabytes = 2 * frame.row_bytes * height * count / stages["upload"] / 1e9
+            rows.append({**where, "name": "upload limit", "batch": count, "value": gigabytes, "unit": "GB/s"})
+    return rows
+
+
+@contextmanager
+def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple[Path, Path]]:
+    """A pair of raw 4:2:0 files in memory where the system has such a place, in a temporary folder elsewhere."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        paths = Path(folder, "reference.yuv"), Path(folder, "distorted.yuv")
+        chroma = bytes(2 * ((width + 1) // 2) * ((height + 1) // 2) * (1 if bits == 8 else 2))
+        for path, planes in zip(paths, pairs(width, height, bits), strict=True):
+            with path.open("wb") as file:
+                for i in range(frames):
+                    file.write(planes[i % _DISTINCT].tobytes())
+                    file.write(chroma)
+        yield paths
+
+
+def files(width: int, height: int, bits: int, feature: str, frames: int, device: str | None) -> list[Row]:
+    """Frames a second from raw files in the page cache to scores: the median of five runs after one to warm up."""
+    where = {"section": "files", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": frames}
+    raw = RawDescription(width, height, "420", bits)
+    with raw_clips(width, height, bits, frames) as (reference, distorted):
+        run = lambda: score_files(reference, distorted, features=feature.split("+"), raw=raw, device=device)  # noqa: E731
+        run()
+        began = resource.getrusage(resource.RUSAGE_SELF)
+        reports = [run() for _ in range(5)]
+        ended = resource.getrusage(resource.RUSAGE_SELF)
+    fps = statistics.median(report.fps for report in reports)
+    cpu = (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / (5 * frames)
+    luma = 2 * width * height * (1 if bits == 8 else 2)
+    return [
+        {**where, "name": "raw files to scores", "value": fps, "unit": "frames/s"},
+        {**where, "name": "the same", "value": 1e3 / fps, "unit": "ms a frame"},
+        {**where, "name": "luma brought to the device", "value": fps * luma / 1e9, "unit": "GB/s"},
+        {**where, "name": "CPU time", "value": cpu * 1e3, "unit": "ms a frame"},
+    ]
+
+
+def arrays(width: int, height: int, bits: int, feature: str, frames: int, device: str | None) -> list[Row]:
+    """Frames a second through `Scorer`, NumPy arrays in, one pair at a time, scores in order: the median of five rounds."""
+    references, distorted = pairs(width, height, bits)
+    feed = [(references[i % _DISTINCT], distorted[i % _DISTINCT]) for i in range(frames)]
+    rates = []
+    with Scorer(width, height, bits=bits, features=[feature], device=device) as scorer:
+        for _ in range(6):
+            began = time.perf_counter()
+            scored = sum(1 for _ in scorer.score(feed))
+            rates.append(scored / (time.perf_counter() - began))
+    return [
+        {
+            "section": "arrays",
+            "size": f"{width}x{height}",
+            "bits": bits,
+            "feature": feature,
+            "name": "arrays through Scorer",
+            "value": statistics.median(rates[1:]),
+            "unit": "frames/s",
+        }
+    ]
+
+
+_FIRST_SCORE = """
+import sys, time
+from vkssim.cli import main
+import vkssim.files
+original = vkssim.files.rows
+def first(*arguments):
+    scored = original(*arguments)
+    print(time.time(), file=sys.stderr)
+    vkssim.files.rows = original
+    return scored
+vkssim.files.rows = first
+main(sys.argv[1:])
+"""
+
+
+def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
+    """Seconds from the start of the process: to the first score of a clip, and for the bare import. Medians of five."""
+    options = ["score", "-r", str(reference), "-d", str(distorted), "--feature", "float_ms_ssim", "-q"]
+    options += ["--device", device] if device else []
+
+    def first_score() -> float:
+        began = time.time()
+        command = [sys.executable, "-c", _FIRST_SCORE, *options]
+        return float(subprocess.run(command, check=True, capture_output=True, text=True).stderr.split()[0]) - began
+
+    def run(code: str) -> float:
+        began = time.time()
+        subprocess.run([sys.executable, "-c", code], check=True)
+        return time.time() - began
+
+    measured: dict[str, Callable[[], float]] = {
+        "start to first score": first_score,
+        "import vkssim": lambda: run("import vkssim"),
+        "import vkssim, Scorer": lambda: run("from vkssim import Scorer"),
+        "import numpy": lambda: run("import numpy"),
+        "bare interpreter": lambda: run("pass"),
+    }
+    first_score()
+    return [
+        {"section": "start", "name": name, "value": statistics.median(once() for _ in range(5)), "unit": "s"}
+        for name, once in measured.items()
+    ]
+
+
+_PEAK = """
+import resource, sys
+from vkssim import score_files
+from vkssim.files import RawDescription
+reference, distorted, width, height, bits, device = sys.argv[1:]
+score_files(reference, distorted, features=["float_ms_ssim"], device=device or None,
+            raw=RawDescription(int(width), int(height), "420", int(bits)))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def memory(width: int, height: int, bits: int, frames: int, device: str | None) -> list[Row]:
+    """Peak host memory of a process that scores a clip, and of one that scores a clip four times as long."""
+    rows = []
+    for length in (frames, 4 * frames):
+        with raw_clips(width, height, bits, length) as clips:
+            command = [sys.executable, "-c", _PEAK, *map(str, clips), str(width), str(height), str(bits), device or ""]
+            peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        name = f"peak host memory, {length} frames"
+        rows.append({"section": "memory", "size": f"{width}x{height}", "bits": bits, "name": name, "value": peak, "unit": "MB"})
+    return rows
+
+
+def decoding(reference: Path, distorted: Path, device: str | None) -> list[Row]:
+    """Frames a second from containers to scores, beside what the decoders alone would allow."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    import av
+
+    def decode(path: Path) -> int:
+        with av.open(str(path)) as container:
+            container.streams.video[0].thread_type = "AUTO"
+            return sum(1 for _ in container.decode(video=0))
+
+    rows = []
+    began = time.perf_counter()
+    with ThreadPoolExecutor(2) as pool:
+        frames = min(pool.map(decode, (reference, distorted)))
+    alone = frames / (time.perf_counter() - began)
+    scored = score_files(reference, distorted, features=["float_ms_ssim"], device=device).fps
+    for name, value in (("decoders alone", alone), ("containers to scores", scored)):
+        rows.append({"section": "decoding", "name": name, "frames": frames, "value": value, "unit": "frames/s"})
+    return rows
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,66 @@
+"""Pins the tests to one device and gives them a cache of their own; prints the largest differences at the end."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from vkssim.features.planes import KernelShape
+from vkssim.host.device import Device
+from vkssim.host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from vkssim.host.errors import DeviceError
+from vkssim.host.instance import Instance
+from vkssim.shaders.interface import Shape
+
+from . import differences
+
+SOFTWARE_DEVICE = "llvmpipe"
+
+# Before anything opens a device: lavapipe, so that the numbers are the same everywhere, unless the caller names another one.
+# A machine without it fails: a test that skips itself proves nothing.
+os.environ[DEVICE_VARIABLE] = os.environ.get("VKSSIM_TEST_DEVICE") or SOFTWARE_DEVICE
+_cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-")
+os.environ["XDG_CACHE_HOME"] = _cache.name
+
+
+def pytest_unconfigure() -> None:
+    _cache.cleanup()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    lines = list(differences.summary())
+    if lines:
+        terminalreporter.section("largest differences")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def instance() -> Iterator[Instance]:
+    try:
+        made = Instance()
+    except DeviceError as error:
+        pytest.fail(f"the tests need Vulkan: {error}", pytrace=False)
+    with made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def device(instance: Instance) -> Iterator[Device]:
+    """The device that all tests run on. Its absence is a failure, never a reason to skip."""
+    try:
+        info = choose_device(list_devices(instance))
+    except DeviceError as error:
+        pytest.fail(f"the tests need a Vulkan device: {error}", pytrace=False)
+    with Device(info) as opened:
+        yield opened
+        assert not +opened.live_objects, f"objects outlived their tests: {dict(+opened.live_objects)}"
+
+
+@pytest.fixture(params=Shape, ids=lambda shape: shape.value)
+def kernel_shape(request: pytest.FixtureRequest, device: Device) -> KernelShape:
+    """Both shapes of the kernels, whichever of them the device would be given: each has to be right everywhere."""
+    return KernelShape(request.param, device.info.subgroup_size if request.param is Shape.STRIP else 64)

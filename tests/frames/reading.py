@@ -1,0 +1,33 @@
+"""Reads sources to their end, as a run would."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.source import FrameSource
+
+from ..pictures import Picture
+
+NOTHING_SAID = RawDescription()
+
+
+def describe(luma: Picture, pixel_format: str = "420", bits: int = 8) -> RawDescription:
+    """What the caller would say of a raw clip."""
+    return RawDescription(luma.shape[2], luma.shape[1], pixel_format, bits)
+
+
+def read(source: FrameSource, numbers: range | None = None) -> Picture:
+    """The luma of the frames of these numbers, of all up to the hundredth by default; fewer where the source ends."""
+    numbers = range(100) if numbers is None else numbers
+    info = source.info
+    frames = np.zeros((len(numbers), info.height, info.width), np.uint8 if info.bits == 8 else np.uint16)
+    return frames[: source.read(numbers, list(frames))]
+
+
+def read_file(path: str, raw: RawDescription = NOTHING_SAID) -> Picture:
+    """All frames of a file that must be sound."""
+    with open_source(path, raw) as source:
+        frames = read(source)
+        assert source.problem is None
+    return frames

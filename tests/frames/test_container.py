@@ -1,0 +1,119 @@
+"""Containers, decoded by PyAV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError
+from vkssim.frames.open import RawDescription, open_source
+
+from ..clips import write
+from ..golden import clip_paths
+from ..pictures import Picture, clip
+from .reading import NOTHING_SAID, read, read_file
+
+
+def encode(path: Path, luma: Picture, codec: str, pixel_format: str) -> str:
+    """A clip in a container, coded without loss; the ending of the path says which."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=25)
+        stream.height, stream.width = luma.shape[1:]
+        stream.pix_fmt = pixel_format
+        for picture in luma:
+            frame = av.VideoFrame(luma.shape[2], luma.shape[1], pixel_format)
+            for number, plane in enumerate(frame.planes):
+                rows = np.full((plane.height, plane.line_size // luma.itemsize), 77, luma.dtype)
+                if number == 0:
+                    rows[:, : plane.width] = picture
+                plane.update(rows.tobytes())
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("ending", "codec", "pixel_format", "bits"),
+    [
+        ("mkv", "ffv1", "yuv420p", 8),
+        ("mkv", "ffv1", "yuv422p10le", 10),
+        ("mkv", "ffv1", "yuv444p12le", 12),
+        ("mkv", "ffv1", "gray", 8),
+        ("mkv", "ffv1", "gray16le", 16),
+        ("avi", "rawvideo", "yuv420p", 8),
+    ],
+)
+def test_luma_is_what_was_coded(tmp_path: Path, ending: str, codec: str, pixel_format: str, bits: int) -> None:
+    luma = clip(3, 48, 64, bits)
+    path = encode(tmp_path / f"clip.{ending}", luma, codec, pixel_format)
+    with open_source(path, NOTHING_SAID) as source:
+        info = source.info
+        assert (info.width, info.height, info.bits) == (64, 48, bits)
+        np.testing.assert_array_equal(read(source), luma)
+        assert source.problem is None
+
+
+@pytest.mark.parametrize(("name", "frames", "bits"), [("bbb_576x324", 48, 8), ("bbb_576x324_10bit", 12, 10)])
+def test_bundled_clips(name: str, frames: int, bits: int) -> None:
+    with open_source(str(clip_paths(name)[0]), NOTHING_SAID) as source:
+        assert (source.info.width, source.info.height, source.info.bits, source.info.frames) == (576, 324, bits, frames)
+
+
+@pytest.mark.parametrize("ending", ["mkv", "avi", "ts", "mp4", "mpg"])
+def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None:
+    """By its first bytes: read as samples it would score garbage. What was said has to fit it."""
+    codec = {"mp4": "mpeg4", "ts": "mpeg2video", "mpg": "mpeg2video"}.get(ending, "ffv1")
+    luma = clip(2, 48, 64)
+    path = encode(tmp_path / f"clip.{ending}", luma, codec, "yuv420p")
+    assert read_file(path, RawDescription(64, 48, "420", 8)).shape == luma.shape
+    with pytest.raises(InputError, match="says 64 itself; --width 66 contradicts it"):
+        open_source(path, RawDescription(66, 48, "420", 8))
+
+
+def test_packed_pixels_have_no_luma_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "bgr0"
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8), "rgb24")))
+        container.mux(stream.encode(None))
+    with pytest.raises(InputError, match=r"pixel format bgr0 has no luma plane.*ffmpeg -i IN"):
+        open_source(str(path), NOTHING_SAID)
+
+
+def test_no_video_stream(tmp_path: Path) -> None:
+    path = tmp_path / "sound.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("pcm_s16le", rate=8000)
+        frame = av.AudioFrame.from_ndarray(np.zeros((1, 800), np.int16), layout="mono")
+        frame.sample_rate = 8000
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    with pytest.raises(InputError, match="no video stream"):
+        open_source(str(path), NOTHING_SAID)
+
+
+def test_damaged_container(tmp_path: Path) -> None:
+    path = write(tmp_path / "clip.mp4", clip_paths("bbb_576x324")[0].read_bytes()[:5000])
+    with pytest.raises(InputError, match="FFmpeg cannot open it"):
+        open_source(path, NOTHING_SAID)
+
+
+def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:
+    """Two MPEG-2 streams of different sizes, one after the other, as broadcasts have them."""
+    parts = [encode(tmp_path / f"{side}.mpg", clip(3, side, 64), "mpeg2video", "yuv420p") for side in (48, 64)]
+    path = write(tmp_path / "both.mpg", b"".join(Path(part).read_bytes() for part in parts))
+    with open_source(path, NOTHING_SAID) as source:
+        frames = read(source)
+        assert 0 < len(frames) <= 3
+        assert "a change within a stream cannot be scored" in str(source.problem)
+
+
+def test_skipped_frames_are_passed_over() -> None:
+    path = str(clip_paths("bbb_576x324_10bit")[0])
+    whole = read_file(path)
+    with open_source(path, NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source, range(3, 12, 4)), whole[3:12:4])

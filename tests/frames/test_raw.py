@@ -1,0 +1,86 @@
+"""Raw YUV from files."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError, TruncatedInputError
+from vkssim.frames.open import open_source
+
+from ..clips import CHROMA, raw_bytes, write
+from ..pictures import clip
+from .reading import describe, read, read_file
+
+RAW_FORMATS = ("420", "422", "444", "400")
+
+
+@pytest.mark.parametrize("bits", [8, 9, 10, 12, 14, 16])
+@pytest.mark.parametrize("pixel_format", RAW_FORMATS)
+@pytest.mark.parametrize(("width", "height"), [(32, 24), (33, 25), (35, 24), (32, 27)])
+def test_every_format(tmp_path: Path, width: int, height: int, pixel_format: str, bits: int) -> None:
+    luma = clip(3, height, width, bits)
+    path = write(tmp_path / "clip.yuv", raw_bytes(luma, pixel_format))
+    np.testing.assert_array_equal(read_file(path, describe(luma, pixel_format, bits)), luma)
+
+
+def test_frames_lie_at_known_places(tmp_path: Path) -> None:
+    luma = clip(9)
+    path = write(tmp_path / "clip.yuv", raw_bytes(luma))
+    with open_source(path, describe(luma)) as source:
+        assert source.info.frames == 9
+        np.testing.assert_array_equal(read(source, range(7, 2, -2)), luma[7:2:-2])
+        assert len(read(source, range(8, 12))) == 1
+
+
+def test_threads_read_at_once(tmp_path: Path) -> None:
+    luma = clip(16)
+    path = write(tmp_path / "clip.yuv", raw_bytes(luma))
+    with open_source(path, describe(luma)) as source, ThreadPoolExecutor(4) as pool:
+        parts = pool.map(lambda number: read(source, range(number, number + 1)), range(16))
+        np.testing.assert_array_equal(np.concatenate(list(parts)), luma)
+
+
+def test_rows_of_the_target_may_be_padded(tmp_path: Path) -> None:
+    luma = clip(2)
+    path = write(tmp_path / "clip.yuv", raw_bytes(luma))
+    padded = np.zeros((2, 24, 48), np.uint8)
+    with open_source(path, describe(luma)) as source:
+        assert source.read(range(2), list(padded[..., :32])) == 2
+    np.testing.assert_array_equal(padded[..., :32], luma)
+    assert not padded[..., 32:].any()
+
+
+@pytest.mark.parametrize("missing", [1, 500, 1151])
+def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
+    """The complete frames can be read; the problem names the byte where the file ends."""
+    luma = clip(3)
+    data = raw_bytes(luma)
+    path = write(tmp_path / "clip.yuv", data[: len(data) - missing])
+    with open_source(path, describe(luma)) as source:
+        np.testing.assert_array_equal(read(source), luma[:2])
+        assert isinstance(source.problem, TruncatedInputError)
+        assert f"ends at byte {len(data) - missing}, within frame 2, which begins at byte {2 * 1152}" in str(source.problem)
+
+
+def test_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+    luma = clip(3)
+    path = write(tmp_path / "clip.yuv", raw_bytes(luma))
+    with open_source(path, describe(luma)) as source:
+        write(tmp_path / "clip.yuv", b"")
+        with pytest.raises(InputError, match="became shorter while it was read, at byte 0"):
+            read(source)
+
+
+def test_closing_twice_does_nothing(tmp_path: Path) -> None:
+    luma = clip(1)
+    source = open_source(write(tmp_path / "clip.yuv", raw_bytes(luma)), describe(luma))
+    source.close()
+    source.close()
+
+
+def test_every_raw_format_is_one_the_clips_know() -> None:
+    assert set(RAW_FORMATS) < set(CHROMA)

@@ -1,0 +1,119 @@
+"""Y4M: every colour space, headers of every kind, and what ends a stream."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError, TruncatedInputError
+from vkssim.frames.open import open_source
+from vkssim.frames.y4m import parse_header
+
+from ..clips import write, y4m_bytes
+from ..pictures import clip
+from .reading import NOTHING_SAID, read, read_file
+
+FAMILIES = {
+    "420": "420",
+    "420jpeg": "420",
+    "420mpeg2": "420",
+    "420paldv": "420",
+    "422": "422",
+    "411": "411",
+    "444": "444",
+    "444alpha": "444alpha",
+    "mono": "400",
+}
+DEEP = (9, 10, 12, 14, 16)
+SPACES = {
+    **{family: (family, 8) for family in FAMILIES},
+    **{f"{family}p{bits}": (family, bits) for family in FAMILIES for bits in DEEP},
+    **{f"mono{bits}": ("mono", bits) for bits in DEEP},  # as FFmpeg writes them
+}
+SIZE = b"YUV4MPEG2 W32 H24 "
+
+
+@pytest.mark.parametrize(("width", "height"), [(32, 24), (35, 27)])
+@pytest.mark.parametrize("space", SPACES)
+def test_every_colour_space(tmp_path: Path, space: str, width: int, height: int) -> None:
+    family, bits = SPACES[space]
+    luma = clip(2, height, width, bits)
+    path = write(tmp_path / "clip.y4m", y4m_bytes(luma, space, FAMILIES[family]))
+    with open_source(path, NOTHING_SAID) as source:
+        assert (source.info.bits, source.info.width, source.info.height) == (bits, width, height)
+        np.testing.assert_array_equal(read(source), luma)
+        assert source.problem is None
+
+
+def test_no_colour_space_is_420(tmp_path: Path) -> None:
+    luma = clip(2)
+    np.testing.assert_array_equal(read_file(write(tmp_path / "clip.y4m", y4m_bytes(luma, None))), luma)
+
+
+@pytest.mark.parametrize("header", [b"FRAME Ip\n", b"FRAME Ixyz XCOMMENT=a b\n"])
+def test_frame_lines_with_parameters(tmp_path: Path, header: bytes) -> None:
+    luma = clip(3)
+    np.testing.assert_array_equal(read_file(write(tmp_path / "clip.y4m", y4m_bytes(luma, frame_header=header))), luma)
+
+
+def test_the_ending_of_the_name_does_not_count(tmp_path: Path) -> None:
+    luma = clip(1)
+    np.testing.assert_array_equal(read_file(write(tmp_path / "clip.yuv", y4m_bytes(luma))), luma)
+
+
+@pytest.mark.parametrize(
+    ("fields", "rate"),
+    [(b"F30000:1001", Fraction(30000, 1001)), (b"F0:0", None), (b"", None), (b"F25:1 XYSCSS=420 Ip A1:1", Fraction(25))],
+)
+def test_frame_rate(fields: bytes, rate: Fraction | None) -> None:
+    assert parse_header("clip.y4m", SIZE + fields + b"\n")[1] == rate
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        (b"YUV4MPEG2 W32 H24", "no complete YUV4MPEG2 header line"),
+        (b"YUV4MPEG3 W32 H24\n", "no complete YUV4MPEG2 header line"),
+        (b"YUV4MPEG2 W32\n", "gives H as ''"),
+        (b"YUV4MPEG2 W-32 H24\n", "gives W as '-32'"),
+        (b"YUV4MPEG2 W\xb2 H24\n", "gives W as"),
+        (b"YUV4MPEG2 W0 H24\n", "0x24"),
+        (b"YUV4MPEG2 W99999999 H24\n", "1 to 32768"),
+        (SIZE + b"C410\n", "C410 is unknown; 420 420jpeg"),
+        (SIZE + b"C420p11\n", "C420p11 is unknown"),
+        (SIZE + b"C\n", "C is unknown"),
+    ],
+)
+def test_header_that_cannot_be_read(line: bytes, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        parse_header("clip.y4m", line)
+
+
+@pytest.mark.parametrize("missing", [1, 800, 1152])
+def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
+    """Even where only the FRAME line of the last one is left."""
+    luma = clip(3)
+    data = y4m_bytes(luma)[:-missing]
+    with open_source(write(tmp_path / "clip.y4m", data), NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source), luma[:2])
+        assert isinstance(source.problem, TruncatedInputError)
+        assert f"ends at byte {len(data)}, within frame 2" in str(source.problem)
+
+
+def test_garbage_between_frames_is_named_by_its_byte(tmp_path: Path) -> None:
+    luma = clip(2)
+    data = y4m_bytes(luma)
+    place = data.rindex(b"FRAME\n")
+    with open_source(write(tmp_path / "clip.y4m", data[:place] + b"garbage\n" + data[place:]), NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source), luma[:1])
+        assert f"no FRAME header at byte {place}, where frame 1 should begin" in str(source.problem)
+
+
+def test_skipped_frames_are_passed_over(tmp_path: Path) -> None:
+    luma = clip(7)
+    with open_source(write(tmp_path / "clip.y4m", y4m_bytes(luma)), NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source, range(2, 7, 2)), luma[2:7:2])
+        assert len(read(source, range(8, 9))) == 0

@@ -1,0 +1,30 @@
+"""How many columns a workgroup takes, asked of the plan's builders, so that no test depends on the number."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from itertools import takewhile, count
+
+from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, downscale, ingest
+
+_HEIGHT = 16
+
+
+def _floats(width: int) -> PlanePair:
+    return PlanePair.floats("planes", width, _HEIGHT)
+
+
+GROUPS_ACROSS: dict[str, Callable[[KernelShape, int], int]] = {
+    "windows": lambda shape, columns: WindowWalk.over(shape, _floats(columns + MARGIN)).groups[0],
+    "decimate": lambda shape, columns: decimate(shape, "", _floats(2 * columns), _floats(columns)).groups[0],
+    "downscale": lambda shape, columns: downscale(shape, _floats(2 * columns), _floats(columns), 2).groups[0],
+    "ingest": lambda shape, columns: ingest(shape, _floats(columns), _floats(columns), 1.0)[0].groups[0],
+}
+"""Workgroups across for that many columns of results, by the stage that makes them."""
+
+
+@functools.cache
+def columns_of_a_group(stage: str, shape: KernelShape) -> int:
+    """The most columns that one workgroup across is enough for."""
+    return sum(1 for _ in takewhile(lambda columns: GROUPS_ACROSS[stage](shape, columns) == 1, count(1)))

@@ -1,0 +1,63 @@
+"""libvmaf's own scores: frames with cases.json, clips with a JSON report each."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .pictures import Picture
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
+
+FEATURES = {
+    "libvmaf": ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true"),
+    "libvmaf_scale1": ("float_ssim=enable_lcs=true:scale=1",),
+    "libvmaf_clipped_db": ("float_ms_ssim=enable_db=true:clip_db=true", "float_ssim=enable_db=true:clip_db=true"),
+}
+"""The features that each key of a case holds the scores of."""
+
+_CASES: dict[str, dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_text())["cases"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A pair of frames and what libvmaf makes of it; None where it writes null."""
+
+    reference: Picture
+    distorted: Picture
+    bits: int
+    scores: dict[str, float | None]
+
+
+def case_keys() -> list[tuple[str, str]]:
+    """All (case, key) that there are scores for."""
+    return [(name, key) for name, case in _CASES.items() for key in FEATURES if key in case]
+
+
+@functools.cache
+def _frames() -> dict[str, Picture]:
+    with np.load(FIXTURES / "cases.npz") as archive:
+        return dict(archive)
+
+
+def load_case(name: str, key: str) -> Case:
+    """One case with the scores of one key."""
+    case = _CASES[name]
+    return Case(_frames()[f"{name}_ref"], _frames()[f"{name}_dis"], case["bitdepth"], case[key])
+
+
+def clip_paths(name: str) -> tuple[Path, Path]:
+    """The reference and the distorted file of a clip."""
+    return FIXTURES / f"{name}_ref.mp4", FIXTURES / f"{name}_dis.mp4"
+
+
+def clip_report(name: str) -> dict[str, Any]:
+    """libvmaf's own report of a clip."""
+    report: dict[str, Any] = json.loads((FIXTURES / f"{name}.libvmaf.json").read_text())
+    return report

@@ -1,0 +1,84 @@
+"""The door to the binding: what is missing, and what its failures become."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkssim.host.api import Api
+from vkssim.host.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
+
+from ..commands import python_process
+
+WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "words"),
+    [
+        ("VkErrorDeviceLost", DeviceLostError, "device was lost"),
+        ("VkErrorOutOfDeviceMemory", DeviceMemoryError, "out of memory"),
+        ("VkErrorOutOfHostMemory", DeviceMemoryError, "out of memory"),
+        ("VkErrorInitializationFailed", DeviceError, "vkDeviceWaitIdle failed: VkErrorInitializationFailed"),
+    ],
+)
+def test_error_codes_become_errors(
+    monkeypatch: pytest.MonkeyPatch, raised: str, expected: type[DeviceError], words: str
+) -> None:
+    api = Api()
+
+    def fail(*_: Any) -> None:
+        raise getattr(api.module, raised)
+
+    monkeypatch.setattr(api.module, "vkDeviceWaitIdle", fail)
+    with pytest.raises(expected, match=words):
+        api.vkDeviceWaitIdle(None)
+
+
+def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Api()
+
+    def answer(*_: Any) -> None:
+        raise api.module.VkNotReady
+
+    monkeypatch.setattr(api.module, "vkGetFenceStatus", answer)
+    with pytest.raises(api.module.VkNotReady):
+        api.vkGetFenceStatus(None, None)
+
+
+def test_missing_binding_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vulkan", None)
+    with pytest.raises(NoLoaderError, match="pip install vulkan"):
+        Api().module  # noqa: B018
+
+
+@pytest.fixture
+def without_loader(tmp_path: Path) -> dict[str, str]:
+    """An environment where the binding does as it does without the loader's library."""
+    (tmp_path / "vulkan.py").write_text(WITHOUT_LOADER)
+    return {"PYTHONPATH": str(tmp_path)}
+
+
+def test_missing_loader_says_what_to_install(without_loader: dict[str, str]) -> None:
+    code = (
+        "from vkssim.host.api import vk\n"
+        "from vkssim.errors import NoLoaderError\n"
+        "try: vk.vkCreateInstance\n"
+        "except NoLoaderError as error: print(error)"
+    )
+    process = python_process("-c", code, environment=without_loader)
+    assert b"Vulkan loader library is not installed" in process.stdout
+    for name in (b"apt install libvulkan1", b"--backend cpu"):
+        assert name in process.stdout
+
+
+def test_without_the_loader_the_package_imports_and_the_cpu_scores(without_loader: dict[str, str]) -> None:
+    code = (
+        "import numpy as np, vkssim\n"
+        "image = np.ones((16, 16), np.uint8)\n"
+        "print(vkssim.ssim(image, image, backend='cpu'))"
+    )
+    assert python_process("-c", code, environment=without_loader).stdout.strip() == b"1.0"

@@ -1,0 +1,151 @@
+"""Which device is chosen, and what is known of the one there is."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vkssim.host import devices as devices_module
+from vkssim.host.device import Device
+from vkssim.host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
+from vkssim.host.errors import NoDeviceError, UnsuitableDeviceError
+from vkssim.host.instance import Instance
+
+from .made_up import device_info
+
+DEVICES = [
+    device_info(0, "GeForce RTX 4090"),
+    device_info(1, "Intel Graphics", DeviceKind.INTEGRATED),
+    device_info(2, "llvmpipe (LLVM 15.0.6, 256 bits)", DeviceKind.CPU),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DEVICE_VARIABLE)
+
+
+@pytest.mark.parametrize(
+    ("selector", "index"),
+    [
+        (1, 1),
+        ("2", 2),
+        (" 0 ", 0),
+        ("llvmpipe", 2),
+        ("INTEL", 1),
+        ("rtx 40", 0),
+        (str(DEVICES[1].uuid), 1),
+        (str(DEVICES[2].uuid).upper(), 2),
+        (None, 0),
+    ],
+)
+def test_index_name_and_uuid(selector: str | int | None, index: int) -> None:
+    assert choose_device(DEVICES, selector).index == index
+
+
+@pytest.mark.parametrize("value", ["1", "intel graphics", str(DEVICES[1].uuid)])
+def test_environment_variable(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, value)
+    assert choose_device(DEVICES).index == 1
+    assert choose_device(DEVICES, "llvmpipe").index == 2, "an argument goes before the variable"
+
+
+def test_empty_environment_variable_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, "")
+    assert choose_device(DEVICES).index == 0
+
+
+@pytest.mark.parametrize("selector", ["voodoo", "3", "15", "99", "-1", "", str(uuid.UUID(int=7))])
+def test_unknown_selector_lists_the_devices(selector: str) -> None:
+    """A number that is no index is not taken for part of a name: 15 stands in llvmpipe's."""
+    with pytest.raises(NoDeviceError) as caught:
+        choose_device(DEVICES, selector)
+    for device in DEVICES:
+        assert f"{device.index}: {device.name} ({device.uuid})" in str(caught.value)
+
+
+def test_unknown_selector_names_the_variable_it_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DEVICE_VARIABLE, "voodoo")
+    with pytest.raises(NoDeviceError, match=f"{DEVICE_VARIABLE} 'voodoo'"):
+        choose_device(DEVICES)
+
+
+def test_no_device_says_what_to_install() -> None:
+    with pytest.raises(NoDeviceError, match="mesa-vulkan-drivers"):
+        choose_device([])
+
+
+def test_a_device_that_lacks_something_is_passed_over() -> None:
+    lacking = device_info(0, "Old", lacks=("a compute queue",))
+    assert choose_device([lacking, DEVICES[1]]).name == "Intel Graphics"
+
+
+@pytest.mark.parametrize("selector", ["Old", None])
+def test_what_a_device_lacks_is_named(selector: str | None) -> None:
+    lacking = device_info(0, "Old", lacks=("Vulkan 1.1 (it offers 1.0)", "a compute queue"))
+    with pytest.raises(UnsuitableDeviceError, match=r"Old.*lacks Vulkan 1.1 \(it offers 1.0\), a compute queue"):
+        choose_device([lacking], selector)
+
+
+# -- what a driver says of its device ---------------------------------------------------------------------------------
+
+
+def _lacks(monkeypatch: pytest.MonkeyPatch, **differences: Any) -> list[str]:
+    """What a device lacks that offers just enough, but for the differences."""
+    vk = devices_module.vk
+    offered = {
+        "version": (1, 1, 0),
+        "queues": vk.VK_QUEUE_COMPUTE_BIT,
+        "stages": vk.VK_SHADER_STAGE_COMPUTE_BIT,
+        "operations": vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
+        "workgroup": 128,
+        "shared": 16384,
+        **differences,
+    }
+    families = [SimpleNamespace(queueFlags=offered["queues"])]
+    monkeypatch.setattr(vk, "vkGetPhysicalDeviceQueueFamilyProperties", lambda _: families)
+    limits = SimpleNamespace(maxComputeWorkGroupInvocations=offered["workgroup"], maxComputeSharedMemorySize=offered["shared"])
+    subgroup = SimpleNamespace(supportedStages=offered["stages"], supportedOperations=offered["operations"])
+    return devices_module._missing(None, limits, offered["version"], subgroup)
+
+
+def test_enough_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _lacks(monkeypatch) == []
+
+
+@pytest.mark.parametrize(
+    ("differences", "named"),
+    [
+        ({"version": (1, 0, 68)}, "Vulkan 1.1 (it offers 1.0)"),
+        ({"queues": 1}, "a compute queue"),
+        ({"stages": 1}, "subgroup arithmetic in compute shaders"),
+        ({"operations": 1}, "subgroup arithmetic in compute shaders"),
+        ({"workgroup": 64}, "workgroups of 128 (at most 64)"),
+        ({"shared": 8192}, "16384 bytes of shared memory (it has 8192)"),
+    ],
+)
+def test_each_lack_by_name(monkeypatch: pytest.MonkeyPatch, differences: dict[str, Any], named: str) -> None:
+    assert _lacks(monkeypatch, **differences) == [named]
+
+
+def test_the_device_there_is(device: Device) -> None:
+    info = device.info
+    assert info.lacks == ()
+    assert info.uuid.int != 0
+    assert info.subgroup_size >= 1
+    assert info.api_version >= (1, 1, 0)
+    assert info.description == f"{info.name}, {info.driver}"
+    assert info.max_storage_bytes >= 1 << 27  # what Vulkan promises
+
+
+def test_the_list_is_the_same_every_time(instance: Instance) -> None:
+    def known(found: list[DeviceInfo]) -> list[tuple[int, str, uuid.UUID]]:
+        return [(info.index, info.name, info.uuid) for info in found]
+
+    first = list_devices(instance)
+    assert known(first) == known(list_devices(instance))
+    assert [info.index for info in first] == list(range(len(first)))
+    assert [info.kind for info in first] == sorted(info.kind for info in first), "real GPUs come before software"

@@ -1,0 +1,204 @@
+"""The executor: results, its slots, its profile, and that nothing outlives it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.features.planes import KernelShape, PlanePair, ingest
+from vkssim.formats import FrameFormat
+from vkssim.host.api import vk
+from vkssim.host.device import Device
+from vkssim.host.errors import DeviceError, DeviceTimeoutError
+from vkssim.host.executor import Executor
+from vkssim.host.plan import Plan, Role
+from vkssim.shaders import load_module
+from vkssim.shaders.interface import Shape
+
+FRAME = FrameFormat.of_bits(32, 4, 8)
+SOURCE, BETWEEN = PlanePair.raw(FRAME), PlanePair.floats("between", FRAME.width, FRAME.height)
+TARGET = PlanePair.floats("out", FRAME.width, FRAME.height)
+
+
+def _plan(device: Device) -> Plan:
+    """Samples to floats, and those to floats again, doubled: with an input, a work and an output buffer."""
+    shape = KernelShape(Shape.STRIP, device.info.subgroup_size)
+    steps = ingest(shape, SOURCE, BETWEEN, 1.0), ingest(shape, BETWEEN, TARGET, 2.0)
+    return Plan((SOURCE.spec(Role.INPUT), BETWEEN.spec(Role.WORK), TARGET.spec(Role.OUTPUT)), steps)
+
+
+def _open(device: Device, **options: Any) -> Executor:
+    return Executor(device, _plan(device), load_module, **options)
+
+
+def _samples(frames: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (frames, SOURCE.spec(Role.INPUT).frame_bytes), np.uint8)
+
+
+@pytest.mark.parametrize("frames", [1, 2, 3])
+def test_slots_keep_apart_what_is_in_flight(device: Device, frames: int) -> None:
+    with _open(device, batch=3, slots=2) as executor:
+        samples = [_samples(frames, seed) for seed in range(4)]
+        for round_of in (0, 2):
+            for number, slot in enumerate(executor.slots):
+                slot.inputs[SOURCE.buffer][:frames] = samples[round_of + number]
+                executor.submit(slot, frames)
+            for number, slot in enumerate(executor.slots):
+                assert executor.wait(slot) == frames
+                assert executor.is_done(slot) is False, "its fence is reset for the next submission"
+                got = slot.outputs["out"][:frames].view(np.float32)
+                np.testing.assert_array_equal(got, 2.0 * samples[round_of + number])
+
+
+def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
+    with _open(device) as executor:
+        executor.submit(executor.slots[0], 1)
+        with pytest.raises(RuntimeError, match="in flight"):
+            executor.submit(executor.slots[0], 1)
+        executor.wait(executor.slots[0])
+
+
+def test_profile_has_every_stage(device: Device) -> None:
+    with _open(device, profile=True) as executor:
+        executor.submit(executor.slots[0], 1)
+        executor.wait(executor.slots[0])
+        times = executor.stage_times(executor.slots[0])
+    assert set(times) == {"upload", "ingest"}
+    assert all(0 <= seconds < 10 for seconds in times.values())
+
+
+def test_without_profile_there_are_no_times(device: Device) -> None:
+    with _open(device) as executor:
+        assert executor.stage_times(executor.slots[0]) == {}
+
+
+def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def silence(*_: Any) -> None:
+        raise vk.module.VkTimeout
+
+    with _open(device) as executor:
+        executor.submit(executor.slots[0], 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(vk, "vkWaitForFences", silence)
+            with pytest.raises(DeviceTimeoutError, match="did not finish 1 frames"):
+                executor.wait(executor.slots[0])
+
+
+def test_a_plan_that_contradicts_itself_is_refused(device: Device) -> None:
+    plan = _plan(device)
+    with pytest.raises(ValueError, match="unknown buffers"):
+        Executor(device, Plan(plan.buffers[:1], plan.steps), load_module)
+
+
+# -- leaks ------------------------------------------------------------------------------------------------------------
+
+MAKERS = (
+    "vkAllocateCommandBuffers",
+    "vkAllocateDescriptorSets",
+    "vkAllocateMemory",
+    "vkBindBufferMemory",
+    "vkCreateBuffer",
+    "vkCreateBufferView",
+    "vkCreateCommandPool",
+    "vkCreateComputePipelines",
+    "vkCreateDescriptorPool",
+    "vkCreateDescriptorSetLayout",
+    "vkCreateFence",
+    "vkCreatePipelineCache",
+    "vkCreatePipelineLayout",
+    "vkCreateQueryPool",
+    "vkCreateShaderModule",
+    "vkMapMemory",
+    "vkQueueSubmit",
+    "vkUpdateDescriptorSets",
+)
+# Each destroyer, and what it undoes. Command buffers and descriptor sets go with their pools.
+PAIRS = {
+    "vkFreeMemory": "vkAllocateMemory",
+    **{name.replace("Create", "Destroy").removesuffix("s"): name for name in MAKERS if "Create" in name},
+    "vkDestroyPipeline": "vkCreateComputePipelines",
+}
+PAIRS.pop("vkDestroyComputePipeline")
+
+
+@pytest.fixture
+def balance(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+    """Objects made and not destroyed, counted at the calls themselves: what nobody owned yet counts too."""
+    counts: Counter[str] = Counter()
+
+    def watch(name: str, kind: str, step: int) -> None:
+        function = getattr(vk, name)
+
+        def counted(*arguments: Any) -> Any:
+            result = function(*arguments)
+            counts[kind] += step
+            return result
+
+        monkeypatch.setattr(vk, name, counted)
+
+    for destroyer, maker in PAIRS.items():
+        watch(maker, maker, 1)
+        watch(destroyer, maker, -1)
+    return counts
+
+
+def _use(device: Device) -> None:
+    with _open(device, batch=2, slots=2, profile=True) as executor:
+        for slot in executor.slots:
+            executor.submit(slot, 2)
+        for slot in executor.slots:
+            executor.wait(slot)
+
+
+def test_nothing_outlives_the_executor(device: Device, balance: Counter[str]) -> None:
+    before = +device.live_objects
+    _use(device)
+    assert +device.live_objects == before
+    assert not +balance
+    assert set(balance) == set(PAIRS.values()), "the count has seen every kind of object"
+
+
+@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("name", MAKERS)
+def test_nothing_outlives_a_failure_half_way(
+    device: Device, balance: Counter[str], monkeypatch: pytest.MonkeyPatch, name: str, call: int
+) -> None:
+    before = +device.live_objects
+    made = getattr(vk, name)
+    calls = 0
+
+    def fail(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call:
+            raise DeviceError(f"{name} fails in this test")
+        return made(*arguments)
+
+    monkeypatch.setattr(vk, name, fail)
+    if call == 2 and name in ("vkCreateCommandPool", "vkCreateDescriptorPool", "vkCreatePipelineCache", "vkCreateQueryPool"):
+        _use(device)  # made once only
+    else:
+        with pytest.raises(DeviceError, match="fails in this test"):
+            _use(device)
+    assert +device.live_objects == before
+    assert not +balance, f"left alive: {dict(+balance)}"
+
+
+def test_closing_twice_does_nothing(device: Device) -> None:
+    executor = _open(device)
+    executor.close()
+    before = +device.live_objects
+    executor.close()
+    assert +device.live_objects == before
+
+
+def test_closing_waits_for_what_is_in_flight(device: Device) -> None:
+    executor = _open(device, slots=2)
+    for slot in executor.slots:
+        executor.submit(slot, 1)
+    executor.close()
+    assert not +device.live_objects

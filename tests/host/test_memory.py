@@ -1,0 +1,87 @@
+"""Which memory a buffer gets, and what it is worth to the host."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.host import memory
+from vkssim.host.api import vk
+from vkssim.host.device import Device
+from vkssim.host.errors import DeviceMemoryError
+from vkssim.host.memory import Buffer, MemoryClass
+
+from .made_up import device_info
+
+LOCAL, VISIBLE, COHERENT, CACHED = 1, 2, 4, 8  # VkMemoryPropertyFlagBits
+DISCRETE = (0, LOCAL, VISIBLE | COHERENT, VISIBLE | COHERENT | CACHED, LOCAL | VISIBLE | COHERENT)  # as NVIDIA lists them
+UNIFIED = (LOCAL | VISIBLE | COHERENT | CACHED,)  # as lavapipe
+ANY = 0xFFFF
+
+
+def _device(types: tuple[int, ...], unified: bool) -> Any:
+    """As much of a device as the choice of memory looks at."""
+    properties = SimpleNamespace(
+        memoryTypeCount=len(types), memoryTypes=[SimpleNamespace(propertyFlags=flags) for flags in types]
+    )
+    return SimpleNamespace(unified=unified, memory_properties=properties, info=device_info())
+
+
+@pytest.mark.parametrize(("memory_class", "index"), [(MemoryClass.WORK, 1), (MemoryClass.UPLOAD, 2), (MemoryClass.READBACK, 3)])
+def test_classes_on_a_discrete_gpu(memory_class: MemoryClass, index: int) -> None:
+    """Work on the device, staging off it, readback cached: uncached reads cross the bus one by one."""
+    assert memory._memory_type(_device(DISCRETE, unified=False), ANY, memory_class) == (index, DISCRETE[index])
+
+
+@pytest.mark.parametrize("memory_class", MemoryClass)
+def test_classes_where_there_is_one_memory(memory_class: MemoryClass) -> None:
+    assert memory._memory_type(_device(UNIFIED, unified=True), ANY, memory_class) == (0, UNIFIED[0])
+
+
+def test_only_allowed_types_count() -> None:
+    assert memory._memory_type(_device(DISCRETE, unified=False), 0b11101, MemoryClass.WORK)[0] == 4
+    assert memory._memory_type(_device(DISCRETE, unified=False), 0b00101, MemoryClass.WORK)[0] == 0
+
+
+def test_readback_without_cached_memory_takes_what_there_is() -> None:
+    assert memory._memory_type(_device(DISCRETE[:3], unified=False), ANY, MemoryClass.READBACK)[0] == 2
+
+
+def test_no_fitting_memory_is_an_error() -> None:
+    with pytest.raises(DeviceMemoryError, match="has no memory for a buffer"):
+        memory._memory_type(_device((LOCAL,), unified=False), ANY, MemoryClass.READBACK)
+
+
+# -- on the device ----------------------------------------------------------------------------------------------------
+
+
+def test_only_the_hosts_memory_is_mapped(device: Device) -> None:
+    with ExitStack() as stack:
+        mapped = {memory_class: Buffer(device, stack, 64, memory_class).mapped for memory_class in MemoryClass}
+        assert mapped[MemoryClass.WORK] is None
+        for memory_class in (MemoryClass.UPLOAD, MemoryClass.READBACK):
+            view = mapped[memory_class]
+            assert view is not None
+            view[:] = np.arange(64)
+            assert view.tolist() == list(range(64))
+
+
+def test_what_the_device_cannot_bind_is_refused(device: Device) -> None:
+    size = device.info.max_storage_bytes + 1
+    with ExitStack() as stack, pytest.raises(DeviceMemoryError, match=f"{size} bytes is more than the {size - 1}"):
+        Buffer(device, stack, size, MemoryClass.WORK)
+
+
+def test_incoherent_memory_is_refreshed(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No driver here has such memory: the choice is made to say so, and the call that follows is watched."""
+    chosen = memory._memory_type
+    monkeypatch.setattr(memory, "_memory_type", lambda *arguments: (chosen(*arguments)[0], VISIBLE | CACHED))
+    refreshed: list[Any] = []
+    monkeypatch.setattr(vk, "vkInvalidateMappedMemoryRanges", lambda *arguments: refreshed.append(arguments))
+    with ExitStack() as stack:
+        Buffer(device, stack, 64, MemoryClass.READBACK).refresh()
+    assert len(refreshed) == 1

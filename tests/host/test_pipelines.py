@@ -1,0 +1,104 @@
+"""The pipeline cache on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkssim.host.api import vk
+from vkssim.host.device import Device
+from vkssim.host.pipelines import PipelineBuilder
+from vkssim.host.plan import Kernel
+from vkssim.shaders import load_module
+
+KERNEL = Kernel("ingest.staged", ((0, 64), (1, 1)))
+
+
+@pytest.fixture
+def initial_bytes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes of an earlier run each new cache begins with."""
+    sizes: list[int] = []
+    create = vk.vkCreatePipelineCache
+
+    def spy(device: Any, info: Any, allocator: Any) -> Any:
+        sizes.append(info.initialDataSize)
+        return create(device, info, allocator)
+
+    monkeypatch.setattr(vk, "vkCreatePipelineCache", spy)
+    return sizes
+
+
+@contextmanager
+def _built(device: Device, folder: Path | None) -> Iterator[PipelineBuilder]:
+    with ExitStack() as stack:
+        builder = PipelineBuilder(device, stack, load_module, folder)
+        builder.build((KERNEL,))
+        yield builder
+
+
+def _build(device: Device, folder: Path | None) -> None:
+    with _built(device, folder):
+        pass
+
+
+def _file(folder: Path) -> Path:
+    (file,) = folder.iterdir()
+    return file
+
+
+def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
+    folder = tmp_path / "new" / "cache"
+    _build(device, folder)
+    file = _file(folder)
+    written = file.read_bytes()
+    assert file.name == f"{device.info.uuid.hex}-{device.info.driver_version:08x}.pipelines"
+    before = file.stat().st_mtime_ns
+    _build(device, folder)
+    assert initial_bytes == [0, len(written)]
+    assert _file(folder).stat().st_mtime_ns == before, "a cache that did not grow is not written again"
+
+
+@pytest.mark.parametrize("garbage", [b"", b"short", b"\xff" * 4096])
+def test_corrupted_file_is_ignored_and_replaced(device: Device, tmp_path: Path, initial_bytes: list[int], garbage: bytes) -> None:
+    _build(device, tmp_path)
+    file = _file(tmp_path)
+    file.write_bytes(garbage)
+    _build(device, tmp_path)
+    _build(device, tmp_path)
+    assert initial_bytes[:2] == [0, 0]
+    assert initial_bytes[2] == file.stat().st_size > len(garbage) or len(garbage) > initial_bytes[2] > 0
+
+
+def test_file_of_another_device_is_ignored(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
+    _build(device, tmp_path)
+    file = _file(tmp_path)
+    data = bytearray(file.read_bytes())
+    data[8:12] = b"\x01\x02\x03\x04"  # the vendor, in the header that Vulkan prescribes
+    file.write_bytes(data)
+    _build(device, tmp_path)
+    assert initial_bytes == [0, 0]
+
+
+def test_folder_that_cannot_be_written_is_left_out(device: Device, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("a file where the folder should be")
+    _build(device, blocked)
+    assert blocked.read_text() == "a file where the folder should be"
+
+
+def test_no_folder_keeps_nothing(device: Device, initial_bytes: list[int]) -> None:
+    _build(device, None)
+    assert initial_bytes == [0]
+
+
+def test_equal_kernels_are_compiled_once(device: Device) -> None:
+    with _built(device, None) as builder:
+        first = builder[KERNEL]
+        builder.build((Kernel(KERNEL.module, KERNEL.constants),))
+        assert builder[KERNEL] is first
+        assert device.live_objects["pipeline"] == 1
+        assert device.live_objects["shader module"] == 0

@@ -1,0 +1,141 @@
+"""The four output forms, held to what libvmaf's tools write and to whoever reads that."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from vkssim.errors import OptionError, OutputError
+from vkssim.report import WRITERS, check_writable, render, write
+from vkssim.results import ScoreReport
+
+from ..golden import CLIPS, clip_report
+from .reports import NAMES, small_report
+
+
+@pytest.mark.parametrize("clip", CLIPS)
+def test_json_has_every_key_of_libvmafs(clip: str) -> None:
+    """Ours may add keys, never drop or rename one."""
+    theirs = clip_report(clip)
+    ours = json.loads(render(small_report(), "json"))
+    assert list(theirs) == list(ours)[: len(theirs)]
+    for frame in ours["frames"]:
+        assert list(frame) == list(theirs["frames"][0])
+    pooling = list(theirs["pooled_metrics"]["float_ssim"])
+    for name in NAMES:
+        assert list(ours["pooled_metrics"][name])[: len(pooling)] == pooling
+    assert ours["aggregate_metrics"] == {}
+
+
+def test_json_says_on_what_it_was_scored() -> None:
+    ours = json.loads(render(small_report(), "json"))
+    assert (ours["backend"], ours["device"], ours["driver"]) == ("vulkan", "Made Up 9000", "driver 1.2")
+    assert ours["warnings"] == ["a warning"]
+    assert (ours["width"], ours["height"], ours["bitdepth"], ours["fps"]) == (32, 24, 10, 4.0)
+
+
+def test_json_numbers_and_null() -> None:
+    text = render(small_report(), "json")
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    frames = json.loads(text)["frames"]
+    assert frames[0] == {"frameNum": 0, "metrics": {"float_ms_ssim": 1.0, "float_ssim": 0.333333}}
+    assert frames[1] == {"frameNum": 5, "metrics": {"float_ms_ssim": None, "float_ssim": None}}
+    assert json.loads(text)["pooled_metrics"]["float_ms_ssim"]["mean"] is None
+
+
+def test_xml_is_libvmafs() -> None:
+    root = ElementTree.fromstring(render(small_report(), "xml"))
+    assert (root.tag, [child.tag for child in root]) == (
+        "VMAF",
+        ["params", "fyi", "frames", "pooled_metrics", "aggregate_metrics"],
+    )
+    assert "version" in root.attrib
+    params = root.find("params")
+    assert params is not None
+    assert (params.get("qualityWidth"), params.get("qualityHeight")) == ("32", "24")
+    fyi = root.find("fyi")
+    assert fyi is not None
+    assert fyi.get("fps") == "4.00"
+    assert [frame.attrib for frame in root.iter("frame")] == [
+        {"frameNum": "0", "float_ms_ssim": "1.000000", "float_ssim": "0.333333"},
+        {"frameNum": "5", "float_ms_ssim": "nan", "float_ssim": "nan"},
+    ]
+    metrics = [list(metric.attrib) for metric in root.iter("metric")]
+    assert [names[:5] for names in metrics] == [["name", "min", "max", "mean", "harmonic_mean"]] * 2
+
+
+def test_csv() -> None:
+    rows = list(csv.reader(io.StringIO(render(small_report(), "csv"))))
+    assert rows == [["Frame", *NAMES], ["0", "1.000000", "0.333333"], ["5", "", ""]]
+
+
+def test_sub() -> None:
+    assert render(small_report(), "sub").splitlines() == [
+        "{0}{1}frame: 0|float_ms_ssim: 1.000000|float_ssim: 0.333333",
+        "{5}{6}frame: 5|float_ms_ssim: null|float_ssim: null",
+    ]
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_report_without_frames_can_be_written(form: str) -> None:
+    report = small_report()
+    empty = ScoreReport(report.reference, report.distorted, 32, 24, 8, NAMES, report.backend)
+    assert "float_ssim:" not in render(empty, form)
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_precision(form: str) -> None:
+    """max reads back to the same double."""
+    assert repr(1 / 3) in render(small_report(), form, "max")
+    assert re.search(r"\b0\.33\b", render(small_report(), form, "2"))
+
+
+@pytest.mark.parametrize("precision", ["18", "-1", "most", ""])
+def test_impossible_precision(precision: str) -> None:
+    with pytest.raises(OptionError, match="max or a number of decimals, 0 to 17"):
+        render(small_report(), "json", precision)
+
+
+def test_unknown_form_lists_the_known() -> None:
+    with pytest.raises(OptionError, match="json, xml, csv, sub"):
+        render(small_report(), "yaml")
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def test_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    check_writable(path)
+    assert path.read_text() == "old", "asking changes nothing"
+    write("new", path)
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["absent/scores.json", "", "file/scores.json"])
+def test_unwritable_path(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutputError, match="cannot be written|is a folder"):
+        check_writable(tmp_path / name)
+
+
+def test_device_is_written_to_not_replaced() -> None:
+    check_writable(Path("/dev/null"))
+    write("text", Path("/dev/null"))
+    assert not Path("/dev/null").is_file()
+
+
+def test_full_disk() -> None:
+    with pytest.raises(OutputError, match="/dev/full cannot be written: No space left"):
+        write("text", Path("/dev/full"))

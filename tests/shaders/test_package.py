@@ -1,0 +1,58 @@
+"""The shaders' constants and interface, and the SPIR-V that was built from them."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from vkssim.host.pipelines import PUSH_BYTES
+from vkssim.shaders import constants, load_module
+from vkssim.shaders.interface import INTERFACES, Shape, module_name
+from vkssim.shaders.spirv import reflect
+
+
+def test_taps_are_not_renormalised() -> None:
+    """metrics.md: they sum to 1.000002, and the reference carries that bias."""
+    assert sum(constants.GAUSSIAN) == pytest.approx(1.000002, abs=1e-12)
+    assert constants.GAUSSIAN == constants.GAUSSIAN[::-1]
+    assert constants.LOW_PASS == constants.LOW_PASS[::-1]
+
+
+def test_constants_of_the_formulas() -> None:
+    assert (constants.C1, constants.C2) == (pytest.approx(6.5025), pytest.approx(58.5225))
+    assert constants.C3 == constants.C2 / 2
+    assert constants.BETA == constants.GAMMA == (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+    assert constants.ALPHA == (0, 0, 0, 0, 0.1333)
+
+
+@pytest.mark.parametrize("shape", Shape)
+@pytest.mark.parametrize("stem", INTERFACES)
+def test_built_module_is_what_the_host_declares(stem: str, shape: Shape) -> None:
+    found = reflect(load_module(module_name(stem, shape)))
+    declared = INTERFACES[stem]
+    assert found.constants == declared.constants[shape]
+    assert tuple(name for name, _, _ in found.push) == declared.push
+    assert {name for name, _, kind in found.push if kind == "float"} == declared.floats & set(declared.push)
+    assert found.bindings == {0: "texel buffer" if shape is Shape.STRIP else "storage buffer", 1: "storage buffer"}
+    assert 4 * len(declared.push) <= PUSH_BYTES
+
+
+def test_unbuilt_module_says_what_to_run() -> None:
+    with pytest.raises(FileNotFoundError, match="scripts/build_shaders"):
+        load_module("ssim.round")
+
+
+def test_reflect_refuses_what_is_no_spirv() -> None:
+    with pytest.raises(ValueError, match="not a SPIR-V module"):
+        reflect(struct.pack("<5I", *range(5)))
+
+
+def test_pack_holds_to_the_declared_names() -> None:
+    interface = INTERFACES["ms_ssim_decimate"]
+    values = {name: number for number, name in enumerate(interface.push)}
+    assert len(interface.pack(**values)) == 4 * len(interface.push)
+    with pytest.raises(TypeError, match="push constants are"):
+        interface.pack(**values, radius=1)
+    with pytest.raises(TypeError, match="push constants are"):
+        interface.pack(width=1)

@@ -1,0 +1,109 @@
+"""ms_ssim and ssim of arrays."""
+
+from __future__ import annotations
+
+import doctest
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim import arrays
+from vkssim.errors import FrameError, NoDeviceError, OptionError
+
+from .pictures import clip, distort, pair, texture
+
+BACKENDS = ("vulkan", "cpu")
+FUNCTIONS = (vkssim.ms_ssim, vkssim.ssim)
+
+
+def test_examples_of_the_docstrings_run() -> None:
+    result = doctest.testmod(arrays, raise_on_error=False)
+    assert result.attempted >= 6
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_image_gives_a_float_and_a_stack_an_array(function: Any, backend: str) -> None:
+    reference = clip(3, 180, 190)
+    distorted = np.roll(reference, 1, axis=1)
+    stack = function(reference, distorted, backend=backend)
+    assert (stack.shape, stack.dtype) == ((3,), np.float64)
+    for scores, first, second in zip(stack, reference, distorted, strict=True):
+        single = function(first, second, backend=backend)
+        assert type(single) is float
+        assert single == scores
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_every_type(function: Any, dtype: type) -> None:
+    reference = texture(180, 190)
+    peak = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1.0
+    images = [(picture * peak).astype(dtype) for picture in (reference, distort(reference))]
+    got, expected = (function(*images, data_range=peak, backend=backend) for backend in BACKENDS)
+    assert got == pytest.approx(expected, abs=5e-5)
+    assert 0.5 < got < 1
+
+
+def test_ten_bits_by_their_range() -> None:
+    reference, distorted = pair(64, 64, bits=10)
+    with vkssim.Scorer(64, 64, bits=10, features="float_ssim=scale=1") as scorer:
+        (expected,) = scorer.score([(reference, distorted)])
+    assert vkssim.ssim(reference, distorted, data_range=1023) == expected.metrics["float_ssim"]
+
+
+def test_scale() -> None:
+    reference, distorted = pair(300, 400)
+    by_scale = [vkssim.ssim(reference, distorted, scale=scale) for scale in (0, 1, 2)]
+    assert by_scale[0] == by_scale[1] != by_scale[2]
+
+
+def test_negative_structure() -> None:
+    image = clip(1, 180, 180)[0]
+    score = vkssim.ms_ssim(image, 255 - image)
+    assert isinstance(score, float)
+    assert math.isnan(score)
+    assert vkssim.ms_ssim(image, 255 - image, negative="clamp") == 0.0
+
+
+IMAGE = np.zeros((64, 64), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("reference", "distorted", "message"),
+    [
+        (IMAGE, IMAGE[:63], "must be alike"),
+        (IMAGE, IMAGE.astype(np.uint16), "must be alike"),
+        (IMAGE[0], IMAGE[0], r"\(H, W\) or \(N, H, W\) is possible"),
+        (IMAGE[None, None], IMAGE[None, None], "is possible, one plane at a time"),
+        (np.empty((0, 64, 64), np.uint8),) * 2 + ("no image in an array",),
+        (IMAGE.astype(np.int32),) * 2 + ("samples are int32",),
+        (IMAGE.astype(np.float32),) * 2 + ("give data_range",),
+        (IMAGE[:10],) * 2 + ("needs 11x11",),
+    ],
+)
+def test_what_is_refused(reference: Any, distorted: Any, message: str) -> None:
+    with pytest.raises(FrameError, match=message) as caught:
+        vkssim.ssim(reference, distorted)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_options_that_cannot_be() -> None:
+    with pytest.raises(OptionError, match="a whole number from 0 to 10"):
+        vkssim.ssim(IMAGE, IMAGE, scale=11)
+    with pytest.raises(OptionError, match="unknown backend"):
+        vkssim.ssim(IMAGE, IMAGE, backend="cuda")
+    with pytest.raises(NoDeviceError, match="voodoo"):
+        vkssim.ssim(IMAGE, IMAGE, device="voodoo")
+
+
+def test_names_of_the_package() -> None:
+    for name in vkssim.__all__:
+        assert getattr(vkssim, name) is not None
+    assert set(dir(vkssim)) == set(vkssim.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'psnr'"):
+        vkssim.psnr  # noqa: B018

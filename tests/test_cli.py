@@ -1,0 +1,312 @@
+"""The command line: flags, exit codes, outputs, and what it says where."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from vkssim import __version__
+from vkssim.features import FEATURES
+from vkssim.host.devices import DEVICE_VARIABLE
+
+from .clips import raw_bytes, raw_flags, write, y4m_bytes
+from .commands import TINY, vkssim, vkssim_process
+from .golden import clip_paths, clip_report
+from .pictures import clip
+
+LUMA = clip(6)
+DISTORTED = np.roll(LUMA, 1, axis=2)
+
+
+@pytest.fixture
+def raw_pair(tmp_path: Path) -> tuple[str, ...]:
+    """The words that score a pair of raw clips."""
+    reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
+    return ("score", "-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY)
+
+
+# -- help and usage ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [(), ("score",), ("devices",), ("features",)])
+def test_help(words: tuple[str, ...]) -> None:
+    result = vkssim(*words, "--help")
+    assert result.exit_code == 0
+    assert "Usage:" in result.output
+
+
+def test_help_has_the_exit_codes() -> None:
+    assert "Exit codes: 0 scored; 1 the scores fail a demand" in vkssim("--help").output
+
+
+def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
+    """As in libvmaf's tool."""
+    assert vkssim(*raw_pair).exit_code == 0
+    assert vkssim("score", "-h").exit_code == 2
+
+
+def test_long_and_short_flags_are_the_same(raw_pair: tuple[str, ...]) -> None:
+    long = {"-r": "--reference", "-d": "--distorted", "-w": "--width", "-h": "--height", "-p": "--pixel_format", "-b": "--bitdepth"}
+    words = ("--csv", "-q")
+    short, spelt = vkssim(*raw_pair, *words), vkssim(*(long.get(word, word) for word in raw_pair), *words)
+    assert short.stdout == spelt.stdout
+    assert short.exit_code == spelt.exit_code == 0
+
+
+def test_version() -> None:
+    assert vkssim("--version").output.strip() == f"vkssim, version {__version__}"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--no_such_flag",), "No such option"),
+        (("-p", "411"), "'411' is not one of '420', '422', '444', '400'"),
+        (("-b", "11"), "'11' is not one of"),
+        (("-w", "0"), "0 is not in the range"),
+        (("--subsample", "0"), "0 is not in the range"),
+        (("--frame_cnt", "0"), "0 is not in the range"),
+        (("--frame_skip_ref", "-1"), "-1 is not in the range"),
+        (("--backend", "cuda"), "'cuda' is not one of"),
+        (("stray",), "unexpected extra argument"),
+    ],
+)
+def test_usage_errors(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
+    result = vkssim(*raw_pair, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("missing", ["-r", "-d"])
+def test_missing_file_is_a_usage_error(missing: str) -> None:
+    flag = {"-r": "-d", "-d": "-r"}[missing]
+    result = vkssim("score", flag, "clip.yuv")
+    assert result.exit_code == 2
+    assert f"Missing option '{missing}'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("feature", "message"),
+    [
+        ("psnr", "unknown feature 'psnr'; there are float_ms_ssim, float_ssim"),
+        ("float_ssim=size=3", "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, scale"),
+        ("float_ssim=scale=x", "scale is 'x'; it must be a whole number from 0 to 10"),
+    ],
+)
+def test_unknown_feature_or_option_lists_the_known(raw_pair: tuple[str, ...], feature: str, message: str) -> None:
+    result = vkssim(*raw_pair[:-2], "--feature", feature)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+# -- outputs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["json", "xml", "csv", "sub"])
+def test_forms_to_standard_output_and_to_a_file(raw_pair: tuple[str, ...], tmp_path: Path, form: str) -> None:
+    """The form follows the flag or the ending; both give the same. Nothing else is on standard output."""
+    file, by_flag, other = tmp_path / f"scores.{form}", tmp_path / "by_flag", ("-o", "-", f"--{form}")
+    printed = vkssim(*raw_pair, f"--{form}")
+    assert printed.exit_code == 0
+    assert "float_ssim" in printed.stderr, "the summary makes way"
+    assert vkssim(*raw_pair, "-o", str(file)).exit_code == vkssim(*raw_pair, "-o", str(by_flag), f"--{form}").exit_code == 0
+
+    def without_speed(text: str) -> list[str]:
+        return [line for line in text.splitlines() if "fps" not in line]
+
+    assert without_speed(file.read_text()) == without_speed(printed.stdout) == without_speed(by_flag.read_text())
+    assert without_speed(vkssim(*raw_pair, *other).stdout) == without_speed(printed.stdout)
+
+
+def test_unknown_ending_names_the_forms(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    result = vkssim(*raw_pair, "-o", str(tmp_path / "scores.txt"))
+    assert result.exit_code == 2
+    assert "--json, --xml, --csv or --sub" in result.stderr
+
+
+def test_outputs_are_libvmafs(tmp_path: Path) -> None:
+    """A bundled clip as JSON and XML, beside libvmaf's own JSON: the same keys, the same order, the same numbers to 5e-5."""
+    name = "bbb_576x324_10bit"
+    reference, distorted = map(str, clip_paths(name))
+    features = [word for feature in ("float_ms_ssim", "float_ssim") for word in ("--feature", f"{feature}=enable_lcs=true")]
+    result = vkssim("score", "-r", reference, "-d", distorted, *features, "-q", "-o", str(tmp_path / "scores.json"))
+    assert (result.exit_code, result.output) == (0, "")
+    theirs, ours = clip_report(name), json.loads((tmp_path / "scores.json").read_text())
+    assert len(ours["frames"]) == len(theirs["frames"])
+    for frame, golden in zip(ours["frames"], theirs["frames"], strict=True):
+        assert list(frame["metrics"]) == list(golden["metrics"])
+        assert frame["metrics"] == pytest.approx(golden["metrics"], abs=5e-5)
+    assert list(ours["pooled_metrics"]) == list(theirs["pooled_metrics"])
+    assert vkssim("score", "-r", reference, "-d", distorted, *features, "-q", "-o", str(tmp_path / "scores.xml")).exit_code == 0
+    root = ElementTree.parse(tmp_path / "scores.xml").getroot()
+    assert [list(frame.attrib)[1:] for frame in root.iter("frame")] == [list(frame["metrics"]) for frame in theirs["frames"]]
+
+
+def test_precision(raw_pair: tuple[str, ...]) -> None:
+    by_precision = {
+        precision: json.loads(vkssim(*raw_pair, "--json", "--precision", precision).stdout)["frames"][0]["metrics"]["float_ssim"]
+        for precision in ("max", "6", "2")
+    }
+    exact = by_precision["max"]
+    assert by_precision["6"] == round(exact, 6) != exact
+    assert by_precision["2"] == round(exact, 2)
+    result = vkssim(*raw_pair, "--json", "--precision", "most")
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_quiet_is_silent(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    result = vkssim(*raw_pair, "-q", "-o", str(tmp_path / "scores.json"))
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_summary_without_an_output(raw_pair: tuple[str, ...]) -> None:
+    result = vkssim(*raw_pair)
+    assert result.exit_code == 0
+    for word in ("float_ssim", "mean", "harmonic", "6 frames of 32x24, 8 bit", "NumPy"):
+        assert word in result.stdout
+    assert result.stderr == "", "no progress where there is no terminal"
+
+
+def test_profile(raw_pair: tuple[str, ...]) -> None:
+    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
+    result = vkssim(*words, "--profile")
+    assert result.exit_code == 0
+    for word in ("where the time goes", "read", "ssim", "whole run"):
+        assert word in result.stdout
+
+
+def test_progress_on_a_terminal() -> None:
+    """Frames done, of how many, how fast, and the time left; on the terminal alone."""
+    reference, distorted = map(str, clip_paths("bbb_576x324"))
+    terminal, theirs = pty.openpty()
+    words = [sys.executable, "-m", "vkssim", "score", "-r", reference, "-d", distorted, "--csv", *TINY]
+    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                part = os.read(terminal, 4096)
+            except OSError:  # how Linux says that nobody writes any more
+                break
+            if not part:
+                break
+            shown += part
+        assert process.stdout is not None
+        printed = process.stdout.read()
+    os.close(terminal)
+    assert process.returncode == 0
+    assert b"frames/s" in shown
+    assert b"left" in shown
+    assert b"frames/s" not in printed
+
+
+# -- pipes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("side", ["-r", "-d"])
+@pytest.mark.parametrize("kind", ["raw", "y4m"])
+def test_standard_input(raw_pair: tuple[str, ...], side: str, kind: str) -> None:
+    """One of the two, raw or Y4M, gives what the file gives."""
+    expected = vkssim(*raw_pair, "--csv").stdout
+    words = list(raw_pair)
+    words[words.index(side) + 1] = "-"
+    luma = LUMA if side == "-r" else DISTORTED
+    process = vkssim_process(*words, "--csv", "-q", stdin=raw_bytes(luma) if kind == "raw" else y4m_bytes(luma))
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.decode() == expected
+
+
+def test_container_in_a_pipe_is_refused(raw_pair: tuple[str, ...]) -> None:
+    words = [word if not word.endswith("ref.yuv") else "-" for word in raw_pair]
+    process = vkssim_process(*words, stdin=clip_paths("bbb_576x324_10bit")[0].read_bytes())
+    assert process.returncode == 2
+    assert b"only raw YUV and Y4M can be read from a pipe" in process.stderr
+
+
+def test_reader_that_goes_away(raw_pair: tuple[str, ...]) -> None:
+    """As `| head` does: no traceback, and not the exit code of a success."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = vkssim_process(*raw_pair, "--json", "-q", stdout=writer)
+    os.close(writer)
+    assert process.returncode == 2
+    assert b"Traceback" not in process.stderr
+
+
+# -- exit codes -------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_written_where_nothing_was_scored(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    result = vkssim(*raw_pair, "--frame_skip_ref", "100", "-o", str(output))
+    assert result.exit_code == 2
+    assert not output.exists()
+
+
+def test_selection_flags(raw_pair: tuple[str, ...]) -> None:
+    result = vkssim(*raw_pair, "--csv", "--frame_skip_ref", "1", "--frame_skip_dist", "1", "--frame_cnt", "5", "--subsample", "2")
+    whole = vkssim(*raw_pair, "--csv").stdout.splitlines()
+    scores = [line.partition(",")[2] for line in whole[2::2]]
+    assert result.stdout.splitlines()[1:] == [f"{number},{score}" for number, score in zip((0, 2, 4), scores, strict=True)]
+
+
+def test_unexpected_error_is_a_message(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a fault of ours")
+
+    monkeypatch.setattr("vkssim.files.score_files", fail)
+    result = vkssim(*raw_pair)
+    assert result.exit_code == 2
+    assert "unexpected ZeroDivisionError: a fault of ours" in result.stderr
+    monkeypatch.setenv("VKSSIM_TRACEBACK", "1")
+    assert isinstance(vkssim(*raw_pair).exception, ZeroDivisionError)
+
+
+# -- other commands ---------------------------------------------------------------------------------------------------
+
+
+def test_devices() -> None:
+    rows = json.loads(vkssim("devices", "--json").output)
+    assert [row["index"] for row in rows] == list(range(len(rows)))
+    text = vkssim("devices").output
+    for row in rows:
+        assert set(row) == {"index", "name", "driver", "lacks", "kind", "uuid"}
+        assert row["name"] in text
+        assert row["uuid"] in text
+
+
+@pytest.mark.parametrize("by", ["index", "name", "uuid"])
+def test_device_that_devices_lists_can_be_chosen(raw_pair: tuple[str, ...], by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = os.environ[DEVICE_VARIABLE]
+    row = next(row for row in json.loads(vkssim("devices", "--json").output) if wanted in (row["name"], str(row["index"])) or wanted in row["name"])
+    monkeypatch.delenv(DEVICE_VARIABLE)
+    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
+    result = vkssim(*words, "--json", "--device", str(row[by]))
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["device"] == row["name"]
+
+
+def test_unknown_device_lists_those_there_are(raw_pair: tuple[str, ...]) -> None:
+    words = [word if word != "cpu" else "vulkan" for word in raw_pair]
+    result = vkssim(*words, "--device", "voodoo")
+    assert result.exit_code == 3
+    assert "'voodoo' matches no device" in result.stderr
+    assert "There are: 0: " in result.stderr
+
+
+def test_features() -> None:
+    text = vkssim("features").output
+    for name, feature in FEATURES.items():
+        assert name in text
+        for option in feature.options:
+            assert f"   {option}=" in text

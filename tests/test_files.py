@@ -1,0 +1,207 @@
+"""Scoring files from Python: which frames are compared, what is known of the run, what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import ScoreReport, Scorer, score_files
+from vkssim.errors import DemandError, DeviceLostError, InputError, TruncatedInputError
+from vkssim.files import Selection
+from vkssim.frames.open import RawDescription
+from vkssim.host.executor import Executor
+
+from .clips import raw_bytes, write, y4m_bytes
+from .pictures import Picture, clip
+
+LUMA = clip(12)
+DISTORTED = np.roll(LUMA, 1, axis=2)
+RAW = RawDescription(32, 24, "420", 8)
+NOTHING_SAID = RawDescription()
+KINDS: dict[str, tuple[Callable[[Picture], bytes], RawDescription]] = {
+    "raw": (raw_bytes, RAW),
+    "y4m": (y4m_bytes, NOTHING_SAID),
+}
+"""Files of known length, read at random, and those that only reading to the end can tell the length of."""
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def _score(folder: Path, kind: str, reference: Picture, distorted: Picture, **options: Any) -> ScoreReport:
+    """Score two clips as files of a kind, on the CPU if nothing else is said."""
+    make, raw = KINDS[kind]
+    paths = [write(folder / name, make(luma)) for name, luma in (("ref", reference), ("dis", distorted))]
+    return score_files(*paths, **{"features": "float_ssim=scale=1", "raw": raw, "backend": "cpu", **options})
+
+
+def _expected(reference: Picture, distorted: Picture) -> list[float]:
+    with Scorer(32, 24, bits=8, features=["float_ssim=scale=1"], backend="cpu") as scorer:
+        return [scores.metrics["float_ssim"] for scores in scorer.score(zip(reference, distorted, strict=True))]
+
+
+@every_kind
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_every_frame_is_scored_once(tmp_path: Path, kind: str, backend: str) -> None:
+    report = _score(tmp_path, kind, LUMA, DISTORTED, backend=backend)
+    assert [frame.index for frame in report.frames] == list(range(12))
+    np.testing.assert_allclose(report.column("float_ssim"), _expected(LUMA, DISTORTED), atol=5e-5)
+    assert (report.width, report.height, report.bits, report.names) == (32, 24, 8, ("float_ssim",))
+    assert report.backend.backend == backend
+    assert report.warnings == []
+    assert report.fps > 0
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("selection", "reference", "distorted"),
+    [
+        (Selection(count=5), slice(0, 5), slice(0, 5)),
+        (Selection(count=500), slice(0, 12), slice(0, 12)),
+        (Selection(subsample=5), slice(0, 12, 5), slice(0, 12, 5)),
+        (Selection(subsample=3, count=7), slice(0, 7, 3), slice(0, 7, 3)),
+        (Selection(2, 2), slice(2, 12), slice(2, 12)),
+        (Selection(3, 1, count=4), slice(3, 7), slice(1, 5)),
+        (Selection(0, 4, count=8, subsample=2), slice(0, 8, 2), slice(4, 12, 2)),
+    ],
+)
+def test_selection(tmp_path: Path, kind: str, selection: Selection, reference: slice, distorted: slice) -> None:
+    report = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
+    np.testing.assert_array_equal(report.column("float_ssim"), _expected(LUMA[reference], DISTORTED[distorted]))
+    step = selection.subsample
+    assert [frame.index for frame in report.frames] == list(range(0, step * len(report.frames), step)), "numbers are those of the pairs"
+    assert report.warnings == []
+
+
+@pytest.mark.parametrize("values", [{"count": 0}, {"subsample": 0}, {"skip_reference": -1}, {"skip_distorted": -1}])
+def test_impossible_selection(values: dict[str, int]) -> None:
+    with pytest.raises(InputError, match=r"--\w+ is -?\d; it must be \d or more"):
+        Selection(**values)
+
+
+@every_kind
+@pytest.mark.parametrize("subsample", [1, 4])
+@pytest.mark.parametrize(("reference", "distorted"), [(9, 12), (12, 9)])
+def test_shorter_file(tmp_path: Path, kind: str, reference: int, distorted: int, subsample: int) -> None:
+    """The overlap is scored; a warning says so, and `strict` makes it an error that still has the scores."""
+    arguments = tmp_path, kind, LUMA[:reference], DISTORTED[:distorted]
+    selection = Selection(subsample=subsample)
+    report = _score(*arguments, selection=selection)
+    assert [frame.index for frame in report.frames] == list(range(0, 9, subsample))
+    (warning,) = report.warnings
+    assert str(tmp_path / ("ref" if reference == 9 else "dis")) in warning
+    with pytest.raises(DemandError, match="--strict") as caught:
+        _score(*arguments, strict=True, selection=selection)
+    assert len(caught.value.report.frames) == len(report.frames)
+
+
+@every_kind
+def test_strict_is_content_with_equal_lengths(tmp_path: Path, kind: str) -> None:
+    assert len(_score(tmp_path, kind, LUMA, DISTORTED, strict=True).frames) == 12
+
+
+@every_kind
+def test_what_was_cut_off_on_purpose_is_no_shorter_file(tmp_path: Path, kind: str) -> None:
+    report = _score(tmp_path, kind, LUMA, DISTORTED[:9], selection=Selection(count=9), strict=True)
+    assert len(report.frames) == 9
+
+
+@every_kind
+@pytest.mark.parametrize("selection", [Selection(skip_reference=12), Selection(skip_distorted=40)])
+def test_all_frames_skipped(tmp_path: Path, kind: str, selection: Selection) -> None:
+    with pytest.raises(InputError, match="no frame to score in .*: one is empty, or all frames are skipped"):
+        _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
+
+
+@every_kind
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_truncated_file_keeps_the_complete_frames(tmp_path: Path, kind: str, backend: str) -> None:
+    make, raw = KINDS[kind]
+    reference = write(tmp_path / "ref", make(LUMA))
+    data = make(DISTORTED)[:-100]
+    distorted = write(tmp_path / "dis", data)
+    with pytest.raises(TruncatedInputError, match=f"ends at byte {len(data)}, within frame 11") as caught:
+        score_files(reference, distorted, features="float_ssim=scale=1", raw=raw, backend=backend)
+    np.testing.assert_allclose(caught.value.report.column("float_ssim"), _expected(LUMA[:11], DISTORTED[:11]), atol=5e-5)
+
+
+def test_kinds_may_differ(tmp_path: Path) -> None:
+    paths = write(tmp_path / "ref.yuv", raw_bytes(LUMA, "444")), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED, "mono", "400"))
+    report = score_files(*paths, features="float_ssim", raw=RawDescription(32, 24, "444", 8), backend="cpu")
+    np.testing.assert_array_equal(report.column("float_ssim"), _expected(LUMA, DISTORTED))
+
+
+def test_both_from_standard_input_is_refused() -> None:
+    with pytest.raises(InputError, match="both standard input"):
+        score_files("-", "-", raw=RAW)
+
+
+def test_sizes_and_depths_must_be_alike(tmp_path: Path) -> None:
+    eight = write(tmp_path / "8.y4m", y4m_bytes(LUMA))
+    for other, described in ((clip(2, 26, 32), "32x26 with 8 bits"), (clip(2, bits=10), "32x24 with 10 bits")):
+        space = "420p10" if other.dtype == np.uint16 else "420"
+        with pytest.raises(InputError, match=f"8.y4m is 32x24 with 8 bits, .* is {described}; they must be alike"):
+            score_files(eight, write(tmp_path / "other.y4m", y4m_bytes(other, space)), features="float_ssim", backend="cpu")
+
+
+def test_null_scores_are_warned_of_by_frame(tmp_path: Path) -> None:
+    luma = clip(3, 180, 180)
+    distorted = luma.copy()
+    distorted[1] = 255 - luma[1]
+    raw = RawDescription(180, 180, "420", 8)
+    report = _score(tmp_path, "raw", luma, distorted, raw=raw, features="float_ms_ssim")
+    assert np.isnan(report.column("float_ms_ssim")).tolist() == [False, True, False]
+    assert report.warnings[0].startswith("float_ms_ssim is null in 1 frames (1)")
+    assert np.isnan(report.pooled()["float_ms_ssim"]["mean"])
+
+
+@every_kind
+def test_progress_is_told_to_the_last_frame(tmp_path: Path, kind: str) -> None:
+    told: list[tuple[int, int | None]] = []
+    _score(tmp_path, kind, LUMA, DISTORTED, progress=lambda *numbers: told.append(numbers))
+    assert told[-1] == (12, 12 if kind == "raw" else None)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_profile_has_reading_and_every_stage(tmp_path: Path) -> None:
+    report = _score(tmp_path, "raw", LUMA, DISTORTED, profile=True, backend="vulkan")
+    assert {"read", "upload", "ssim"} <= set(report.stage_seconds)
+    assert _score(tmp_path, "raw", LUMA, DISTORTED).stage_seconds == {}
+
+
+def test_device_lost_half_way_keeps_what_was_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = Executor.wait
+    waits = 0
+
+    def lose(self: Executor, slot: Any) -> int:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            raise DeviceLostError("lost in this test")
+        return wait(self, slot)
+
+    monkeypatch.setattr(Executor, "wait", lose)
+    many = np.concatenate([LUMA] * 3)
+    with pytest.raises(DeviceLostError) as caught:
+        _score(tmp_path, "raw", many, many, backend="vulkan")
+    scored = caught.value.report.frames
+    assert 0 < len(scored) < 36
+    assert all(frame.metrics == {"float_ssim": 1.0} for frame in scored)
+
+
+def test_memory_does_not_grow_with_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Frames are read into as many places as there are batches, however long the clip is."""
+    places: set[int] = set()
+    submit = Executor.submit
+
+    def note(self: Executor, slot: Any, frames: int) -> None:
+        places.add(id(slot))
+        submit(self, slot, frames)
+
+    monkeypatch.setattr(Executor, "submit", note)
+    many = np.concatenate([LUMA] * 20)
+    assert len(_score(tmp_path, "y4m", many, many, backend="vulkan").frames) == 240
+    assert len(places) <= 4

@@ -1,0 +1,76 @@
+"""Both backends against libvmaf's own scores: every case, every frame of the clips, every metric."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from vkssim import Scorer, score_files
+
+from . import golden
+from .differences import check_number, check_scores
+from .tolerances import GOLDEN_CPU, GOLDEN_VULKAN
+
+TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN}
+
+# Where metrics.md says that libvmaf is wrong: a negative mean structure has no score, and clip_db makes 99 dB of it, the best.
+WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
+
+
+def _scores(case: golden.Case, key: str, backend: str) -> dict[str, float]:
+    height, width = case.reference.shape
+    with Scorer(width, height, bits=case.bits, features=golden.FEATURES[key], backend=backend) as scorer:
+        (scores,) = scorer.score([(case.reference, case.distorted)])
+    return dict(scores.metrics)
+
+
+@pytest.mark.parametrize("backend", TOLERANCES)
+@pytest.mark.parametrize(("name", "key"), [pair for pair in golden.case_keys() if pair[1] != "libvmaf_clipped_db"])
+def test_case(name: str, key: str, backend: str) -> None:
+    case = golden.load_case(name, key)
+    check_scores(TOLERANCES[backend], f"{name} {key}", _scores(case, key, backend), case.scores)
+
+
+@pytest.mark.parametrize("backend", TOLERANCES)
+@pytest.mark.parametrize("name", [name for name, key in golden.case_keys() if key == "libvmaf_clipped_db"])
+def test_case_in_decibel(name: str, backend: str) -> None:
+    """Compared as the scores that the decibels stand for: near 1 the logarithm magnifies without limit."""
+    key = "libvmaf_clipped_db"
+    case = golden.load_case(name, key)
+    got = _scores(case, key, backend)
+    assert set(got) == set(case.scores)
+    for metric, expected in case.scores.items():
+        assert expected is not None
+        if (name, key, metric) in WRONG_IN_LIBVMAF:
+            assert expected == 99.0
+            assert math.isnan(got[metric])
+            continue
+        where = f"{name}, {metric} in dB"
+        check_number(TOLERANCES[backend], f"{metric} dB", where, _lost(got[metric]), _lost(expected))
+        if case.reference is case.distorted or (case.reference == case.distorted).all():
+            assert got[metric] == expected  # the clip itself, a whole number
+
+
+def _lost(decibel: float) -> float:
+    """1 - score."""
+    return 10 ** (-decibel / 10)
+
+
+@pytest.mark.parametrize("backend", TOLERANCES)
+@pytest.mark.parametrize("clip", golden.CLIPS)
+def test_clip(clip: str, backend: str) -> None:
+    report = score_files(*golden.clip_paths(clip), features=golden.FEATURES["libvmaf"], backend=backend)
+    expected = golden.clip_report(clip)["frames"]
+    assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected]
+    for frame, golden_frame in zip(report.frames, expected, strict=True):
+        check_scores(TOLERANCES[backend], f"{clip} frame {frame.index}", frame.metrics, golden_frame["metrics"])
+
+
+@pytest.mark.parametrize("clip", golden.CLIPS)
+def test_pooled_values_of_a_clip(clip: str) -> None:
+    report = score_files(*golden.clip_paths(clip), features=golden.FEATURES["libvmaf"], backend="cpu")
+    pooled = report.pooled()
+    for name, expected in golden.clip_report(clip)["pooled_metrics"].items():
+        for pooling, value in expected.items():
+            check_number(GOLDEN_CPU, "pooled", f"{clip}, {pooling} of {name}", pooled[name][pooling], value)

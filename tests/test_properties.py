@@ -1,0 +1,160 @@
+"""What has to hold for every picture: any size, depth, type and stride."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vkssim import Scorer
+
+from .differences import check_scores
+from .pictures import Picture, quantise, texture
+from .tolerances import BACKENDS, RANGE, SYMMETRY
+
+FEATURES = ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true")
+SIDES = st.integers(176, 700)
+ONE_CLIP_AFTER_THE_OTHER = 5
+
+few = settings(deadline=None, max_examples=8)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A pair of pictures and what a scorer has to know of them."""
+
+    reference: Picture
+    distorted: Picture
+    opened_for: dict[str, Any]
+
+    def __repr__(self) -> str:
+        height, width = self.reference.shape
+        return f"{width}x{height} {self.opened_for}, strides {self.reference.strides}"
+
+    def scores(self, backend: str = "vulkan", swap: bool = False) -> dict[str, float]:
+        """All scores of the pair."""
+        pair = (self.distorted, self.reference) if swap else (self.reference, self.distorted)
+        return score(self, [pair], backend)[0]
+
+
+def score(sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "vulkan", **options: Any) -> list[dict[str, float]]:
+    """All scores of some pairs, in order."""
+    height, width = sample.reference.shape
+    with Scorer(width, height, features=FEATURES, backend=backend, **sample.opened_for, **options) as scorer:
+        return [dict(scores.metrics) for scores in scorer.score(pairs)]
+
+
+@st.composite
+def pictures(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    """A reference and a distorted picture in 0..1, from faint to full contrast, noisy, blurred or shifted."""
+    reference = texture(draw(SIDES), draw(SIDES), seed=draw(st.integers(0, 1000)))
+    contrast, brightness = draw(st.sampled_from([1.0, 0.5, 0.1])), draw(st.sampled_from([0.0, 0.3]))
+    reference = np.clip(contrast * reference + brightness, 0, 1)
+    noise = np.random.default_rng(1).normal(0, draw(st.sampled_from([0.003, 0.03, 0.2])), reference.shape)
+    distorted = {
+        "noise": reference + noise,
+        "shift": np.roll(reference, 1, axis=1),
+        "blur": (reference + np.roll(reference, 1, axis=0)) / 2,
+        "dark": 0.9 * reference,
+    }[draw(st.sampled_from(["noise", "shift", "blur", "dark"]))]
+    return reference, np.clip(distorted, 0, 1)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    """Pictures as integers of 8 to 16 bits or floats, in memory of any layout."""
+    pair = draw(pictures())
+    kind = draw(st.sampled_from(["bits", "bits", "float32", "float64"]))
+    if kind == "bits":
+        bits = draw(st.integers(8, 16))
+        made, opened_for = [quantise(picture, bits) for picture in pair], {"bits": bits}
+    else:
+        data_range = draw(st.sampled_from([1.0, 255.0, 0.37]))
+        made = [(picture * data_range).astype(kind) for picture in pair]
+        opened_for = {"dtype": kind, "data_range": data_range}
+    layout = draw(st.sampled_from(sorted(LAYOUTS)))
+    return Sample(*(LAYOUTS[layout](picture) for picture in made), opened_for)
+
+
+def _every_second(picture: Picture) -> Picture:
+    spread = np.zeros((2 * picture.shape[0], 3 * picture.shape[1]), picture.dtype)
+    spread[1::2, ::3] = picture
+    return spread[1::2, ::3]
+
+
+LAYOUTS = {
+    "plain": lambda picture: picture,
+    "transposed": lambda picture: picture.T.copy().T,
+    "upside down": lambda picture: picture[::-1].copy()[::-1],
+    "mirrored": lambda picture: picture[:, ::-1].copy()[:, ::-1],
+    "spread out": _every_second,
+    "read-only": lambda picture: np.frombuffer(picture.tobytes(), picture.dtype).reshape(picture.shape),
+}
+"""The same samples in memory of another layout."""
+
+
+@few
+@given(samples())
+def test_identical_pictures_score_exactly_one(sample: Sample) -> None:
+    for backend in ("vulkan", "cpu"):
+        scores = Sample(sample.reference, sample.reference, sample.opened_for).scores(backend)
+        assert scores == dict.fromkeys(scores, 1.0), f"{backend}, {sample}"
+
+
+@few
+@given(samples())
+def test_backends_agree(sample: Sample) -> None:
+    check_scores(BACKENDS, repr(sample), sample.scores(), sample.scores("cpu"))
+
+
+@few
+@given(samples())
+def test_swapping_the_clips_changes_nothing(sample: Sample) -> None:
+    for backend in ("vulkan", "cpu"):
+        check_scores(SYMMETRY, f"{backend}, {sample!r}", sample.scores(backend, swap=True), sample.scores(backend))
+
+
+@few
+@given(samples())
+def test_two_runs_give_the_same_bits(sample: Sample) -> None:
+    np.testing.assert_equal(sample.scores(), sample.scores())
+
+
+@few
+@given(samples())
+def test_batch_size_does_not_change_the_bits(sample: Sample) -> None:
+    """Nor does the place within a batch: five frames in batches of one, of four and of the default size."""
+    pairs = [
+        (np.roll(sample.reference, number, axis=0), np.roll(sample.distorted, number, axis=1))
+        for number in range(ONE_CLIP_AFTER_THE_OTHER)
+    ]
+    single, *others = (score(sample, pairs, batch=batch) for batch in (1, 4, None))
+    for other in others:
+        np.testing.assert_equal(other, single)
+
+
+@pytest.mark.parametrize("layout", sorted(set(LAYOUTS) - {"plain"}))
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+def test_layout_in_memory_does_not_matter(layout: str, dtype: str) -> None:
+    peak = 255 if dtype == "uint8" else 1023 if dtype == "uint16" else 1.0
+    made = [(texture(177, 201, seed) * peak).astype(dtype) for seed in range(2)]
+    opened_for = {"dtype": dtype, "data_range": peak}
+    plain = Sample(made[0], made[1], opened_for)
+    other = Sample(*(LAYOUTS[layout](picture) for picture in made), opened_for)
+    for backend in ("vulkan", "cpu"):
+        np.testing.assert_equal(other.scores(backend), plain.scores(backend))
+
+
+@few
+@given(pictures(), st.sampled_from(["float32", "float64"]))
+def test_range_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray], dtype: str) -> None:
+    """Floats in 0..1 of range 1 score as the same times 255 of range 255."""
+    ones = [picture.astype(dtype) for picture in pair]
+    one = Sample(ones[0], ones[1], {"dtype": dtype, "data_range": 1.0})
+    many = Sample(255 * ones[0], 255 * ones[1], {"dtype": dtype, "data_range": 255.0})
+    for backend in ("vulkan", "cpu"):
+        check_scores(RANGE, f"{backend}, {many!r}", many.scores(backend), one.scores(backend))

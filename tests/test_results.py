@@ -1,0 +1,69 @@
+"""Pooled values, and the exit code of each error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from vkssim import errors
+from vkssim.errors import exit_code
+from vkssim.results import pool
+
+from .report.reports import small_report
+
+
+def test_pooling() -> None:
+    pooled = pool(np.array([0.5, 1.0, 0.9, 0.6]))
+    assert (pooled["min"], pooled["max"], pooled["mean"]) == (0.5, 1.0, 0.75)
+    assert pooled["harmonic_mean"] == pytest.approx(4 / (1 / 1.5 + 1 / 2 + 1 / 1.9 + 1 / 1.6) - 1)
+    assert pooled["stddev"] == pytest.approx(np.std([0.5, 1.0, 0.9, 0.6]))
+    assert pooled["percentile_50"] == 0.75
+    assert pooled["min"] < pooled["percentile_1"] < pooled["percentile_5"] < pooled["percentile_10"]
+
+
+def test_one_missing_score_leaves_no_pooled_value() -> None:
+    """A mean over the others would look better than the clip is."""
+    assert all(math.isnan(value) for value in pool(np.array([0.9, math.nan])).values())
+
+
+def test_perfect_scores_in_decibel_pool_without_a_warning() -> None:
+    pooled = pool(np.array([math.inf, math.inf]))
+    assert pooled["mean"] == pooled["min"] == pooled["harmonic_mean"] == math.inf
+
+
+def test_columns() -> None:
+    report = small_report()
+    np.testing.assert_array_equal(report.column("float_ssim"), [1 / 3, math.inf])
+    with pytest.raises(KeyError):
+        report.column("vmaf")
+
+
+CODES = {
+    errors.DemandError: 1,
+    errors.InputError: 2,
+    errors.TruncatedInputError: 2,
+    errors.FrameError: 2,
+    errors.OptionError: 2,
+    errors.OutputError: 2,
+    errors.VkssimError: 2,
+    errors.DeviceError: 3,
+    errors.NoLoaderError: 3,
+    errors.NoDeviceError: 3,
+    errors.UnsuitableDeviceError: 3,
+    errors.DeviceMemoryError: 3,
+    errors.DeviceLostError: 3,
+    errors.DeviceTimeoutError: 3,
+    errors.ValidationError: 3,
+}
+
+
+@pytest.mark.parametrize(("error", "code"), CODES.items(), ids=lambda value: getattr(value, "__name__", value))
+def test_exit_codes(error: type[errors.VkssimError], code: int) -> None:
+    assert exit_code(error("what went wrong")) == code
+
+
+def test_every_error_has_its_code_tested() -> None:
+    raised = {value for name in errors.__all__ if isinstance(value := getattr(errors, name), type)}
+    assert raised == set(CODES)

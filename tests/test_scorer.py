@@ -1,0 +1,269 @@
+"""The scorer: order, bounds, what it refuses, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import FrameScores, Scorer
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
+from vkssim.host.api import vk
+from vkssim.host.executor import Executor
+
+from .pictures import Picture, clip
+
+SIZE = 32, 24
+FRAMES = clip(23)
+DISTORTED = np.roll(FRAMES, 1, axis=2)
+BACKENDS = ("vulkan", "cpu")
+
+
+def _open(backend: str = "vulkan", **options: Any) -> Scorer:
+    return Scorer(*SIZE, **{"bits": 8, "features": ["float_ssim"], "backend": backend, **options})
+
+
+def _values(scores: list[FrameScores]) -> list[float]:
+    return [score.metrics["float_ssim"] for score in scores]
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[float]:
+    """Each pair by itself."""
+    with _open("cpu") as scorer:
+        return _values([*scorer.score(zip(FRAMES, DISTORTED, strict=True))])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5, None])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_scores_come_in_order(expected: list[float], backend: str, batch: int | None) -> None:
+    with _open(backend, batch=batch) as scorer:
+        scores = list(scorer.score(zip(FRAMES, DISTORTED, strict=True)))
+    assert [score.index for score in scores] == list(range(23))
+    np.testing.assert_allclose(_values(scores), expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_feed_and_flush(expected: list[float], backend: str) -> None:
+    """Whatever feed gives early and flush gives late is together everything, once; numbers go on after a flush."""
+    scores: list[FrameScores] = []
+    with _open(backend, batch=4) as scorer:
+        for number, pair in enumerate(zip(FRAMES, DISTORTED, strict=True)):
+            scores += scorer.feed(*pair)
+            if number == 9:
+                scores += scorer.flush()
+                assert len(scores) == 10
+                assert scorer.flush() == []
+        scores += scorer.flush()
+    assert [score.index for score in scores] == list(range(23))
+    np.testing.assert_allclose(_values(scores), expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_reserve_and_commit(expected: list[float], backend: str) -> None:
+    """Writing to the memory that the device reads is the same as feeding."""
+    scores: list[FrameScores] = []
+    with _open(backend) as scorer:
+        for pair in zip(FRAMES, DISTORTED, strict=True):
+            for target, source in zip(scorer.reserve(), pair, strict=True):
+                assert target.shape == source.shape
+                target[:] = source
+            scores += scorer.commit()
+        scores += scorer.flush()
+    np.testing.assert_allclose(_values(scores), expected, atol=5e-5)
+
+
+def test_reserving_twice_gives_the_same_place() -> None:
+    with _open() as scorer:
+        first, second = scorer.reserve(), scorer.reserve()
+        assert all(np.shares_memory(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_commit_without_reserve_is_refused(batch: int) -> None:
+    """Also right after another commit: the next place still holds an old frame."""
+    with _open(batch=batch) as scorer:
+        with pytest.raises(FrameError, match="nothing was reserved"):
+            scorer.commit()
+        scorer.feed(FRAMES[0], FRAMES[0])
+        with pytest.raises(FrameError, match="nothing was reserved"):
+            scorer.commit()
+
+
+def test_frames_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that never says that it is done is waited for when all batches are on their way."""
+    in_flight = most = 0
+    submit, wait = Executor.submit, Executor.wait
+
+    def counted_submit(self: Executor, slot: Any, frames: int) -> None:
+        nonlocal in_flight, most
+        submit(self, slot, frames)
+        in_flight += 1
+        most = max(most, in_flight)
+
+    def counted_wait(self: Executor, slot: Any) -> int:
+        nonlocal in_flight
+        in_flight -= 1
+        return wait(self, slot)
+
+    monkeypatch.setattr(Executor, "submit", counted_submit)
+    monkeypatch.setattr(Executor, "wait", counted_wait)
+    monkeypatch.setattr(Executor, "is_done", lambda *_: False)
+    with _open(batch=2) as scorer:
+        scores = list(scorer.score(zip(FRAMES, DISTORTED, strict=True)))
+        assert 1 < most <= len(scorer._backend.batches)
+    assert (len(scores), in_flight) == (23, 0)
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("shape", [(32, 24), (24, 31), (24, 32, 1), (768,)])
+def test_wrong_shape(backend: str, shape: tuple[int, ...]) -> None:
+    good, wrong = FRAMES[0], np.zeros(shape, np.uint8)
+    with _open(backend) as scorer:
+        with pytest.raises(FrameError, match=r"the reference frame has shape .* \(H, W\) = \(24, 32\)"):
+            scorer.feed(wrong, good)
+        with pytest.raises(FrameError, match="the distorted frame has shape"):
+            scorer.feed(good, wrong)
+        scores = [*scorer.feed(good, good), *scorer.flush()]
+    assert _values(scores) == [1.0], "what was refused left no half of a pair"
+
+
+@pytest.mark.parametrize(
+    ("opened_for", "fed"),
+    [
+        ({"bits": 8}, np.uint16),  # would wrap
+        ({"bits": 8}, np.int8),
+        ({"bits": 8}, np.float32),
+        ({"bits": 10}, np.int16),
+        ({"bits": 10}, np.uint32),
+        ({"bits": None, "dtype": np.float32, "data_range": 1.0}, np.uint8),
+        ({"bits": None, "dtype": np.float32, "data_range": 1.0}, np.complex64),
+    ],
+)
+def test_wrong_type(opened_for: dict[str, Any], fed: type) -> None:
+    with _open("cpu", **opened_for) as scorer, pytest.raises(FrameError, match=f"{np.dtype(fed)} samples"):
+        scorer.feed(FRAMES[0].astype(fed), FRAMES[0].astype(fed))
+
+
+@pytest.mark.parametrize(
+    ("opened_for", "fed"),
+    [
+        ({"bits": 10}, np.uint8),
+        ({"bits": 10}, ">u2"),
+        ({"bits": None, "dtype": np.float32, "data_range": 255.0}, np.float64),
+        ({"bits": None, "dtype": np.float64, "data_range": 255.0}, np.float16),
+    ],
+)
+def test_types_that_lose_nothing_that_counts(opened_for: dict[str, Any], fed: Any) -> None:
+    with _open("cpu", **opened_for) as scorer:
+        scores = [*scorer.feed(FRAMES[0].astype(fed), FRAMES[0].astype(fed)), *scorer.flush()]
+    assert _values(scores) == [1.0]
+
+
+@pytest.mark.parametrize("options", [{"bits": None}, {"bits": 8, "dtype": np.uint8}])
+def test_either_bits_or_dtype(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError, match="either bits or dtype"):
+        _open("cpu", **options)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_too_small_is_refused_when_it_is_opened(backend: str) -> None:
+    """Not at the first frame."""
+    with pytest.raises(FrameError, match="needs 176x176"):
+        _open(backend, features=["float_ms_ssim"])
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [([], "no feature asked for"), (["float_ssim", "float_ssim=scale=1"], "asked for twice"), ("vmaf", "unknown feature 'vmaf'")],
+)
+def test_impossible_features(features: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        _open("cpu", features=features)
+
+
+def test_unknown_backend_lists_the_known() -> None:
+    with pytest.raises(OptionError, match="unknown backend 'cuda'; there are vulkan, cpu"):
+        _open("cuda")
+
+
+def test_device_is_never_ignored() -> None:
+    with pytest.raises(OptionError, match="the cpu backend has no devices"):
+        _open("cpu", device=0)
+    with pytest.raises(NoDeviceError, match="voodoo"):
+        _open(device="voodoo")
+
+
+def test_backend_is_the_one_asked_for() -> None:
+    for backend in BACKENDS:
+        with _open(backend) as scorer:
+            assert scorer.info.backend == backend
+            assert scorer.names == ("float_ssim",)
+
+
+# -- closing ----------------------------------------------------------------------------------------------------------
+
+
+def _backend(scorer: Scorer) -> VulkanBackend:
+    assert isinstance(scorer._backend, VulkanBackend)
+    return scorer._backend
+
+
+def test_nothing_is_left_after_closing() -> None:
+    scorer = _open(batch=2)
+    counted = _backend(scorer).device.live_objects
+    for pair in zip(FRAMES[:7], DISTORTED, strict=False):
+        scorer.feed(*pair)
+    assert +counted
+    scorer.close()
+    assert not +counted
+    scorer.close()
+
+
+def test_nothing_is_left_after_a_failure() -> None:
+    scorer = _open(batch=1)
+    counted = _backend(scorer).device.live_objects
+    with pytest.raises(RuntimeError, match="half way"), scorer:
+        scorer.feed(FRAMES[0], FRAMES[0])
+        raise RuntimeError("half way")
+    assert not +counted
+
+
+def test_nothing_is_left_where_opening_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    destroyed: list[Any] = []
+    destroy = vk.vkDestroyDevice
+    monkeypatch.setattr(vk, "vkDestroyDevice", lambda *arguments: (destroyed.append(1), destroy(*arguments)))
+
+    def fail(*_: Any) -> None:
+        raise DeviceError("no fence in this test")
+
+    monkeypatch.setattr(vk, "vkCreateFence", fail)
+    with pytest.raises(DeviceError, match="no fence"):
+        _open()
+    assert destroyed == [1]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_closed_scorer_takes_nothing(backend: str) -> None:
+    """Its memory is gone with the device: writing there would end the process."""
+    scorer = _open(backend, batch=2)
+    scorer.feed(FRAMES[0], FRAMES[0])
+    scorer.close()
+    for call in (scorer.reserve, lambda: scorer.feed(FRAMES[0], FRAMES[0])):
+        with pytest.raises(FrameError, match="the scorer is closed"):
+            call()
+    with pytest.raises(FrameError, match="nothing was reserved"):
+        scorer.commit()
+    assert scorer.flush() == []
+
+
+def test_many_scorers_one_after_the_other() -> None:
+    picture: Picture = FRAMES[0]
+    for _ in range(12):
+        with _open(batch=1) as scorer:
+            assert _values(list(scorer.score([(picture, picture)]))) == [1.0]

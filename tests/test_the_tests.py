@@ -1,0 +1,75 @@
+"""The suite itself: it fails where it cannot prove anything, and its comparisons can fail."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from . import tolerances
+from .commands import python_process
+from .differences import check_array, check_number, check_scores
+from .tolerances import Tolerance
+
+NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
+TABLE = [value for value in vars(tolerances).values() if isinstance(value, Tolerance)]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"VK_DRIVER_FILES": "/absent.json", "VK_ICD_FILENAMES": "/absent.json"}, {"VKSSIM_TEST_DEVICE": "voodoo"}],
+    ids=["no driver", "no such device"],
+)
+def test_a_missing_driver_fails_the_tests(environment: dict[str, str]) -> None:
+    """It never skips them."""
+    tests = Path(__file__).parent
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tests.parent}", str(tests / "host" / "test_device.py"))
+    process = python_process(*words, environment=environment, cwd=tests.parent)
+    assert process.returncode == 1, process.stdout.decode()
+    assert b"the tests need" in process.stdout
+    for word in (b"passed", b"skipped"):
+        assert word not in process.stdout
+
+
+def test_difference_beyond_the_tolerance_fails_with_both_values() -> None:
+    with pytest.raises(AssertionError, match=r"here: got 0.5, expected 0.52, delta 0.02 > 0.01"):
+        check_number(NARROW, "", "here", 0.5, 0.52)
+    with pytest.raises(AssertionError, match="here"):
+        check_number(NARROW, "", "here", math.inf, 1.0)
+    check_number(NARROW, "", "here", math.inf, math.inf)
+
+
+@pytest.mark.parametrize(("got", "expected"), [(None, 0.5), (math.nan, 0.5), (0.5, None), (0.5, math.nan)])
+def test_null_on_one_side_is_a_mismatch(got: float | None, expected: float | None) -> None:
+    with pytest.raises(AssertionError, match="one of them is missing"):
+        check_number(NARROW, "", "here", got, expected)
+    check_number(NARROW, "", "here", None, math.nan)
+
+
+def test_other_metrics_are_a_mismatch() -> None:
+    with pytest.raises(AssertionError, match=r"metrics differ: \['b', 'c'\]"):
+        check_scores(NARROW, "here", {"a": 1.0, "b": 1.0}, {"a": 1.0, "c": 1.0})
+
+
+@pytest.mark.parametrize("wrong", [7.0, np.nan])
+def test_a_plane_that_differs_is_named_by_its_worst_place(wrong: float) -> None:
+    expected = np.zeros((3, 4))
+    got = expected.copy()
+    got[0, 1] = 0.02
+    got[2, 3] = wrong
+    with pytest.raises(AssertionError, match=rf"at \(2, 3\) got .*{wrong}.*expected .*0\.0.*2 of 12 differ"):
+        check_array(NARROW, "here", got, expected)
+    with pytest.raises(AssertionError, match="shape"):
+        check_array(NARROW, "here", got, expected[:2])
+
+
+@pytest.mark.parametrize("tolerance", TABLE, ids=lambda tolerance: tolerance.name)
+def test_tolerances_hold_what_was_measured(tolerance: Tolerance) -> None:
+    assert 0 <= tolerance.measured <= tolerance.value
+    assert tolerance.reason
+
+
+def test_tolerances_have_names_of_their_own() -> None:
+    assert len({tolerance.name for tolerance in TABLE}) == len(TABLE)
