@@ -80,7 +80,9 @@ def _describe(physical: Any) -> dict[str, Any]:
     ffi = vk.ffi
     base = vk.vkGetPhysicalDeviceProperties(physical)
     api_version = (base.apiVersion >> 22 & 0x7F, base.apiVersion >> 12 & 0x3FF, base.apiVersion & 0xFFF)
-    subgroup = ffi.new("VkPhysicalDeviceSubgroupProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES})
+    subgroup = ffi.new(
+        "VkPhysicalDeviceSubgroupProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES}
+    )
     identity = ffi.new("VkPhysicalDeviceIDProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES})
     driver = ffi.new("VkPhysicalDeviceDriverProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES})
     extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
@@ -140,7 +142,9 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
         The device meant lacks something that the shaders need.
     """
     if not devices:
-        raise NoDeviceError("no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them")
+        raise NoDeviceError(
+            "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
+        )
     origin = "device"
     if selector is None:
         selector, origin = os.environ.get(DEVICE_VARIABLE) or None, DEVICE_VARIABLE

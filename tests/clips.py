@@ -34,7 +34,9 @@ def raw_bytes(luma: Picture, pixel_format: str = "420") -> bytes:
     return b"".join(frame_bytes(luma, pixel_format))
 
 
-def y4m_bytes(luma: Picture, colour_space: str | None = "420", pixel_format: str = "420", frame_header: bytes = b"FRAME\n") -> bytes:
+def y4m_bytes(
+    luma: Picture, colour_space: str | None = "420", pixel_format: str = "420", frame_header: bytes = b"FRAME\n"
+) -> bytes:
     """A Y4M clip; no colour space writes none in the header."""
     tag = f" C{colour_space}" if colour_space is not None else ""
     header = f"YUV4MPEG2 W{luma.shape[2]} H{luma.shape[1]} F30:1 Ip A1:1{tag}\n".encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from itertools import takewhile, count
+from itertools import count, takewhile
 
 from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, downscale, ingest
 

@@ -54,7 +54,14 @@ def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
 
 
 def test_long_and_short_flags_are_the_same(raw_pair: tuple[str, ...]) -> None:
-    long = {"-r": "--reference", "-d": "--distorted", "-w": "--width", "-h": "--height", "-p": "--pixel_format", "-b": "--bitdepth"}
+    long = {
+        "-r": "--reference",
+        "-d": "--distorted",
+        "-w": "--width",
+        "-h": "--height",
+        "-p": "--pixel_format",
+        "-b": "--bitdepth",
+    }
     words = ("--csv", "-q")
     short, spelt = vkssim(*raw_pair, *words), vkssim(*(long.get(word, word) for word in raw_pair), *words)
     assert short.stdout == spelt.stdout
@@ -153,7 +160,9 @@ def test_outputs_are_libvmafs(tmp_path: Path) -> None:
 
 def test_precision(raw_pair: tuple[str, ...]) -> None:
     by_precision = {
-        precision: json.loads(vkssim(*raw_pair, "--json", "--precision", precision).stdout)["frames"][0]["metrics"]["float_ssim"]
+        precision: json.loads(vkssim(*raw_pair, "--json", "--precision", precision).stdout)["frames"][0]["metrics"][
+            "float_ssim"
+        ]
         for precision in ("max", "6", "2")
     }
     exact = by_precision["max"]
@@ -254,7 +263,9 @@ def test_nothing_is_written_where_nothing_was_scored(raw_pair: tuple[str, ...], 
 
 
 def test_selection_flags(raw_pair: tuple[str, ...]) -> None:
-    result = vkssim(*raw_pair, "--csv", "--frame_skip_ref", "1", "--frame_skip_dist", "1", "--frame_cnt", "5", "--subsample", "2")
+    result = vkssim(
+        *raw_pair, "--csv", "--frame_skip_ref", "1", "--frame_skip_dist", "1", "--frame_cnt", "5", "--subsample", "2"
+    )
     whole = vkssim(*raw_pair, "--csv").stdout.splitlines()
     scores = [line.partition(",")[2] for line in whole[2::2]]
     assert result.stdout.splitlines()[1:] == [f"{number},{score}" for number, score in zip((0, 2, 4), scores, strict=True)]
@@ -288,7 +299,11 @@ def test_devices() -> None:
 @pytest.mark.parametrize("by", ["index", "name", "uuid"])
 def test_device_that_devices_lists_can_be_chosen(raw_pair: tuple[str, ...], by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = os.environ[DEVICE_VARIABLE]
-    row = next(row for row in json.loads(vkssim("devices", "--json").output) if wanted in (row["name"], str(row["index"])) or wanted in row["name"])
+    row = next(
+        row
+        for row in json.loads(vkssim("devices", "--json").output)
+        if wanted in (row["name"], str(row["index"])) or wanted in row["name"]
+    )
     monkeypatch.delenv(DEVICE_VARIABLE)
     words = [word if word != "cpu" else "vulkan" for word in raw_pair]
     result = vkssim(*words, "--json", "--device", str(row[by]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import ScoreReport, Scorer, score_files
+from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, TruncatedInputError
 from vkssim.files import Selection
 from vkssim.frames.open import RawDescription
@@ -72,7 +72,9 @@ def test_selection(tmp_path: Path, kind: str, selection: Selection, reference: s
     report = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
     np.testing.assert_array_equal(report.column("float_ssim"), _expected(LUMA[reference], DISTORTED[distorted]))
     step = selection.subsample
-    assert [frame.index for frame in report.frames] == list(range(0, step * len(report.frames), step)), "numbers are those of the pairs"
+    assert [frame.index for frame in report.frames] == list(range(0, step * len(report.frames), step)), (
+        "numbers are those of the pairs"
+    )
     assert report.warnings == []
 
 
@@ -112,7 +114,7 @@ def test_what_was_cut_off_on_purpose_is_no_shorter_file(tmp_path: Path, kind: st
 @every_kind
 @pytest.mark.parametrize("selection", [Selection(skip_reference=12), Selection(skip_distorted=40)])
 def test_all_frames_skipped(tmp_path: Path, kind: str, selection: Selection) -> None:
-    with pytest.raises(InputError, match="no frame to score in .*: one is empty, or all frames are skipped"):
+    with pytest.raises(InputError, match=r"no frame to score in .*: one is empty, or all frames are skipped"):
         _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
 
 
@@ -129,7 +131,10 @@ def test_truncated_file_keeps_the_complete_frames(tmp_path: Path, kind: str, bac
 
 
 def test_kinds_may_differ(tmp_path: Path) -> None:
-    paths = write(tmp_path / "ref.yuv", raw_bytes(LUMA, "444")), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED, "mono", "400"))
+    paths = (
+        write(tmp_path / "ref.yuv", raw_bytes(LUMA, "444")),
+        write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED, "mono", "400")),
+    )
     report = score_files(*paths, features="float_ssim", raw=RawDescription(32, 24, "444", 8), backend="cpu")
     np.testing.assert_array_equal(report.column("float_ssim"), _expected(LUMA, DISTORTED))
 

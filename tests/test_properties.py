@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from .pictures import Picture, quantise, texture
 from .tolerances import BACKENDS, RANGE, SYMMETRY
 
 FEATURES = ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true")
+SCORES = ("float_ms_ssim", "float_ssim")
 SIDES = st.integers(176, 700)
 ONE_CLIP_AFTER_THE_OTHER = 5
 
@@ -41,7 +43,9 @@ class Sample:
         return score(self, [pair], backend)[0]
 
 
-def score(sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "vulkan", **options: Any) -> list[dict[str, float]]:
+def score(
+    sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "vulkan", **options: Any
+) -> list[dict[str, float]]:
     """All scores of some pairs, in order."""
     height, width = sample.reference.shape
     with Scorer(width, height, features=FEATURES, backend=backend, **sample.opened_for, **options) as scorer:
@@ -50,9 +54,9 @@ def score(sample: Sample, pairs: list[tuple[Picture, Picture]], backend: str = "
 
 @st.composite
 def pictures(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
-    """A reference and a distorted picture in 0..1, from faint to full contrast, noisy, blurred or shifted."""
+    """A reference and a distorted picture in 0..1, from low to full contrast, noisy, blurred or shifted."""
     reference = texture(draw(SIDES), draw(SIDES), seed=draw(st.integers(0, 1000)))
-    contrast, brightness = draw(st.sampled_from([1.0, 0.5, 0.1])), draw(st.sampled_from([0.0, 0.3]))
+    contrast, brightness = draw(st.sampled_from([1.0, 0.5, 0.25])), draw(st.sampled_from([0.0, 0.3]))
     reference = np.clip(contrast * reference + brightness, 0, 1)
     noise = np.random.default_rng(1).normal(0, draw(st.sampled_from([0.003, 0.03, 0.2])), reference.shape)
     distorted = {
@@ -150,11 +154,48 @@ def test_layout_in_memory_does_not_matter(layout: str, dtype: str) -> None:
 
 
 @few
-@given(pictures(), st.sampled_from(["float32", "float64"]))
-def test_range_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray], dtype: str) -> None:
-    """Floats in 0..1 of range 1 score as the same times 255 of range 255."""
-    ones = [picture.astype(dtype) for picture in pair]
-    one = Sample(ones[0], ones[1], {"dtype": dtype, "data_range": 1.0})
-    many = Sample(255 * ones[0], 255 * ones[1], {"dtype": dtype, "data_range": 255.0})
+@given(pictures())
+def test_range_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    """Floats in 0..1 of range 1 are the same, to the bit, as their products with 255 of range 255."""
+    ones = [picture.astype(np.float32) for picture in pair]
+    one, many = _of_both_ranges(ones)
     for backend in ("vulkan", "cpu"):
-        check_scores(RANGE, f"{backend}, {many!r}", many.scores(backend), one.scores(backend))
+        np.testing.assert_equal(many.scores(backend), one.scores(backend))
+
+
+@few
+@given(pictures())
+def test_range_of_doubles_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarray]) -> None:
+    """Doubles are rounded to float32 before the product with 255 here and after it there: the scores hardly move."""
+    for backend in ("vulkan", "cpu"):
+        one, many = (
+            {name: value for name, value in sample.scores(backend).items() if name in SCORES}
+            for sample in _of_both_ranges(pair)
+        )
+        check_scores(RANGE, f"{backend}, {pair[0].shape}", many, one)
+
+
+def _of_both_ranges(pair: Sequence[np.ndarray]) -> tuple[Sample, Sample]:
+    """Pictures in 0..1 as they are, and times 255."""
+    dtype = pair[0].dtype
+    one = Sample(pair[0], pair[1], {"dtype": dtype, "data_range": 1.0})
+    return one, Sample(255 * pair[0], 255 * pair[1], {"dtype": dtype, "data_range": 255.0})
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="places=4 is not met where the coarsest scale is bright, without structure, and one window",
+)
+def test_backends_agree_on_bright_noise_of_the_smallest_size() -> None:
+    """The variance of the coarsest scale is what rounding leaves of two squares near 60000, and its root magnifies that.
+
+    libvmaf rounds both to float32, by 0.004; only its own order of roundings gives its own numbers there. Seen: 6e-4 in
+    float_ms_ssim, 6e-3 in its s of scale 4. More windows hide it: of such noise at 300x300 1.3e-5 and 8e-5.
+    """
+    noise = 10 * np.random.default_rng(0).standard_normal((48, 2, 176, 176))
+    first, second = (np.clip(245 + picture, 0, 255).astype(np.uint8) for picture in (noise[:, 0], noise.sum(axis=1)))
+    pairs = list(zip(first, second, strict=True))
+    sample = Sample(first[0], second[0], {"bits": 8})
+    got, expected = ([scores["float_ms_ssim"] for scores in score(sample, pairs, backend)] for backend in ("vulkan", "cpu"))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=BACKENDS.value)

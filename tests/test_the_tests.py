@@ -8,13 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from . import tolerances
+from . import differences, tolerances
 from .commands import python_process
 from .differences import check_array, check_number, check_scores
 from .tolerances import Tolerance
 
 NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
 TABLE = [value for value in vars(tolerances).values() if isinstance(value, Tolerance)]
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared here is no measurement."""
+    monkeypatch.setattr(differences, "_LARGEST", {})
 
 
 @pytest.mark.parametrize(
@@ -25,7 +31,15 @@ TABLE = [value for value in vars(tolerances).values() if isinstance(value, Toler
 def test_a_missing_driver_fails_the_tests(environment: dict[str, str]) -> None:
     """It never skips them."""
     tests = Path(__file__).parent
-    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tests.parent}", str(tests / "host" / "test_device.py"))
+    words = (
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={tests.parent}",
+        str(tests / "host" / "test_device.py"),
+    )
     process = python_process(*words, environment=environment, cwd=tests.parent)
     assert process.returncode == 1, process.stdout.decode()
     assert b"the tests need" in process.stdout

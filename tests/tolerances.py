@@ -20,7 +20,10 @@ class Tolerance:
 
 
 GOLDEN_CPU = Tolerance(
-    "cpu against libvmaf", 1e-6, 5.2e-7, "libvmaf writes six decimals, so half a millionth is its own rounding; NumPy rounds as it does"
+    "cpu against libvmaf",
+    1e-6,
+    5.2e-7,
+    "libvmaf writes six decimals, so half a millionth is its own rounding; NumPy rounds as it does",
 )
 GOLDEN_VULKAN = Tolerance(
     "vulkan against libvmaf",
@@ -29,10 +32,15 @@ GOLDEN_VULKAN = Tolerance(
     "places=4; float32 windows over a separable low-pass, libvmaf filters with a table rounded to six decimals",
 )
 BACKENDS = Tolerance(
-    "vulkan against cpu", 5e-5, 4.0e-5, "places=4 again: what separates Vulkan from libvmaf separates it from the NumPy twins"
+    "vulkan against cpu", 5e-5, 4.3e-5, "places=4 again: what separates Vulkan from libvmaf separates it from the NumPy twins"
 )
-SYMMETRY = Tolerance("swapped clips", 1e-6, 1e-7, "the formulas are symmetric, the order of a few float32 roundings is not")
-RANGE = Tolerance("range 1 against range 255", 1e-6, 1e-7, "the product with 255 is rounded to float32 in other places")
+SYMMETRY = Tolerance("swapped clips", 1e-6, 3e-9, "the formulas are symmetric, the order of a few float32 roundings is not")
+RANGE = Tolerance(
+    "doubles of range 1 against 255",
+    1e-5,
+    1e-6,
+    "doubles are rounded to float32 before the product with 255 or after it, and the coarsest scale magnifies that",
+)
 
 INGEST = Tolerance("plane of ingest", 0.0, 0.0, "one product, rounded once in both")
 DECIMATE = Tolerance(
@@ -41,7 +49,10 @@ DECIMATE = Tolerance(
     1.2e-3,
     "the shader is separable, the twin uses libvmaf's table, whose 81 entries are each off by up to 5e-7, times 255",
 )
-DOWNSCALE = Tolerance("plane of ssim_downscale", 2e-4, 1e-4, "up to 100 samples summed in float32, in double by the twin")
+DOWNSCALE = Tolerance("plane of ssim_downscale", 1e-4, 3.1e-5, "up to 100 samples summed in float32, in double by the twin")
 WINDOW = Tolerance(
-    "sum of ms_ssim or ssim, a window", 1e-5, 1e-6, "moments and sums of a workgroup in float32, quotients and sums in double by the twin"
+    "sum of ms_ssim or ssim, a window",
+    1e-5,
+    3.5e-6,
+    "moments and sums of a workgroup in float32, quotients and sums in double by the twin",
 )

@@ -249,7 +249,7 @@ class _Run:
         return batch
 
     def _note_lengths(self) -> None:
-        """Note a shorter file that reading did not meet: both lengths were known from the start, or subsampling passed its end."""
+        """Note a shorter file whose end reading did not meet: lengths are known at the start, or subsampling passed it."""
         selection = self._selection
         lengths = [source.length for source in self._sources]
         skips = selection.skip_reference, selection.skip_distorted

@@ -14,7 +14,7 @@ const int WINDOWS = WINDOW_WORKGROUP - 10;  // columns of windows
 const int FOURS = (CHUNK + 10 + 3) / 4;      // vectors of column sums that a thread's windows span
 
 shared vec4 column_sums[5][CHUNK][WINDOW_WORKGROUP / 4 + FOURS - 1];
-shared float subgroup_sums[SUMS][WINDOW_WORKGROUP];
+shared float subgroup_sums[SUMS][WINDOW_WORKGROUP / 4];  // no subgroup is smaller than 4
 
 void main() {
     int lane = int(gl_LocalInvocationIndex);

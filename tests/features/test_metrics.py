@@ -25,7 +25,9 @@ def test_names_in_libvmafs_order() -> None:
     lcs = [f"float_ms_ssim_{term}_scale{scale}" for term in "lcs" for scale in range(5)]
     assert make_scorer("float_ms_ssim", FRAME).names == ("float_ms_ssim",)
     assert make_scorer("float_ms_ssim=enable_lcs=true", FRAME).names == ("float_ms_ssim", *lcs)
-    assert make_scorer("float_ssim=enable_lcs=true", FRAME).names == tuple("float_ssim" + term for term in ("", "_l", "_c", "_s"))
+    assert make_scorer("float_ssim=enable_lcs=true", FRAME).names == tuple(
+        "float_ssim" + term for term in ("", "_l", "_c", "_s")
+    )
 
 
 @pytest.mark.parametrize("size", [(175, 176), (176, 175), (16, 16)])
@@ -41,7 +43,9 @@ def test_ssim_refuses_what_has_no_window(size: tuple[int, int], scale: int) -> N
         make_scorer(f"float_ssim=scale={scale}", FrameFormat.of_bits(*size, 8))
 
 
-@pytest.mark.parametrize(("size", "factor"), [((1920, 1080), 4), ((3840, 2160), 8), ((576, 324), 1), ((771, 515), 2), ((900, 771), 3)])
+@pytest.mark.parametrize(
+    ("size", "factor"), [((1920, 1080), 4), ((3840, 2160), 8), ((576, 324), 1), ((771, 515), 2), ((900, 771), 3)]
+)
 def test_automatic_downscale(size: tuple[int, int], factor: int) -> None:
     """max(1, round(min(w, h)/256)): what scale 0 gives is what that factor gives."""
     frame = FrameFormat.of_bits(*size, 8)

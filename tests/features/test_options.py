@@ -21,7 +21,9 @@ def test_name_and_options() -> None:
     assert split_feature(" float_ssim ") == ("float_ssim", {})
 
 
-@pytest.mark.parametrize("text", ["float_ssim=scale", "float_ssim=scale=", "float_ssim==1", "float_ssim=scale=1:", "float_ssim=:"])
+@pytest.mark.parametrize(
+    "text", ["float_ssim=scale", "float_ssim=scale=", "float_ssim==1", "float_ssim=scale=1:", "float_ssim=:"]
+)
 def test_part_without_a_value_is_refused(text: str) -> None:
     with pytest.raises(OptionError, match="not of the form option=value"):
         split_feature(text)
@@ -67,7 +69,9 @@ def test_value_that_cannot_be_is_refused(feature: str, must: str) -> None:
         make_scorer(feature, FRAME)
 
 
-@pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("ON", True), ("false", False), ("0", False), ("no", False)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("1", True), ("ON", True), ("false", False), ("0", False), ("no", False)]
+)
 def test_forms_of_a_boolean(text: str, value: bool) -> None:
     assert parse_options("float_ssim", FEATURES["float_ssim"].options, {"enable_lcs": text})["enable_lcs"] is value
 

@@ -76,9 +76,5 @@ def test_missing_loader_says_what_to_install(without_loader: dict[str, str]) -> 
 
 
 def test_without_the_loader_the_package_imports_and_the_cpu_scores(without_loader: dict[str, str]) -> None:
-    code = (
-        "import numpy as np, vkssim\n"
-        "image = np.ones((16, 16), np.uint8)\n"
-        "print(vkssim.ssim(image, image, backend='cpu'))"
-    )
+    code = "import numpy as np, vkssim\nimage = np.ones((16, 16), np.uint8)\nprint(vkssim.ssim(image, image, backend='cpu'))"
     assert python_process("-c", code, environment=without_loader).stdout.strip() == b"1.0"

@@ -40,7 +40,7 @@ def test_the_layer_is_heard() -> None:
     with Device(choose_device(list_devices(instance))) as device:
         info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
         vk.vkCreateBuffer(device.handle, info, None)
-    with pytest.raises(ValidationError, match="reported 1 messages.*vkDestroyDevice"):
+    with pytest.raises(ValidationError, match=r"reported 1 messages.*vkDestroyDevice"):
         instance.close()
     instance.close()
 

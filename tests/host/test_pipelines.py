@@ -63,7 +63,9 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
 
 
 @pytest.mark.parametrize("garbage", [b"", b"short", b"\xff" * 4096])
-def test_corrupted_file_is_ignored_and_replaced(device: Device, tmp_path: Path, initial_bytes: list[int], garbage: bytes) -> None:
+def test_corrupted_file_is_ignored_and_replaced(
+    device: Device, tmp_path: Path, initial_bytes: list[int], garbage: bytes
+) -> None:
     _build(device, tmp_path)
     file = _file(tmp_path)
     file.write_bytes(garbage)

@@ -126,7 +126,7 @@ def test_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["absent/scores.json", "", "file/scores.json"])
 def test_unwritable_path(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written|is a folder"):
+    with pytest.raises(OutputError, match=r"cannot be written|is a folder"):
         check_writable(tmp_path / name)
 
 

@@ -65,7 +65,9 @@ def run(device: Device, dispatches: Sequence[Dispatch], source: BufferSpec, targ
         return slot.outputs[target.name].copy()
 
 
-def run_planes(device: Device, dispatches: Sequence[Dispatch], source: PlanePair, target: PlanePair, planes: Picture) -> Picture:
+def run_planes(
+    device: Device, dispatches: Sequence[Dispatch], source: PlanePair, target: PlanePair, planes: Picture
+) -> Picture:
     """Run dispatches from planes to float planes, (frames, 2, H, W) both."""
     return unpack(target, run(device, dispatches, source.spec(Role.INPUT), target.spec(Role.OUTPUT), pack(source, planes)))
 
@@ -80,5 +82,3 @@ def push_of(dispatch: Dispatch) -> Mapping[str, Any]:
 def stem_of(dispatch: Dispatch) -> str:
     """The source of the dispatch's kernel."""
     return dispatch.kernel.module.partition(".")[0]
-
-

@@ -15,7 +15,11 @@ from ..tolerances import INGEST
 from .harness import FORMATS, make_planes, run_planes
 
 SIZES = [(16, 11), (177, 5), (251, 3), (33, 12)]
-ODD_RANGES = {"uint8 of range 100": (np.uint8, 100.0), "uint16 of range 1000": (np.uint16, 1000.0), "float32 of range 1": (np.float32, 1.0)}
+ODD_RANGES = {
+    "uint8 of range 100": (np.uint8, 100.0),
+    "uint16 of range 1000": (np.uint16, 1000.0),
+    "float32 of range 1": (np.float32, 1.0),
+}
 
 
 def _check(device: Device, shape: KernelShape, where: str, frame: FrameFormat, planes: np.ndarray) -> None:

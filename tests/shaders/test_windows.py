@@ -101,7 +101,9 @@ def test_every_size(device: Device, kernel_shape: KernelShape, stem: str, width:
 @pytest.mark.parametrize("stem", STEMS)
 @pytest.mark.parametrize("beside", [-1, 0, 1])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelShape, stem: str, groups: int, beside: int) -> None:
+def test_columns_where_a_workgroup_begins(
+    device: Device, kernel_shape: KernelShape, stem: str, groups: int, beside: int
+) -> None:
     width = groups * columns_of_a_group("windows", kernel_shape) + beside + MARGIN
     _check(device, kernel_shape, stem, "uint8", width, 30)
 
