@@ -17,8 +17,8 @@ DEVICE_VARIABLE = "VKSSIM_DEVICE"
 """The environment variable that chooses a device where no argument does."""
 
 _MINIMUM_API = (1, 1)
-_MINIMUM_WORKGROUP = 128
-_MINIMUM_SHARED_BYTES = 16384
+_MINIMUM_WORKGROUP = 256
+_MINIMUM_SHARED_BYTES = 24576
 
 
 class DeviceKind(IntEnum):

@@ -58,5 +58,11 @@ DECIMATE_OUTPUTS = (4 * DECIMATE_WORKGROUP - 16) // 2
 DECIMATE_COLUMNS = 8
 """Output columns that one thread of the strip decimation walks down."""
 
+EXACT_COLUMNS = {"strip": 8, "staged": 1}
+"""Columns that one thread of the exact window walks down, by shape."""
+
+EXACT_OUTPUTS = {"strip": 8, "staged": 2}
+"""Outputs that one thread of the exact decimation makes, by shape."""
+
 INGEST_COLUMNS = 8
 """Samples that one thread of the ingest converts."""

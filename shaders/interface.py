@@ -7,6 +7,7 @@ This module imports only the standard library: the package's build runs it befor
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -41,11 +42,23 @@ FORMAT_CONSTANT = 1
 
 @dataclass(frozen=True)
 class Interface:
-    """The arguments of one kernel. `push` names its push constants in order: ints, but floats where `floats` has the name."""
+    """The arguments of one kernel.
+
+    `push` names its push constants in order: ints, but floats where `floats` has the name. `own_workgroup`: in the staged
+    shape its workgroup is part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does,
+    with columns of its own and an open workgroup in both shapes.
+    """
 
     push: tuple[str, ...]
-    constants: dict[Shape, frozenset[int]]
+    own_workgroup: bool = False
+    exact: bool = False
     floats: frozenset[str] = frozenset({"scale", "weight"})
+
+    def constants(self, shape: Shape, exact: bool = False) -> frozenset[int]:
+        """The specialisation constants of a build."""
+        if self.own_workgroup and shape is Shape.STAGED and not exact:
+            return frozenset({FORMAT_CONSTANT})
+        return frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT})
 
     def pack(self, **values: float) -> bytes:
         """The push constants as bytes. Raises TypeError where a name is missing or unknown."""
@@ -55,24 +68,28 @@ class Interface:
         return struct.pack(code, *(values[name] for name in self.push))
 
 
-_ANY_WORKGROUP = dict.fromkeys(Shape, frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT}))
-_OWN_WORKGROUP_WHEN_STAGED = {
-    Shape.STRIP: frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT}),
-    Shape.STAGED: frozenset({FORMAT_CONSTANT}),  # the workgroup is part of the kernel
-}
 _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
 
 INTERFACES: dict[str, Interface] = {
-    "ingest": Interface((*_SOURCE, "first_plane", "scale"), _ANY_WORKGROUP),
-    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), _OWN_WORKGROUP_WHEN_STAGED),
-    "ms_ssim": Interface(_WINDOW_PUSH, _OWN_WORKGROUP_WHEN_STAGED),
-    "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale"), _ANY_WORKGROUP),
-    "ssim": Interface(_WINDOW_PUSH, _OWN_WORKGROUP_WHEN_STAGED),
+    "ingest": Interface((*_SOURCE, "first_plane", "scale")),
+    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=True, exact=True),
+    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=True, exact=True),
+    "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),
+    "ssim": Interface(_WINDOW_PUSH, own_workgroup=True, exact=True),
 }
 """The kernels by the stem of their source."""
 
 
-def module_name(stem: str, shape: Shape) -> str:
-    """The name of a compiled module, `stem.shape`."""
-    return f"{stem}.{shape.value}"
+def module_name(stem: str, shape: Shape, exact: bool = False) -> str:
+    """The name of a compiled module: `stem.shape`, or `stem.shape.exact`."""
+    return f"{stem}.{shape.value}.exact" if exact else f"{stem}.{shape.value}"
+
+
+def modules() -> Iterator[tuple[str, Shape, bool]]:
+    """All builds: stem, shape, exact."""
+    for stem, interface in INTERFACES.items():
+        for shape in Shape:
+            yield stem, shape, False
+            if interface.exact:
+                yield stem, shape, True

@@ -6,7 +6,7 @@
 //
 //   1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each 11x11 Gaussian window that lies inside, (w-10) x (h-10) of them
 //
-// Three sums a workgroup: luminance, contrast, structure. The host adds them in double and subtracts the mean from 1.
+// Built with EXACT it rounds as libvmaf does. Three sums a workgroup: luminance, contrast, structure. The host adds them in double and subtracts the mean from 1.
 
 #include "constants.glsl"
 #include "lcs.glsl"

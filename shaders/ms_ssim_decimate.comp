@@ -5,12 +5,18 @@
 //
 //   out(x, y) = sum over i, j in -4..4 of t(i) t(j) in(2x + i, 2y + j),   out is ceil(w/2) x ceil(h/2)
 //
+// Built with EXACT it takes libvmaf's 9x9 table for t(i) t(j), the products rounded to six decimals, and rounds as libvmaf does.
+//
 // Border: symmetric (-1 reads 0, n reads n-1). Rows are written to their whole pitch, so that no reader meets a stray NaN.
 // z: plane, reference and distorted of each frame in turn. Constant 1: sample format.
 
 #include "constants.glsl"
 
+#ifdef EXACT
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { float target[]; };
+#else
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { vec4 target[]; };  // rows begin on a vec4
+#endif
 layout(push_constant) uniform Push {
     int width;         // of the input, samples
     int height;
@@ -35,7 +41,9 @@ vec4 add_rows(vec4 even, vec4 odd, inout vec4 open[4]) {
     return done;
 }
 
-#ifdef STAGED
+#if defined(EXACT)
+#include "decimate_exact.glsl"
+#elif defined(STAGED)
 #include "decimate_staged.glsl"
 #else
 #include "decimate_strip.glsl"

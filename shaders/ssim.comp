@@ -6,7 +6,7 @@
 //
 //   1 - l c s, 1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each 11x11 Gaussian window that lies inside, (w-10) x (h-10) of them
 //
-// Four sums a workgroup, in that order. The host adds them in double and subtracts the mean from 1.
+// Built with EXACT it rounds as libvmaf does. Four sums a workgroup, in that order. The host adds them in double and subtracts the mean from 1.
 
 #include "constants.glsl"
 #include "lcs.glsl"

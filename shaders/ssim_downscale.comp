@@ -5,6 +5,7 @@
 //
 //   out(x, y) = 1/factor^2 * sum over i, j in -factor/2 .. -factor/2 + factor - 1 of in(factor x + i, factor y + j)
 //
+// Summed as libvmaf does (include/exact.glsl): what reads the samples is so slow here that it costs nothing.
 // Border: symmetric (-1 reads 0, n reads n-1), in both directions. A thread makes one sample.
 // Rows are written to their whole pitch, so that no reader meets a stray NaN. z: plane.
 // Constants: 0 workgroup size, 1 sample format.
@@ -24,6 +25,7 @@ layout(push_constant) uniform Push {
 };
 
 #include "border.glsl"
+#include "exact.glsl"
 #include "samples.glsl"
 
 void main() {
@@ -31,10 +33,11 @@ void main() {
     if (column >= target_pitch) return;
     int first_row = int(gl_WorkGroupID.y) * factor - (factor >> 1);
     int first_column = column * factor - (factor >> 1);
-    float sum = 0.0;
+    ExactSum sum = ExactSum(0.0, 0.0);
     for (int j = 0; j < factor; ++j) {
         int row = int(gl_WorkGroupID.z) * plane + mirror(first_row + j, height) * pitch;
-        for (int i = 0; i < factor; ++i) sum += sample_at(row, clamp(mirror(first_column + i, width), 0, width - 1));
+        for (int i = 0; i < factor; ++i) 
+            add_product(sum, sample_at(row, clamp(mirror(first_column + i, width), 0, width - 1)), weight);
     }
-    target[int(gl_WorkGroupID.z) * target_plane + int(gl_WorkGroupID.y) * target_pitch + column] = sum * weight;
+    target[int(gl_WorkGroupID.z) * target_plane + int(gl_WorkGroupID.y) * target_pitch + column] = rounded(sum);
 }

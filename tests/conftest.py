@@ -60,7 +60,17 @@ def device(instance: Instance) -> Iterator[Device]:
         assert not +opened.live_objects, f"objects outlived their tests: {dict(+opened.live_objects)}"
 
 
+def _shape(device: Device, shape: Shape, exact: bool) -> KernelShape:
+    return KernelShape(shape, device.info.subgroup_size if shape is Shape.STRIP else 64, exact)
+
+
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)
 def kernel_shape(request: pytest.FixtureRequest, device: Device) -> KernelShape:
     """Both shapes of the kernels, whichever of them the device would be given: each has to be right everywhere."""
-    return KernelShape(request.param, device.info.subgroup_size if request.param is Shape.STRIP else 64)
+    return _shape(device, request.param, exact=False)
+
+
+@pytest.fixture(params=[(shape, exact) for shape in Shape for exact in (False, True)], ids=lambda it: f"{it[0].value}-{it[1]}")
+def kernel_build(request: pytest.FixtureRequest, device: Device) -> KernelShape:
+    """Both shapes, plain and exact, for the kernels that there is an exact build of."""
+    return _shape(device, *request.param)

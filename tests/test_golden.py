@@ -10,9 +10,15 @@ from vkssim import Scorer, score_files
 
 from . import golden
 from .differences import check_number, check_scores
-from .tolerances import GOLDEN_CPU, GOLDEN_VULKAN
+from .tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_VULKAN
 
-TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN}
+TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan exact": GOLDEN_EXACT}
+"""By backend; plain and exact arithmetic on all sizes, not only on those that each is the default for."""
+
+
+def _features(key: str, backend: str) -> list[str]:
+    exact = {"cpu": "auto", "vulkan": "false", "vulkan exact": "true"}[backend]
+    return [f"{feature}:exact={exact}" for feature in golden.FEATURES[key]]
 
 # Where metrics.md says that libvmaf is wrong: a negative mean structure has no score, and clip_db makes 99 dB of it, the best.
 WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
@@ -20,7 +26,7 @@ WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
 
 def _scores(case: golden.Case, key: str, backend: str) -> dict[str, float]:
     height, width = case.reference.shape
-    with Scorer(width, height, bits=case.bits, features=golden.FEATURES[key], backend=backend) as scorer:
+    with Scorer(width, height, bits=case.bits, features=_features(key, backend), backend=backend.split()[0]) as scorer:
         (scores,) = scorer.score([(case.reference, case.distorted)])
     return dict(scores.metrics)
 
@@ -60,7 +66,7 @@ def _lost(decibel: float) -> float:
 @pytest.mark.parametrize("backend", TOLERANCES)
 @pytest.mark.parametrize("clip", golden.CLIPS)
 def test_clip(clip: str, backend: str) -> None:
-    report = score_files(*golden.clip_paths(clip), features=golden.FEATURES["libvmaf"], backend=backend)
+    report = score_files(*golden.clip_paths(clip), features=_features("libvmaf", backend), backend=backend.split()[0])
     expected = golden.clip_report(clip)["frames"]
     assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected]
     for frame, golden_frame in zip(report.frames, expected, strict=True):

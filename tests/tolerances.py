@@ -25,6 +25,9 @@ GOLDEN_CPU = Tolerance(
     5.2e-7,
     "libvmaf writes six decimals, so half a millionth is its own rounding; NumPy rounds as it does",
 )
+GOLDEN_EXACT = Tolerance(
+    "vulkan, exact, against libvmaf", 1e-6, 8e-7, "half a millionth is libvmaf's own rounding; the rest is quotients in float32"
+)
 GOLDEN_VULKAN = Tolerance(
     "vulkan against libvmaf",
     5e-5,
@@ -49,10 +52,24 @@ DECIMATE = Tolerance(
     1.2e-3,
     "the shader is separable, the twin uses libvmaf's table, whose 81 entries are each off by up to 5e-7, times 255",
 )
-DOWNSCALE = Tolerance("plane of ssim_downscale", 1e-4, 3.1e-5, "up to 100 samples summed in float32, in double by the twin")
+DECIMATE_EXACT = Tolerance(
+    "plane of ms_ssim_decimate, exact",
+    3.1e-5,
+    0.0,
+    "the same table and the same roundings; where the sum lies half way between two floats the last place may go either way",
+)
+DOWNSCALE = Tolerance(
+    "plane of ssim_downscale", 3.1e-5, 0.0, "the same roundings; where the sum lies half way between two floats either may come out"
+)
 WINDOW = Tolerance(
     "sum of ms_ssim or ssim, a window",
     1e-5,
     3.5e-6,
     "moments and sums of a workgroup in float32, quotients and sums in double by the twin",
+)
+WINDOW_EXACT = Tolerance(
+    "sum of ms_ssim or ssim, a window, exact",
+    1e-6,
+    2e-7,
+    "the twin's moments; what remains are quotients and sums of a workgroup in float32, in double by the twin",
 )

@@ -24,7 +24,11 @@ void store_partial(int sum, float value) {
     partials[int(gl_WorkGroupID.z) * frame_partials + first_partial + workgroup * SUMS + sum] = value;
 }
 
-#ifdef STAGED
+#include "reduce.glsl"
+
+#if defined(EXACT)
+#include "window_exact.glsl"
+#elif defined(STAGED)
 #include "window_staged.glsl"
 #else
 #include "window_strip.glsl"

@@ -14,7 +14,6 @@ const int WINDOWS = WINDOW_WORKGROUP - 10;  // columns of windows
 const int FOURS = (CHUNK + 10 + 3) / 4;      // vectors of column sums that a thread's windows span
 
 shared vec4 column_sums[5][CHUNK][WINDOW_WORKGROUP / 4 + FOURS - 1];
-shared float subgroup_sums[SUMS][WINDOW_WORKGROUP / 4];  // no subgroup is smaller than 4
 
 void main() {
     int lane = int(gl_LocalInvocationIndex);
@@ -26,6 +25,12 @@ void main() {
     int lane_across = lane % LANES_ACROSS;
     int slot_across = lane / LANES_ACROSS;
     int windows = min(WINDOWS, width - 10 - first_column) - CHUNK * lane_across;  // how many of the thread's exist
+
+    float counts[CHUNK];  // 1 for each of them, 0 for what lies beyond
+    [[unroll]] for (int w = 0; w < CHUNK; ++w) counts[w] = w < windows ? 1.0 : 0.0;
+    if (lane < FOURS - 1)  // the threads at the end read past the columns; what they read counts 0, but must be a number
+        [[unroll]] for (int m = 0; m < 5; ++m)
+            [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) column_sums[m][slot][WINDOW_WORKGROUP / 4 + lane] = vec4(0.0);
 
     float open[5][10], sums[SUMS];
     [[unroll]] for (int m = 0; m < 5; ++m) [[unroll]] for (int k = 0; k < 10; ++k) open[m][k] = 0.0;
@@ -65,20 +70,10 @@ void main() {
             [[unroll]] for (int w = 0; w < CHUNK; ++w) {
                 float accepted[SUMS];
                 accept(accepted, Moments(done[0][w], done[1][w], done[2][w], done[3][w], done[4][w]));
-                [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += w < windows ? accepted[s] : 0.0;
+                [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += counts[w] * accepted[s];
             }
         }
         barrier();
     }
-
-    [[unroll]] for (int s = 0; s < SUMS; ++s) {
-        float total = subgroupAdd(sums[s]);
-        if (subgroupElect()) subgroup_sums[s][gl_SubgroupID] = total;
-    }
-    barrier();
-    if (lane < SUMS) {
-        float total = 0.0;
-        for (uint i = 0; i < gl_NumSubgroups; ++i) total += subgroup_sums[lane][i];
-        store_partial(lane, total);
-    }
+    store_sums(sums);
 }

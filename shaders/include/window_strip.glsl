@@ -54,9 +54,5 @@ void main() {
             [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += inside ? accepted[s] : 0.0;
         }
     }
-
-    [[unroll]] for (int i = 0; i < SUMS; ++i) {
-        float total = subgroupAdd(sums[i]);
-        if (subgroupElect()) store_partial(i, total);
-    }
+    store_sums(sums);
 }

@@ -101,8 +101,8 @@ def _lacks(monkeypatch: pytest.MonkeyPatch, **differences: Any) -> list[str]:
         "queues": vk.VK_QUEUE_COMPUTE_BIT,
         "stages": vk.VK_SHADER_STAGE_COMPUTE_BIT,
         "operations": vk.VK_SUBGROUP_FEATURE_ARITHMETIC_BIT,
-        "workgroup": 128,
-        "shared": 16384,
+        "workgroup": 256,
+        "shared": 24576,
         **differences,
     }
     families = [SimpleNamespace(queueFlags=offered["queues"])]
@@ -123,8 +123,8 @@ def test_enough_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"queues": 1}, "a compute queue"),
         ({"stages": 1}, "subgroup arithmetic in compute shaders"),
         ({"operations": 1}, "subgroup arithmetic in compute shaders"),
-        ({"workgroup": 64}, "workgroups of 128 (at most 64)"),
-        ({"shared": 8192}, "16384 bytes of shared memory (it has 8192)"),
+        ({"workgroup": 64}, "workgroups of 256 (at most 64)"),
+        ({"shared": 8192}, "24576 bytes of shared memory (it has 8192)"),
     ],
 )
 def test_each_lack_by_name(monkeypatch: pytest.MonkeyPatch, differences: dict[str, Any], named: str) -> None:

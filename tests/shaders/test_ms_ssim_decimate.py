@@ -13,7 +13,7 @@ from vkssim.reference.ms_ssim_decimate import decimate as twin
 from ..differences import check_array
 from ..geometry import columns_of_a_group
 from ..pictures import Picture
-from ..tolerances import DECIMATE
+from ..tolerances import DECIMATE, DECIMATE_EXACT, Tolerance
 from .harness import FORMATS, make_planes, run_planes
 
 SIZES = [(22, 22), (23, 25), (24, 31), (177, 50), (176, 33), (333, 29), (40, 217)]
@@ -29,26 +29,30 @@ def _run(device: Device, shape: KernelShape, format_name: str, width: int, heigh
     return got, expected
 
 
+def _tolerance(shape: KernelShape) -> Tolerance:
+    return DECIMATE_EXACT if shape.exact else DECIMATE
+
+
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_every_size(device: Device, kernel_shape: KernelShape, width: int, height: int) -> None:
-    check_array(DECIMATE, f"{width}x{height}", *_run(device, kernel_shape, "float32", width, height))
+def test_every_size(device: Device, kernel_build: KernelShape, width: int, height: int) -> None:
+    check_array(_tolerance(kernel_build), f"{width}x{height}", *_run(device, kernel_build, "float32", width, height))
 
 
 @pytest.mark.parametrize("beside", [-1, 0, 1])
-def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelShape, beside: int) -> None:
-    width = 2 * (columns_of_a_group("decimate", kernel_shape) + beside)
-    check_array(DECIMATE, f"{width}x40", *_run(device, kernel_shape, "uint8", width, 40))
+def test_columns_where_a_workgroup_begins(device: Device, kernel_build: KernelShape, beside: int) -> None:
+    width = 2 * (columns_of_a_group("decimate", kernel_build) + beside)
+    check_array(_tolerance(kernel_build), f"{width}x40", *_run(device, kernel_build, "uint8", width, 40))
 
 
 @pytest.mark.parametrize("format_name", FORMATS)
-def test_every_format(device: Device, kernel_shape: KernelShape, format_name: str) -> None:
-    check_array(DECIMATE, format_name, *_run(device, kernel_shape, format_name, 177, 45))
+def test_every_format(device: Device, kernel_build: KernelShape, format_name: str) -> None:
+    check_array(_tolerance(kernel_build), format_name, *_run(device, kernel_build, format_name, 177, 45))
 
 
-def test_a_flat_plane_keeps_its_value(device: Device, kernel_shape: KernelShape) -> None:
+def test_a_flat_plane_keeps_its_value(device: Device, kernel_build: KernelShape) -> None:
     """The border's mirrored taps fold onto the samples inside: at each edge the weights still sum to the same."""
     frame, planes = make_planes("float32", 61, 43)
     planes[:] = 100.0
     source, target = PlanePair.raw(frame), PlanePair.floats("next", 31, 22)
-    got = run_planes(device, [decimate(kernel_shape, "decimate", source, target)], source, target, planes)
-    check_array(DECIMATE, "flat", got, np.full_like(got, got[0, 0, 11, 15]))
+    got = run_planes(device, [decimate(kernel_build, "decimate", source, target)], source, target, planes)
+    check_array(_tolerance(kernel_build), "flat", got, np.full_like(got, got[0, 0, 11, 15]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from ..reference.ms_ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..types import DoublePlane, FloatPlane
 from .base import Doubles, FeaturePlan, sum_groups
-from .options import COMMON, Option, OptionValue, one_of, parse_options, to_decibel
+from .options import COMMON, Option, OptionValue, is_exact, one_of, parse_options, to_decibel
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
@@ -63,6 +64,7 @@ class FloatMsSsimScorer:
             ms_ssim                ms_ssim                  ms_ssim           ms_ssim
               └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
         """
+        shape = replace(shape, exact=is_exact(self._frame, self._options))
         levels = [planes] + [
             PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)
         ]

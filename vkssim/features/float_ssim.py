@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,7 @@ from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
 from ..types import DoublePlane, FloatPlane
 from .base import Doubles, FeaturePlan, sum_groups
-from .options import COMMON, Option, OptionValue, integer_between, parse_options, to_decibel
+from .options import COMMON, Option, OptionValue, integer_between, is_exact, parse_options, to_decibel
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
 
 _TERMS = ("", "_l", "_c", "_s")
@@ -64,6 +65,7 @@ class FloatSsimScorer:
             level = PlanePair.floats("ssim.downscaled", *self._size)
             steps.append((downscale(shape, planes, level, self._factor),))
             buffers.append(level.spec(Role.WORK))
+        shape = replace(shape, exact=is_exact(self._frame, self._options))
         walk = WindowWalk.over(shape, level)
         self._groups = [walk.count]
         target = partials("ssim.partials", len(_TERMS) * walk.count)

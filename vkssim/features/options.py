@@ -14,6 +14,8 @@ from .base import Doubles
 
 OptionValue = str | float | bool
 
+_SMALL_FRAME_PIXELS = 1 << 17
+
 
 @dataclass(frozen=True)
 class Option:
@@ -58,6 +60,11 @@ def one_of(*choices: str) -> Callable[[str], str]:
 COMMON: dict[str, Option] = {
     "enable_lcs": Option("also give luminance, contrast and structure", False, _boolean),
     "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, _boolean),
+    "exact": Option(
+        "round as libvmaf does, to the sixth decimal, at some cost of time; auto: frames up to 2^17 pixels",
+        "auto",
+        one_of("auto", "true", "false"),
+    ),
     "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, _boolean),
 }
 
@@ -115,3 +122,13 @@ def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionV
         decibel = -10 * np.log10(np.maximum(0.0, 1 - score))
     limited: Doubles = np.minimum(decibel, limit)
     return limited
+
+
+def is_exact(frame: FrameFormat, options: Mapping[str, OptionValue]) -> bool:
+    """Whether a metric rounds as libvmaf does: as asked for, by default where frames are small.
+
+    There the time does not matter, and few windows leave rounding nothing to average away in (docs/adr/0005).
+    """
+    if options["exact"] == "auto":
+        return frame.width * frame.height <= _SMALL_FRAME_PIXELS
+    return options["exact"] == "true"

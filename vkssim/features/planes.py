@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from ..formats import FrameFormat
 from ..host.devices import DeviceInfo, DeviceKind
 from ..host.plan import BufferSpec, Dispatch, Kernel, Role
-from ..shaders.constants import DECIMATE_COLUMNS, DECIMATE_OUTPUTS, GAUSSIAN, INGEST_COLUMNS, STRIP_COLUMNS, WINDOW_WORKGROUP
+from ..shaders.constants import (
+    DECIMATE_COLUMNS,
+    DECIMATE_OUTPUTS,
+    EXACT_COLUMNS,
+    EXACT_OUTPUTS,
+    GAUSSIAN,
+    INGEST_COLUMNS,
+    STRIP_COLUMNS,
+    WINDOW_WORKGROUP,
+)
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
 
 MARGIN = len(GAUSSIAN) - 1
@@ -25,10 +34,12 @@ _STAGED_WORKGROUP = 64
 
 @dataclass(frozen=True)
 class KernelShape:
-    """The shape of the kernels for a device, and the workgroup size of those that leave it open."""
+    """The shape of the kernels for a device, the workgroup size of those that leave it open, and whether they round as
+    libvmaf does where there is such a build."""
 
     shape: Shape
     workgroup: int
+    exact: bool = False
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
@@ -39,9 +50,25 @@ class KernelShape:
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
         """The kernel of that stem for samples of that format."""
+        interface = INTERFACES[stem]
+        exact = self.exact and interface.exact
         values = {WORKGROUP_CONSTANT: self.workgroup, FORMAT_CONSTANT: code.value}
-        constants = tuple((number, values[number]) for number in sorted(INTERFACES[stem].constants[self.shape]))
-        return Kernel(module_name(stem, self.shape), constants, texel_input=self.shape is Shape.STRIP)
+        constants = tuple((number, values[number]) for number in sorted(interface.constants(self.shape, exact)))
+        return Kernel(module_name(stem, self.shape, exact), constants, texel_input=self.shape is Shape.STRIP)
+
+    @property
+    def window_columns(self) -> int:
+        """Columns of windows that a workgroup walks down."""
+        if self.exact:
+            return EXACT_COLUMNS[self.shape.value] * self.workgroup
+        return WINDOW_WORKGROUP - MARGIN if self.shape is Shape.STAGED else STRIP_COLUMNS * self.workgroup
+
+    @property
+    def decimate_columns(self) -> int:
+        """Output columns of the decimation that a workgroup makes."""
+        if self.exact:
+            return EXACT_OUTPUTS[self.shape.value] * self.workgroup
+        return DECIMATE_OUTPUTS if self.shape is Shape.STAGED else DECIMATE_COLUMNS * self.workgroup
 
 
 @dataclass(frozen=True)
@@ -109,9 +136,8 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
     """The next scale of the pyramid, both planes in one dispatch."""
-    columns = DECIMATE_OUTPUTS if shape.shape is Shape.STAGED else DECIMATE_COLUMNS * shape.workgroup
-    groups_x = _ceil(target.row_bytes // 4, columns)
-    strip = _strip_rows(shape, target.height, 2 * groups_x)
+    groups_x = _ceil(target.row_bytes // 4, shape.decimate_columns)
+    strip = 1 if shape.exact else _strip_rows(shape, target.height, 2 * groups_x)
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
@@ -148,8 +174,7 @@ class WindowWalk:
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """How the walk is cut into workgroups."""
-        columns = WINDOW_WORKGROUP - MARGIN if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
-        groups_x = _ceil(planes.width - MARGIN, columns)
+        groups_x = _ceil(planes.width - MARGIN, shape.window_columns)
         strip = _strip_rows(shape, planes.height - MARGIN, groups_x)
         return cls((groups_x, _ceil(planes.height - MARGIN, strip)), strip)
 
