@@ -39,9 +39,7 @@ class Device:
         self.handle = vk.vkCreateDevice(info.physical, create_info, None)
         self._stack.callback(vk.vkDestroyDevice, self.handle, None)
         self.queue = vk.vkGetDeviceQueue(self.handle, self.queue_family, 0)
-        self.upload_queue = (
-            None if self.upload_family is None else vk.vkGetDeviceQueue(self.handle, self.upload_family, 0)
-        )
+        self.upload_queue = None if self.upload_family is None else vk.vkGetDeviceQueue(self.handle, self.upload_family, 0)
         self.memory_properties = vk.vkGetPhysicalDeviceMemoryProperties(info.physical)
 
     @property

@@ -140,6 +140,7 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
         There is no device, or none matches; the message lists those there are.
     UnsuitableDeviceError
         The device meant lacks something that the shaders need.
+
     """
     if not devices:
         raise NoDeviceError(

@@ -72,6 +72,7 @@ class Executor:
     ------
     DeviceMemoryError
         The buffers do not fit.
+
     """
 
     def __init__(
@@ -179,7 +180,10 @@ class Executor:
         target_range = vk.VkDescriptorBufferInfo(buffer=target.handle, offset=0, range=target.size)
         source_range = vk.VkDescriptorBufferInfo(buffer=source.handle, offset=0, range=source.size)
         if dispatch.kernel.texel_input:
-            source_type, source_argument = vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, {"pTexelBufferView": [source.texel_view()]}
+            source_type, source_argument = (
+                vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
+                {"pTexelBufferView": [source.texel_view()]},
+            )
         else:
             source_type, source_argument = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, {"pBufferInfo": [source_range]}
         writes = [
@@ -211,9 +215,7 @@ class Executor:
         ]
 
     def _begin(self, pool: Any) -> Any:
-        info = vk.VkCommandBufferAllocateInfo(
-            commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
-        )
+        info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
         commands = vk.vkAllocateCommandBuffers(self._device.handle, info)[0]
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
         return commands

@@ -34,6 +34,7 @@ class Instance:
         The Vulkan loader is not installed.
     ValidationError
         Validation was asked for and the layer is not installed.
+
     """
 
     def __init__(self, validation: bool | None = None) -> None:
@@ -55,7 +56,8 @@ class Instance:
         if self.validation:
             if VALIDATION_LAYER not in {layer.layerName for layer in vk.vkEnumerateInstanceLayerProperties()}:
                 raise ValidationError(
-                    f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`, or unset {VALIDATION_VARIABLE}"
+                    f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
+                    f" or unset {VALIDATION_VARIABLE}"
                 )
             layers.append(VALIDATION_LAYER)
             extensions.append("VK_EXT_debug_utils")

@@ -50,8 +50,8 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
 class Buffer:
     """A storage buffer with memory of its own, destroyed by the stack it was made on.
 
-    `families` are the queue families that use it, where they are several. `mapped` is its memory as (size,) uint8, None for WORK buffers. Raises DeviceMemoryError where `size` is more than the
-    device has or can bind.
+    `families` are the queue families that use it, where they are several. `mapped` is its memory as (size,) uint8, None for
+    WORK buffers. Raises DeviceMemoryError where `size` is more than the device has or can bind.
     """
 
     def __init__(

@@ -44,8 +44,8 @@ class Kernel:
 class Dispatch:
     """One run of a kernel over every frame of a batch.
 
-    `source` and `target` are the names of the buffers read and written; `push` the bytes of the push constants; `groups` the workgroups in x
-    and y; `layers` how many of z's workgroups make one frame. `label` is the stage's name in profiles.
+    `source` and `target` are the names of the buffers read and written; `push` the bytes of the push constants; `groups` the
+    workgroups in x and y; `layers` how many of z's workgroups make one frame. `label` is the stage's name in profiles.
     """
 
     label: str

@@ -1,4 +1,7 @@
-"""What scripts/bench measures, one function a section. Each returns rows: dicts with section, name, value, unit and what they ran on."""
+"""What scripts/bench measures, one function a section.
+
+Each returns rows: dicts with section, name, value, unit, and what they ran on.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vkssim import Scorer, score_files
+from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.files import RawDescription
 from vkssim.formats import FrameFormat
+from vkssim.frames.open import RawDescription
 from vkssim.scorer import make_scorers
 
 Row = dict[str, Any]
@@ -109,7 +112,10 @@ def files(width: int, height: int, bits: int, feature: str, frames: int, device:
     where = {"section": "files", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": frames}
     raw = RawDescription(width, height, "420", bits)
     with raw_clips(width, height, bits, frames) as (reference, distorted):
-        run = lambda: score_files(reference, distorted, features=feature.split("+"), raw=raw, device=device)  # noqa: E731
+
+        def run() -> ScoreReport:
+            return score_files(reference, distorted, features=feature.split("+"), raw=raw, device=device)
+
         run()
         began = resource.getrusage(resource.RUSAGE_SELF)
         reports = [run() for _ in range(5)]
@@ -193,18 +199,21 @@ def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
 
 
 _PEAK = """
-import resource, sys
+import sys
 from vkssim import score_files
-from vkssim.files import RawDescription
+from vkssim.frames.open import RawDescription
 reference, distorted, width, height, bits, device = sys.argv[1:]
 score_files(reference, distorted, features=["float_ms_ssim"], device=device or None,
             raw=RawDescription(int(width), int(height), "420", int(bits)))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
 def memory(width: int, height: int, bits: int, frames: int, device: str | None) -> list[Row]:
-    """Peak host memory of a process that scores a clip, and of one that scores a clip four times as long."""
+    """Peak host memory of a process that scores a clip, and of one that scores a clip four times as long.
+
+    Read from Linux's own account of the process: what getrusage gives a child includes its parent's memory.
+    """
     rows = []
     for length in (frames, 4 * frames):
         with raw_clips(width, height, bits, length) as clips:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
 from measure import Row, cores, pairs
+
 from vkssim import Scorer
 
 _ROUNDS = 7
@@ -71,7 +71,9 @@ def _metrics(torch: Any) -> dict[str, Callable[[Any, Any], object]]:
     try:
         import pytorch_msssim
 
-        found["pytorch-msssim ms_ssim"] = lambda first, second: pytorch_msssim.ms_ssim(first.float(), second.float(), data_range=255)
+        found["pytorch-msssim ms_ssim"] = lambda first, second: pytorch_msssim.ms_ssim(
+            first.float(), second.float(), data_range=255
+        )
     except ImportError:
         pass
 

@@ -27,7 +27,10 @@ class _Op:
 
 @dataclass(frozen=True)
 class Reflection:
-    """What a module declares. `bindings` maps numbers to `storage buffer` or `texel buffer`; `push` lists (name, offset, type)."""
+    """What a module declares.
+
+    `bindings` maps numbers to `storage buffer` or `texel buffer`; `push` lists (name, offset, type).
+    """
 
     bindings: dict[int, str]
     constants: frozenset[int]

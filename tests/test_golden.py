@@ -20,6 +20,7 @@ def _features(key: str, backend: str) -> list[str]:
     exact = {"cpu": "auto", "vulkan": "false", "vulkan exact": "true"}[backend]
     return [f"{feature}:exact={exact}" for feature in golden.FEATURES[key]]
 
+
 # Where metrics.md says that libvmaf is wrong: a negative mean structure has no score, and clip_db makes 99 dB of it, the best.
 WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
 

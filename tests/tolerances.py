@@ -59,7 +59,10 @@ DECIMATE_EXACT = Tolerance(
     "the same table and the same roundings; where the sum lies half way between two floats the last place may go either way",
 )
 DOWNSCALE = Tolerance(
-    "plane of ssim_downscale", 3.1e-5, 0.0, "the same roundings; where the sum lies half way between two floats either may come out"
+    "plane of ssim_downscale",
+    3.1e-5,
+    0.0,
+    "the same roundings; where the sum lies half way between two floats either may come out",
 )
 WINDOW = Tolerance(
     "sum of ms_ssim or ssim, a window",

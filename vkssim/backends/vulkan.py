@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import chain, zip_longest
 
 import numpy as np
 import platformdirs
@@ -26,9 +27,7 @@ _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
-def frame_plan(
-    frame: FrameFormat, scorers: Sequence[FrameScorer], shape: KernelShape
-) -> tuple[Plan, list[FeaturePlan]]:
+def frame_plan(frame: FrameFormat, scorers: Sequence[FrameScorer], shape: KernelShape) -> tuple[Plan, list[FeaturePlan]]:
     """The plan of a frame for some metrics, and the part of each of them; no device is needed.
 
     The metrics share the samples and, for floats, the ingest. Their steps run side by side.
@@ -44,8 +43,9 @@ def frame_plan(
     parts = [scorer.plan(shape, planes) for scorer in scorers]
     for part in parts:
         buffers.extend(part.buffers)
-    for position in range(max(len(part.steps) for part in parts)):
-        steps.append(tuple(d for part in parts if position < len(part.steps) for d in part.steps[position]))
+    steps += [
+        tuple(chain.from_iterable(side_by_side)) for side_by_side in zip_longest(*(part.steps for part in parts), fillvalue=())
+    ]
     return Plan(tuple(buffers), tuple(steps)), parts
 
 
@@ -71,6 +71,7 @@ class VulkanBackend(Backend):
     ------
     DeviceError
         There is no device that will do, or the buffers do not fit.
+
     """
 
     def __init__(

@@ -58,16 +58,14 @@ class FloatMsSsimScorer:
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Nine dispatches. Each step makes the next scale while it sums the one there is:
 
-            planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
-              │                       │                        │                 │
-              ▼                       ▼                        ▼                 ▼
-            ms_ssim                ms_ssim                  ms_ssim           ms_ssim
-              └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
+        planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
+          │                       │                        │                 │
+          ▼                       ▼                        ▼                 ▼
+        ms_ssim                ms_ssim                  ms_ssim           ms_ssim
+          └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
         """
         shape = replace(shape, exact=is_exact(self._frame, self._options))
-        levels = [planes] + [
-            PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)
-        ]
+        levels = [planes] + [PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)]
         walks = [WindowWalk.over(shape, level) for level in levels]
         self._groups = [walk.count for walk in walks]
         target = partials("ms_ssim.partials", len(_TERMS) * sum(self._groups))

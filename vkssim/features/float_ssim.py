@@ -47,9 +47,7 @@ class FloatSsim:
 class FloatSsimScorer:
     """float_ssim for frames of one format."""
 
-    def __init__(
-        self, frame: FrameFormat, options: Mapping[str, OptionValue], factor: int, size: tuple[int, int]
-    ) -> None:
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], factor: int, size: tuple[int, int]) -> None:
         self._frame = frame
         self._options = options
         self._factor = factor

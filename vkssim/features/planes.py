@@ -26,7 +26,8 @@ SAMPLES = "samples"
 """The buffer that the host writes frames to."""
 
 _ROW_ALIGNMENT = 16
-_STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
+_WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
+_DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
 _SMALLEST_STRIP = 16
 _ENOUGH_WORKGROUPS = 16  # of a frame; a batch has many
 _STAGED_WORKGROUP = 64
@@ -35,7 +36,8 @@ _STAGED_WORKGROUP = 64
 @dataclass(frozen=True)
 class KernelShape:
     """The shape of the kernels for a device, the workgroup size of those that leave it open, and whether they round as
-    libvmaf does where there is such a build."""
+    libvmaf does where there is such a build.
+    """
 
     shape: Shape
     workgroup: int
@@ -137,7 +139,7 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
     """The next scale of the pyramid, both planes in one dispatch."""
     groups_x = _ceil(target.row_bytes // 4, shape.decimate_columns)
-    strip = 1 if shape.exact else _strip_rows(shape, target.height, 2 * groups_x)
+    strip = 1 if shape.exact else _strip_rows(_DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
@@ -175,7 +177,7 @@ class WindowWalk:
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """How the walk is cut into workgroups."""
         groups_x = _ceil(planes.width - MARGIN, shape.window_columns)
-        strip = _strip_rows(shape, planes.height - MARGIN, groups_x)
+        strip = _strip_rows(_WINDOW_ROWS[shape.shape], planes.height - MARGIN, groups_x)
         return cls((groups_x, _ceil(planes.height - MARGIN, strip)), strip)
 
     @property
@@ -214,12 +216,12 @@ def partials(name: str, count: int) -> BufferSpec:
     return BufferSpec(name, Role.OUTPUT, _align(4 * count))
 
 
-def _strip_rows(shape: KernelShape, rows: int, groups_x: int) -> int:
+def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
     """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device.
 
     A function of the frame's size alone: how the sums are cut decides their last bits, and these must not depend on the batch.
     """
-    strips = _ceil(rows, _STRIP_ROWS[shape.shape])
+    strips = _ceil(rows, longest)
     enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
     return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))
 
