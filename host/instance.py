@@ -46,7 +46,10 @@ class Instance:
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
         if validation:
-            self._listen()
+            with ExitStack() as guard:
+                guard.callback(self._stack.close)
+                self._listen()
+                guard.pop_all()
 
     def _create(self) -> Any:
         available = {extension.extensionName for extension in vk.vkEnumerateInstanceExtensionProperties(None)}

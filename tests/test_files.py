@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
 
 from .clips import raw_bytes, write, y4m_bytes
+from .golden import clip_paths
 from .pictures import Picture, clip
 
 LUMA = clip(12)
@@ -210,3 +212,19 @@ def test_memory_does_not_grow_with_length(tmp_path: Path, monkeypatch: pytest.Mo
     many = np.concatenate([LUMA] * 20)
     assert len(_score(tmp_path, "y4m", many, many, backend="vulkan").frames) == 240
     assert len(places) <= 4
+
+
+def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
+    """A container cut off in transfer decodes up to the cut and then just ends; what it says of itself gives it away."""
+    reference, distorted = clip_paths("bbb_576x324")
+    whole = tmp_path / "whole.mp4"
+    with av.open(str(distorted)) as source, av.open(str(whole), "w", options={"movflags": "faststart"}) as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = stream
+                target.mux(packet)
+    cut = write(tmp_path / "cut.mp4", whole.read_bytes()[: whole.stat().st_size // 2])
+    report = score_files(reference, cut, features=["float_ssim"])
+    assert 0 < len(report.frames) < 48
+    assert any(f"{cut} says that it has 48 frames; only {len(report.frames)}" in warning for warning in report.warnings)

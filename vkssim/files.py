@@ -145,6 +145,9 @@ def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, stric
     for source in sources:
         if source.problem is not None:
             raise source.problem
+        claimed, found = source.info.frames, source.length
+        if claimed is not None and found is not None and found < claimed:
+            report.warnings.append(f"{source.info.path} says that it has {claimed} frames; only {found} could be decoded")
     if not report.frames:
         raise InputError(
             f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped"
