@@ -31,6 +31,7 @@ Frames = list[npt.NDArray[Any]]
 
 _DISTINCT = 8  # frames that files and feeds repeat, enough to leave every cache of a CPU
 _WARM_UP = 3
+_NOT_KERNELS = ("upload", "readback")
 
 
 def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -> Frames:
@@ -79,7 +80,7 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
             samples.append({stage: now[stage] - spent.get(stage, 0.0) for stage in now})
             spent = dict(now)
         stages = {stage: statistics.median(sample[stage] for sample in samples[_WARM_UP:]) for stage in samples[0]}
-        totals = [sum(value for stage, value in sample.items() if stage != "upload") for sample in samples[_WARM_UP:]]
+        totals = [sum(value for stage, value in sample.items() if stage not in _NOT_KERNELS) for sample in samples[_WARM_UP:]]
         rows = [
             {**where, "name": stage, "batch": count, "value": seconds / count * 1e6, "unit": "us a frame"}
             for stage, seconds in stages.items()

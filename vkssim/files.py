@@ -124,7 +124,8 @@ def score_files(
             error.report = report
             raise
         finally:
-            report.stage_seconds = {"read": run.read_seconds, **engine.stage_seconds()} if profile else {}
+            if profile:
+                report.stage_seconds = {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
     return report
 
 
@@ -186,6 +187,7 @@ class _Run:
         self._progress = progress
         self._readers = [_Reader(source) for source in sources]
         self.read_seconds = 0.0
+        self.host_seconds = 0.0
         self.shorter: str | None = None
 
     def score(self) -> None:
@@ -245,8 +247,11 @@ class _Run:
 
     def _collect(self, batch: Batch, numbers: range, total: int | None, started: float) -> Batch:
         report = self._report
-        report.frames += rows(self._finish(self._engine.collect(batch)), numbers)
+        means = self._engine.collect(batch)
+        collected = time.perf_counter()
+        report.frames += rows(self._finish(means), numbers)
         report.seconds = time.perf_counter() - started
+        self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:
             self._progress(len(report.frames), total)
         return batch

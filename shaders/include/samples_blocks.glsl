@@ -1,7 +1,7 @@
 // Samples of a row as floats on the 0..255 scale, fetched in blocks of 16 bytes: the way in for CPUs.
 //
 // A software driver reads memory lane by lane and pays for each read, not for each byte; a uniform texel buffer of four words
-// a texel is its cheapest way (docs/adr/0002). Rows begin on a block. The loops count in steps of 1 to literal ends: Mesa unrolls
+// a texel is its cheapest way (docs/adr/0006). Rows begin on a block. The loops count in steps of 1 to literal ends: Mesa unrolls
 // no others, and an array that is indexed at run time goes to memory.
 
 #include "format.glsl"

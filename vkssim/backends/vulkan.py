@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import chain, zip_longest
@@ -85,7 +86,7 @@ class VulkanBackend(Backend):
         profile: bool = False,
     ) -> None:
         self._scorers = scorers
-        self._seconds: Counter[str] = Counter()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._profile = profile
         self._stack = ExitStack()
         with ExitStack() as guard:
@@ -128,16 +129,19 @@ class VulkanBackend(Backend):
     def collect(self, batch: Batch) -> list[Doubles]:
         """Wait for the batch and add its partial sums in double."""
         frames = self._executor.wait(batch.slot)
-        if self._profile:
-            self._seconds.update(self._executor.stage_times(batch.slot))
+        began = time.perf_counter()
         means = []
         for scorer, part in zip(self._scorers, self._parts, strict=True):
             sums = batch.slot.outputs[part.partials.name][:frames].view(np.float32)
             means.append(scorer.means(sums))
+        if self._profile:
+            readback = time.perf_counter() - began
+            for stage, seconds in {**self._executor.stage_times(batch.slot), "readback": readback}.items():
+                self._seconds[stage] += seconds
         return means
 
     def stage_seconds(self) -> Mapping[str, float]:
-        """Device seconds of each stage so far, from timestamps; empty without `profile`."""
+        """Seconds of each stage so far: device stages from timestamps, then `readback`, the host's; empty without `profile`."""
         return dict(self._seconds)
 
     def close(self) -> None:
