@@ -13,7 +13,7 @@ const int CHUNK = 4;
 const int OUTPUTS_ACROSS = 8;
 const int LANES_ACROSS = DECIMATE_WORKGROUP / CHUNK;
 
-shared vec4 column_sums[CHUNK][DECIMATE_WORKGROUP + 2];
+shared vec4 column_sums[CHUNK][DECIMATE_WORKGROUP];
 
 void main() {
     int lane = int(gl_LocalInvocationIndex);
