@@ -107,3 +107,12 @@ def test_names_of_the_package() -> None:
     assert set(dir(vkssim)) == set(vkssim.__all__)
     with pytest.raises(AttributeError, match="no attribute 'psnr'"):
         vkssim.psnr  # noqa: B018
+
+
+def test_exact_by_argument() -> None:
+    """Bright and nearly flat, and large enough for the plain walk: places=4 fails there, the sixth place holds with exact."""
+    rows, columns = np.mgrid[0:324, 0:576]
+    reference = np.round(235 + 0.3 * np.sin(rows / 4) + 0.3).astype(np.uint8)
+    distorted = np.round(235 + 0.5 * np.sin(columns / 3)).astype(np.uint8)
+    expected = vkssim.ssim(reference, distorted, backend="cpu")
+    assert abs(vkssim.ssim(reference, distorted, exact=True) - expected) < 1e-6

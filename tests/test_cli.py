@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,10 @@ import numpy as np
 import pytest
 
 from vkssim import __version__
+from vkssim.backends.base import Batch
+from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features import FEATURES
+from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
@@ -325,3 +329,32 @@ def test_features() -> None:
         assert name in text
         for option in feature.options:
             assert f"   {option}=" in text
+
+
+def test_output_over_a_clip_is_refused(tmp_path: Path) -> None:
+    clips = [shutil.copy(path, tmp_path) for path in clip_paths("bbb_576x324")]
+    before = Path(clips[0]).read_bytes()
+    result = vkssim("score", "-r", clips[0], "-d", clips[1], "-o", clips[0], "--json")
+    assert result.exit_code == 2
+    assert "would be overwritten" in result.stderr
+    assert Path(clips[0]).read_bytes() == before
+
+
+def test_interrupted_run_writes_what_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C arrives while batches are collected; the frames before it are in the file, the exit code is the shell's for it."""
+    collect, calls = VulkanBackend.collect, []
+
+    def interrupted(self: VulkanBackend, batch: Batch) -> list[Doubles]:
+        calls.append(batch)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return collect(self, batch)
+
+    monkeypatch.setattr(VulkanBackend, "collect", interrupted)
+    output = tmp_path / "scores.json"
+    reference, distorted = map(str, clip_paths("bbb_576x324"))
+    result = vkssim("score", "-r", reference, "-d", distorted, "--feature", "float_ssim", "-o", str(output))
+    assert result.exit_code == 130
+    frames = json.loads(output.read_text())["frames"]
+    assert 0 < len(frames) < 48
+    assert f"stopped after {len(frames)} frames" in result.stderr

@@ -165,7 +165,7 @@ def test_types_that_lose_nothing_that_counts(opened_for: dict[str, Any], fed: An
     assert _values(scores) == [1.0]
 
 
-@pytest.mark.parametrize("options", [{"bits": None}, {"bits": 8, "dtype": np.uint8}])
+@pytest.mark.parametrize("options", [{"bits": None}, {"bits": 8, "dtype": np.uint8}, {"bits": 8, "data_range": 100.0}])
 def test_either_bits_or_dtype(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="either bits or dtype"):
         _open("cpu", **options)

@@ -8,20 +8,34 @@ __version__ = "0.1.0"
 
 _HOME = {
     "FrameScores": "scorer",
+    "RawDescription": "frames.open",
     "ScoreReport": "results",
     "Scorer": "scorer",
+    "Selection": "files",
     "VkssimError": "errors",
     "ms_ssim": "arrays",
     "score_files": "files",
     "ssim": "arrays",
 }
 
-__all__ = ["FrameScores", "ScoreReport", "Scorer", "VkssimError", "__version__", "ms_ssim", "score_files", "ssim"]
+__all__ = [
+    "FrameScores",
+    "RawDescription",
+    "ScoreReport",
+    "Scorer",
+    "Selection",
+    "VkssimError",
+    "__version__",
+    "ms_ssim",
+    "score_files",
+    "ssim",
+]
 
 if TYPE_CHECKING:
     from .arrays import ms_ssim, ssim
     from .errors import VkssimError
-    from .files import score_files
+    from .files import Selection, score_files
+    from .frames.open import RawDescription
     from .results import ScoreReport
     from .scorer import FrameScores, Scorer
 

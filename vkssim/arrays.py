@@ -27,6 +27,7 @@ def ms_ssim(
     *,
     data_range: float | None = None,
     negative: str = "null",
+    exact: bool | str = "auto",
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> float | Doubles:
@@ -42,6 +43,8 @@ def ms_ssim(
         have no default.
     negative : {"null", "clamp"}
         What a negative mean structure gives: NaN, or 0 in its place as the PyTorch libraries do.
+    exact : bool or "auto"
+        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -77,7 +80,7 @@ def ms_ssim(
     1.0
 
     """
-    return _score("float_ms_ssim", {"negative": negative}, reference, distorted, data_range, backend, device)
+    return _score("float_ms_ssim", {"negative": negative, "exact": exact}, reference, distorted, data_range, backend, device)
 
 
 def ssim(
@@ -86,6 +89,7 @@ def ssim(
     *,
     data_range: float | None = None,
     scale: int = 1,
+    exact: bool | str = "auto",
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> float | Doubles:
@@ -102,6 +106,8 @@ def ssim(
     scale : int
         Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least 11x11
         must remain.
+    exact : bool or "auto"
+        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -132,7 +138,7 @@ def ssim(
     1.0
 
     """
-    return _score("float_ssim", {"scale": scale}, reference, distorted, data_range, backend, device)
+    return _score("float_ssim", {"scale": scale, "exact": exact}, reference, distorted, data_range, backend, device)
 
 
 def _score(
@@ -154,7 +160,7 @@ def _score(
     stack = (first[None], second[None]) if first.ndim == 2 else (first, second)
     if not len(stack[0]):
         raise FrameError(f"no image in an array of shape {first.shape}")
-    text = feature + "=" + ":".join(f"{name}={value}" for name, value in options.items())
+    text = feature + "=" + ":".join(f"{name}={str(value).lower()}" for name, value in options.items())
     scores = _scores(text, *stack, data_range, backend, device)
     return float(scores[0]) if first.ndim == 2 else scores
 
@@ -173,12 +179,11 @@ def _scores(
     with _kept.lock:
         scorer = _kept.open(described)
         try:
-            return np.array(
-                [scores.metrics[scorer.names[0]] for scores in scorer.score(zip(references, distorteds, strict=True))]
-            )
+            scored = list(scorer.score(zip(references, distorteds, strict=True)))
         except BaseException:
             _kept.close()  # frames of a call that failed must not turn up in the next one
             raise
+    return np.array([scores.metrics[scorer.names[0]] for scores in scored])
 
 
 class _Kept:

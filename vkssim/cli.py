@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from . import __version__
-from .errors import OptionError, VkssimError, exit_code
+from .errors import OptionError, OutputError, VkssimError, exit_code
 from .formats import BIT_DEPTHS
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
@@ -30,8 +30,11 @@ class _Main(click.Group):
         except VkssimError as error:
             click.echo(f"vkssim: {error}", err=True)
             ctx.exit(exit_code(error))
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except (click.ClickException, click.exceptions.Exit):
             raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("vkssim: interrupted", err=True)
+            ctx.exit(130)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
             ctx.exit(2)
@@ -51,7 +54,8 @@ class _Main(click.Group):
 def main() -> None:
     """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
-    Exit codes: 0 scored; 1 the scores fail a demand (--strict); 2 usage, input or output error; 3 no usable device.
+    Exit codes: 0 scored; 1 the scores fail a demand (--strict); 2 usage, input or output error; 3 no usable device;
+    130 interrupted.
     """
 
 
@@ -116,7 +120,7 @@ def score(
     from .files import Selection, score_files
     from .frames.open import RawDescription
 
-    deliver = _output(output, form, precision)
+    deliver = _output(output, form, precision, (reference, distorted))
     to_stdout = deliver is not None and output in (None, "-")
     progress = _Progress() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
@@ -154,14 +158,14 @@ def score(
         raise failure
 
 
-def _output(output: str | None, form: str | None, precision: str) -> Callable[[Any], None] | None:
+def _output(output: str | None, form: str | None, precision: str, inputs: Sequence[str]) -> Callable[[Any], None] | None:
     """What delivers a report where it was asked for, checked before anything is scored; None where none was asked for."""
-    if output is None and form is None:
-        return None
     from .report import check_writable, render, write
     from .report.numbers import NumberFormat
 
     NumberFormat.parse(precision)
+    if output is None and form is None:
+        return None
     if form is None:
         assert output is not None
         form = Path(output).suffix.lstrip(".").lower()
@@ -170,11 +174,22 @@ def _output(output: str | None, form: str | None, precision: str) -> Callable[[A
             raise OptionError(f"--output {output} does not end in {endings}; say --json, --xml, --csv or --sub")
     chosen = form
     if output in (None, "-"):
-        return lambda report: click.echo(render(report, chosen, precision), nl=False)
+        return lambda report: _print(render(report, chosen, precision))
     assert output is not None
     path = Path(output)
+    if any(path.exists() and Path(name).exists() and path.samefile(name) for name in inputs):
+        raise OutputError(f"--output {output} is one of the clips; it would be overwritten")
     check_writable(path)
     return lambda report: write(render(report, chosen, precision), path)
+
+
+def _print(text: str) -> None:
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written: {error.strerror}") from None
 
 
 class _Progress:

@@ -23,6 +23,7 @@ __all__ = [
     "DeviceTimeoutError",
     "FrameError",
     "InputError",
+    "InterruptedRunError",
     "NoDeviceError",
     "NoLoaderError",
     "OptionError",
@@ -59,12 +60,17 @@ class DemandError(VkssimError):
     """The scores exist but fail a demand that the user made, such as `--strict`."""
 
 
+class InterruptedRunError(VkssimError):
+    """The user stopped the run (Ctrl-C); what was scored before is in `report`."""
+
+
 EXIT_CODES: dict[type[VkssimError], int] = {
     DemandError: 1,
     InputError: 2,
     OptionError: 2,
     OutputError: 2,
     DeviceError: 3,
+    InterruptedRunError: 130,
     VkssimError: 2,
 }
 """Exit codes of the command line by family of error; the first that fits counts. 0 is success."""

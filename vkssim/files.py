@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .backends.base import Backend, Batch
-from .errors import DemandError, InputError, VkssimError
+from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription, open_source
 from .frames.source import FrameSource
@@ -57,6 +57,12 @@ class Selection:
         if self.count is not None:
             known.append(self.count)
         return min(known) if len(known) >= (2 if self.count is None else 3) else None
+
+    def expected_pairs(self, reference: FrameSource, distorted: FrameSource) -> int | None:
+        """The same by what the sources say of themselves, which may be wrong: for the progress bar only."""
+        skips = (reference, self.skip_reference), (distorted, self.skip_distorted)
+        expected = [max(0, source.expected - skip) for source, skip in skips if source.expected is not None]
+        return min([*expected, self.count or max(expected)]) if expected else None
 
 
 def score_files(
@@ -123,6 +129,10 @@ def score_files(
         except VkssimError as error:
             error.report = report
             raise
+        except KeyboardInterrupt:
+            stopped = InterruptedRunError(f"stopped after {len(report.frames)} frames; what was scored is kept")
+            stopped.report = report
+            raise stopped from None
         finally:
             if profile:
                 report.stage_seconds = {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
@@ -195,7 +205,8 @@ class _Run:
         engine, selection = self._engine, self._selection
         pairs = selection.pairs(*self._sources)
         limit = selection.count if pairs is None else pairs
-        total = None if pairs is None else -(-pairs // selection.subsample)
+        expected = pairs if pairs is not None else selection.expected_pairs(*self._sources)
+        total = None if expected is None else -(-expected // selection.subsample)
         free = deque(engine.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
@@ -266,7 +277,7 @@ class _Run:
             return
         if selection.count is None or min(left) < selection.count:
             self.shorter = (
-                f"{self._sources[0].info.path} has {lengths[0]} frames, {self._sources[1].info.path} {lengths[1]};"
+                f"{self._sources[0].info.path} has {left[0]} frames to compare, {self._sources[1].info.path} {left[1]};"
                 f" the {min(left)} pairs that both have were compared"
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -66,8 +65,3 @@ def pool(scores: Doubles) -> dict[str, float]:
         percentiles = np.percentile(scores, PERCENTILES)
     values.update({f"percentile_{rank}": value for rank, value in zip(PERCENTILES, percentiles, strict=True)})
     return {name: float(value) for name, value in values.items()}
-
-
-def number_or_none(value: float) -> float | None:
-    """The value, or None where it is NaN or infinite: what JSON calls null."""
-    return value if math.isfinite(value) else None

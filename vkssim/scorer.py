@@ -140,12 +140,14 @@ class Scorer:
         device: str | int | None = None,
         batch: int | None = None,
     ) -> None:
-        if bits is not None and dtype is None:
+        if batch is not None and batch < 1:
+            raise OptionError(f"batch is {batch}; it must be 1 or more")
+        if bits is not None and dtype is None and data_range is None:
             self._format = FrameFormat.of_bits(width, height, bits)
         elif dtype is not None and bits is None:
             self._format = FrameFormat.of_array(width, height, dtype, data_range)
         else:
-            raise OptionError("say either bits or dtype of the samples")
+            raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
         self._scorers = make_scorers(features, self._format)
         self._backend = open_backend(backend, self._format, self._scorers, device=device, batch=batch)
         self._copier = self._make_copier()
@@ -197,6 +199,7 @@ class Scorer:
 
         Raises FrameError where shape or type is not what the scorer was opened for.
         """
+        reference, distorted = np.asarray(reference), np.asarray(distorted)
         for name, plane in (("reference", reference), ("distorted", distorted)):
             self._check(name, plane)
         target_reference, target_distorted = self.reserve()

@@ -11,17 +11,20 @@ from rich.table import Table
 from .results import ScoreReport
 
 _COLUMNS = ("mean", "harmonic_mean", "min", "percentile_5", "percentile_50", "max", "stddev")
+_NARROW_COLUMNS = ("mean", "min", "percentile_5", "max")
+_WIDE = 104  # columns of text that the longest name and all values need
 
 
 def print_summary(report: ScoreReport, file: TextIO) -> None:
     """Pooled scores, what was compared and how fast."""
+    console = _console(file)
+    columns = _COLUMNS if console.width >= _WIDE else _NARROW_COLUMNS
     table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
-    table.add_column("score")
-    for column in _COLUMNS:
+    table.add_column("score", no_wrap=True)
+    for column in columns:
         table.add_column(column.replace("harmonic_mean", "harmonic").replace("percentile_", "p"), justify="right")
     for name, pooled in report.pooled().items():
-        table.add_row(name, *(_number(pooled[column]) for column in _COLUMNS))
-    console = _console(file)
+        table.add_row(name, *(_number(pooled[column]) for column in columns))
     console.print(table)
     console.print(
         f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"

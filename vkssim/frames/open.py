@@ -22,13 +22,18 @@ _CONTAINER_STARTS = (
     b"FLV\x01",
     b"DKIF",  # IVF
     b"OggS",
+    *(b"\x00\x00\x00\x01" + start for start in (b"\x67", b"\x27", b"\x47", b"\x09")),  # H.264: SPS or delimiter
+    *(b"\x00\x00\x00\x01" + start for start in (b"\x40\x01", b"\x46\x01")),  # HEVC: VPS or delimiter
+    b"\x12\x00\x0a",  # AV1: temporal delimiter, sequence header
+    b"nut/multimedia container",
+    b"\x00\x00\x01\xb0",  # MPEG-4 elementary stream
     b"\x00\x00\x01\xba",  # MPEG program stream
     b"\x00\x00\x01\xb3",  # MPEG-1/2 elementary stream
     b"\x89PNG\r\n\x1a\n",
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
 )
-_ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp")
+_ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,10 @@ def open_source(path: str, raw: RawDescription) -> FrameSource:
         except InputError as error:
             if is_container(head):
                 raise
-            raise InputError(f"{error}; if it is raw YUV, give --width, --height, --pixel_format and --bitdepth") from None
+            raise InputError(
+                f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give --width, --height,"
+                f" --pixel_format and --bitdepth ({error})"
+            ) from None
     return RawFile(path, raw.layout(path))
 
 

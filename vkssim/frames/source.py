@@ -38,6 +38,11 @@ class FrameSource(ABC):
     length: int | None = None
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
 
+    @property
+    def expected(self) -> int | None:
+        """How many frames there should be, going by what the stream says of itself or by its size; None for no idea."""
+        return self.info.frames
+
     @abstractmethod
     def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
         """Read the luma of the frames of these numbers, counted from 0 and rising, into (H, W) arrays.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from fractions import Fraction
 from typing import BinaryIO
@@ -26,6 +27,12 @@ class Y4mStream(PlanarStream):
         layout, fps = parse_header(path, line)
         info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, fps=fps)
         super().__init__(stream, info, layout, position=len(line))
+        self._size = os.fstat(stream.fileno()).st_size - len(line) if stream.seekable() else None
+
+    @property
+    def expected(self) -> int | None:
+        """See FrameSource.expected; right where no FRAME line has parameters."""
+        return None if self._size is None else self._size // (len("FRAME\n") + self._layout.frame_bytes)
 
     def _frame_header(self) -> bool:
         line = self._stream.readline(_LONGEST_LINE)

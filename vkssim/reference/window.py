@@ -48,6 +48,11 @@ def lcs_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     g = sqrt(v1 v2), as in Wang et al., "Image quality assessment: from error visibility to structural similarity", 2004,
     with libvmaf's two guards: a variance is never negative, and a negative covariance where g is 0 counts as 0.
     """
+    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no numbers give scores that are none
+        return _maps(reference, distorted)
+
+
+def _maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     mean1, mean2 = gaussian(reference), gaussian(distorted)
     mean1_squared, mean2_squared = mean1 * mean1, mean2 * mean2
     zero = np.float32(0)
