@@ -42,6 +42,7 @@ def test_columns() -> None:
 
 CODES = {
     errors.DemandError: 1,
+    errors.InterruptedRunError: 130,
     errors.InputError: 2,
     errors.TruncatedInputError: 2,
     errors.FrameError: 2,
