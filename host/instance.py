@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import os
 from contextlib import ExitStack
@@ -114,7 +113,8 @@ class Instance:
 
 
 def shared_instance() -> Instance:
-    """The instance of this process, made at the first call and closed at its end.
+    """The instance of this process, made at the first call and left to the end of the process: whoever still has a device open
+    then must find it alive.
 
     Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process. Where
     the validation layer is switched on the caller gets an instance of its own, so that its messages stay its own.
@@ -124,9 +124,7 @@ def shared_instance() -> Instance:
 
 @functools.cache
 def _instance_of(_process: int) -> Instance:
-    instance = Instance(validation=False)
-    atexit.register(instance.close)
-    return instance
+    return Instance(validation=False)
 
 
 def _validation_asked() -> bool:

@@ -13,6 +13,7 @@ import vkssim
 from vkssim import arrays
 from vkssim.errors import FrameError, NoDeviceError, OptionError
 
+from .commands import python_process
 from .pictures import clip, distort, pair, texture
 
 BACKENDS = ("vulkan", "cpu")
@@ -116,3 +117,16 @@ def test_exact_by_argument() -> None:
     distorted = np.round(235 + 0.5 * np.sin(columns / 3)).astype(np.uint8)
     expected = vkssim.ssim(reference, distorted, backend="cpu")
     assert abs(vkssim.ssim(reference, distorted, exact=True) - expected) < 1e-6
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "vkssim.ssim(plane, plane)",
+        "scorer = vkssim.Scorer(64, 64, dtype='u1', features='float_ssim'); scorer.feed(plane, plane)",
+    ],
+)
+def test_process_ends_well_with_a_device_still_open(code: str) -> None:
+    """At its end an interpreter lets go of things in an order of its own."""
+    result = python_process("-c", f"import numpy, vkssim; plane = numpy.zeros((64, 64), 'u1'); {code}")
+    assert result.returncode == 0, result.stderr
