@@ -196,7 +196,7 @@ class _Kept:
 
     def open(self, described: tuple[Any, ...]) -> Scorer:
         """The kept scorer where it fits, else a new one in its place. The caller holds the lock."""
-        key = (*described, os.getpid(), os.environ.get(DEVICE_VARIABLE))
+        key = (*described, os.environ.get(DEVICE_VARIABLE))
         if self._scorer is None or key != self._key:
             self.close()
             width, height, dtype, data_range, feature, backend, device, batch = described
@@ -219,6 +219,13 @@ class _Kept:
         if scorer is not None:
             scorer.close()
 
+    def forget(self) -> None:
+        """What a forked child does with it: the device is the parent's, and so may be a thread that held the lock."""
+        self.lock = threading.Lock()
+        self._scorer = self._key = None
+
 
 _kept = _Kept()
 atexit.register(_kept.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_kept.forget)
