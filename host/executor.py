@@ -1,4 +1,4 @@
-"""Carries out a plan: buffers, descriptor sets and recorded command buffers in a ring of slots."""
+"""Carries out a plan: buffers and recorded command buffers in a ring of slots."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .api import vk
+from .binding import Binding, barrier
 from .device import Device
 from .errors import DeviceTimeoutError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
-from .plan import Dispatch, Plan, Role
+from .plan import Plan, Role
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -34,7 +35,10 @@ class Slot:
     outputs: Mapping[str, Bytes]
     buffers: Mapping[str, Buffer]
     staging: Mapping[str, Buffer]
-    descriptor_sets: tuple[Any, ...]
+    """What is copied to the device before the kernels run; empty where memory is shared."""
+    readback: Mapping[str, Buffer]
+    """What the host reads results from."""
+    binding: Binding
     fence: Any
     uploaded: Any
     """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
@@ -104,7 +108,6 @@ class Executor:
                 for spec in plan.buffers
                 if spec.role is Role.WORK
             }
-            self._descriptor_pool = self._make_descriptor_pool(slots)
             self._queries = self._make_query_pool(slots) if profile and device.timestamp_bits else None
             self.slots = tuple(self._make_slot() for _ in range(slots))
             guard.pop_all()
@@ -116,16 +119,6 @@ class Executor:
         handle = vk.vkCreateCommandPool(self._device.handle, info, None)
         return self._device.own(self._stack, "command pool", handle, vk.vkDestroyCommandPool)
 
-    def _make_descriptor_pool(self, slots: int) -> Any:
-        sets = slots * len(self.plan.dispatches)
-        sizes = [
-            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, descriptorCount=2 * sets),
-            vk.VkDescriptorPoolSize(type=vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER, descriptorCount=sets),
-        ]
-        info = vk.VkDescriptorPoolCreateInfo(maxSets=sets, pPoolSizes=sizes)
-        handle = vk.vkCreateDescriptorPool(self._device.handle, info, None)
-        return self._device.own(self._stack, "descriptor pool", handle, vk.vkDestroyDescriptorPool)
-
     def _make_query_pool(self, slots: int) -> Any:
         info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * self._queries_per_slot)
         handle = vk.vkCreateQueryPool(self._device.handle, info, None)
@@ -135,6 +128,7 @@ class Executor:
         device = self._device
         buffers: dict[str, Buffer] = dict(self._work)
         staging: dict[str, Buffer] = {}
+        readback: dict[str, Buffer] = {}
         for spec in self.plan.buffers:
             size = spec.frame_bytes * self.batch
             if spec.role is Role.INPUT:
@@ -145,17 +139,19 @@ class Executor:
                     if device.unified
                     else Buffer(device, self._stack, size, MemoryClass.WORK, self._input_families())
                 )
-            elif spec.role is Role.OUTPUT:
-                buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
-        outputs = {spec.name: buffers[spec.name] for spec in self.plan.buffers if spec.role is Role.OUTPUT}
+            elif spec.role in (Role.OUTPUT, Role.LARGE_OUTPUT):
+                buffers[spec.name] = readback[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
+                if spec.role is Role.LARGE_OUTPUT and not device.unified:
+                    buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
         fence = vk.vkCreateFence(device.handle, vk.VkFenceCreateInfo(), None)
         device.own(self._stack, "fence", fence, vk.vkDestroyFence)
         return Slot(
             inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
-            outputs={name: self._frames_of(buffer) for name, buffer in outputs.items()},
+            outputs={name: self._frames_of(buffer) for name, buffer in readback.items()},
             buffers=buffers,
             staging={} if device.unified else staging,
-            descriptor_sets=tuple(self._make_descriptor_set(dispatch, buffers) for dispatch in self.plan.dispatches),
+            readback=readback,
+            binding=Binding(device, self._stack, self.plan, self._pipelines, buffers),
             fence=fence,
             uploaded=self._make_semaphore() if self._upload_apart else None,
         )
@@ -171,35 +167,6 @@ class Executor:
     def _frames_of(self, buffer: Buffer) -> Bytes:
         assert buffer.mapped is not None
         return buffer.mapped.reshape(self.batch, -1)
-
-    def _make_descriptor_set(self, dispatch: Dispatch, buffers: Mapping[str, Buffer]) -> Any:
-        layout = self._pipelines[dispatch.kernel].layout
-        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=self._descriptor_pool, pSetLayouts=[layout.descriptor_set])
-        descriptor_set = vk.vkAllocateDescriptorSets(self._device.handle, info)[0]
-        source, target = buffers[dispatch.source], buffers[dispatch.target]
-        target_range = vk.VkDescriptorBufferInfo(buffer=target.handle, offset=0, range=target.size)
-        source_range = vk.VkDescriptorBufferInfo(buffer=source.handle, offset=0, range=source.size)
-        if dispatch.kernel.texel_input:
-            source_type, source_argument = (
-                vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER,
-                {"pTexelBufferView": [source.texel_view()]},
-            )
-        else:
-            source_type, source_argument = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, {"pBufferInfo": [source_range]}
-        writes = [
-            vk.VkWriteDescriptorSet(
-                dstSet=descriptor_set, dstBinding=0, descriptorCount=1, descriptorType=source_type, **source_argument
-            ),
-            vk.VkWriteDescriptorSet(
-                dstSet=descriptor_set,
-                dstBinding=1,
-                descriptorCount=1,
-                descriptorType=vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                pBufferInfo=[target_range],
-            ),
-        ]
-        vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
-        return descriptor_set
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
@@ -226,16 +193,11 @@ class Executor:
         query.reset(self._queries_per_slot)
         if not self._upload_apart:
             self._record_upload(commands, slot, frames)
-        sets = iter(slot.descriptor_sets)
         query.write()
+        slot.binding.record(commands, frames, query.write)
+        self._record_download(commands, slot, frames)
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
-        for step in self.plan.steps:
-            # Also orders this submission after the one before it, which used the same work buffers.
-            _barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
-            for dispatch in step:
-                self._record_dispatch(commands, dispatch, next(sets), frames)
-                query.write()
-        _barrier(commands, vk.VK_ACCESS_SHADER_WRITE_BIT, vk.VK_ACCESS_HOST_READ_BIT, to_host=True)
+        barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
         vk.vkEndCommandBuffer(commands)
         return commands
 
@@ -244,14 +206,14 @@ class Executor:
             region = vk.VkBufferCopy(size=self.plan.buffer(name).frame_bytes * frames)
             vk.vkCmdCopyBuffer(commands, source.handle, slot.buffers[name].handle, 1, [region])
 
-    def _record_dispatch(self, commands: Any, dispatch: Dispatch, descriptor_set: Any, frames: int) -> None:
-        pipeline = self._pipelines[dispatch.kernel]
-        point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
-        vk.vkCmdBindPipeline(commands, point, pipeline.handle)
-        vk.vkCmdBindDescriptorSets(commands, point, pipeline.layout.pipeline, 0, 1, [descriptor_set], 0, None)
-        push = vk.ffi.from_buffer(dispatch.push)
-        vk.vkCmdPushConstants(commands, pipeline.layout.pipeline, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
-        vk.vkCmdDispatch(commands, *dispatch.groups, dispatch.layers * frames)
+    def _record_download(self, commands: Any, slot: Slot, frames: int) -> None:
+        copied = {name: target for name, target in slot.readback.items() if target is not slot.buffers[name]}
+        if copied:
+            read, stage = vk.VK_ACCESS_TRANSFER_READ_BIT, vk.VK_PIPELINE_STAGE_TRANSFER_BIT
+            barrier(commands, vk.VK_ACCESS_SHADER_WRITE_BIT, read, stage)
+        for name, target in copied.items():
+            region = vk.VkBufferCopy(size=self.plan.buffer(name).frame_bytes * frames)
+            vk.vkCmdCopyBuffer(commands, slot.buffers[name].handle, target.handle, 1, [region])
 
     # -- running ------------------------------------------------------------------------------------------------------
 
@@ -280,7 +242,7 @@ class Executor:
             ) from error
         vk.vkResetFences(self._device.handle, 1, [slot.fence])
         for name in slot.outputs:
-            slot.buffers[name].refresh()
+            slot.readback[name].refresh()
         frames, slot.frames = slot.frames, 0
         return frames
 
@@ -359,10 +321,3 @@ class _QueryWriter:
         if self._pool is not None:
             vk.vkCmdWriteTimestamp(self._commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, self._next)
             self._next += 1
-
-
-def _barrier(commands: Any, written: int, read: int, *, to_host: bool = False) -> None:
-    barrier = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=read)
-    before = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
-    after = vk.VK_PIPELINE_STAGE_HOST_BIT if to_host else vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
-    vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, [barrier], 0, None, 0, None)

@@ -23,7 +23,7 @@ _CACHE_HEADER = struct.Struct("<IIII16s")  # VkPipelineCacheHeaderVersionOne
 
 @dataclass(frozen=True)
 class Layout:
-    """The two bindings and the push constants of a kernel."""
+    """The bindings and the push constants of a kernel."""
 
     descriptor_set: Any
     pipeline: Any
@@ -101,9 +101,15 @@ class PipelineBuilder:
         self._load_module = load_module
         self._cache = PipelineCache(device, stack, cache_folder)
         self._built: dict[Kernel, Pipeline] = {}
-        self._layouts = {texel_input: self._make_layout(texel_input) for texel_input in (False, True)}
+        self._layouts: dict[tuple[bool, int, int], Layout] = {}
 
-    def _make_layout(self, texel_input: bool) -> Layout:
+    def _layout(self, kernel: Kernel) -> Layout:
+        key = kernel.texel_input, kernel.sources, kernel.targets
+        if key not in self._layouts:
+            self._layouts[key] = self._make_layout(*key)
+        return self._layouts[key]
+
+    def _make_layout(self, texel_input: bool, sources: int, targets: int) -> Layout:
         storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
         device = self._device
         bindings = [
@@ -113,7 +119,7 @@ class PipelineBuilder:
                 descriptorCount=1,
                 stageFlags=vk.VK_SHADER_STAGE_COMPUTE_BIT,
             )
-            for number, descriptor_type in enumerate((texels if texel_input else storage, storage))
+            for number, descriptor_type in enumerate([texels if texel_input else storage] * sources + [storage] * targets)
         ]
         set_info = vk.VkDescriptorSetLayoutCreateInfo(pBindings=bindings)
         set_layout = vk.vkCreateDescriptorSetLayout(device.handle, set_info, None)
@@ -160,7 +166,7 @@ class PipelineBuilder:
                 pName=entry_point,
                 pSpecializationInfo=specialisation if entries else None,
             )
-            layout = self._layouts[kernel.texel_input]
+            layout = self._layout(kernel)
             info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
             handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
         return Pipeline(device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline), layout)

@@ -15,7 +15,8 @@ class Role(Enum):
 
     INPUT = "the host writes frames, kernels read them"
     WORK = "kernels write and read"
-    OUTPUT = "kernels write, the host reads"
+    OUTPUT = "kernels write a little, the host reads it"
+    LARGE_OUTPUT = "kernels write and read, the host reads what they leave: copied where the device has memory of its own"
 
 
 @dataclass(frozen=True)
@@ -31,27 +32,30 @@ class BufferSpec:
 class Kernel:
     """What is compiled once: a SPIR-V module and its specialisation constants as (id, value), values uint32.
 
-    Every kernel has two bindings: what it reads at 0, what it writes at 1, a storage buffer. `texel_input` makes binding 0 a
-    uniform texel buffer of four uint32 a texel instead of a storage buffer.
+    What it reads is bound from 0 on, what it writes after that, all storage buffers. `texel_input` makes what it reads uniform
+    texel buffers of four uint32 a texel instead.
     """
 
     module: str
     constants: tuple[tuple[int, int], ...] = ()
     texel_input: bool = False
+    sources: int = 1
+    targets: int = 1
 
 
 @dataclass(frozen=True)
 class Dispatch:
     """One run of a kernel over every frame of a batch.
 
-    `source` and `target` are the names of the buffers read and written; `push` the bytes of the push constants; `groups` the
-    workgroups in x and y; `layers` how many of z's workgroups make one frame. `label` is the stage's name in profiles.
+    `sources` and `targets` are the names of the buffers read and written, in the order of their bindings; what a kernel changes
+    in place is a target. `push`: the bytes of the push constants; `groups`: the workgroups in x and y; `layers`: how many of z's
+    workgroups make one frame. `label` is the stage's name in profiles.
     """
 
     label: str
     kernel: Kernel
-    source: str
-    target: str
+    sources: tuple[str, ...]
+    targets: tuple[str, ...]
     push: bytes
     groups: tuple[int, int]
     layers: int = 1
@@ -79,14 +83,19 @@ class Plan:
         return {spec.name: spec for spec in self.buffers}[name]
 
     def validate(self) -> None:
-        """Raise ValueError where the plan contradicts itself: unknown or doubled buffers, a step that races with itself."""
+        """Raise ValueError where the plan contradicts itself: unknown or doubled buffers, bindings left
+        open, a step that races with itself."""
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:
             raise ValueError(f"buffers named twice: {doubled}")
         known = {spec.name for spec in self.buffers}
+        for dispatch in self.dispatches:
+            kernel, bound = dispatch.kernel, (len(dispatch.sources), len(dispatch.targets))
+            if bound != (kernel.sources, kernel.targets):
+                raise ValueError(f"{dispatch.label}: {bound} buffers for ({kernel.sources}, {kernel.targets}) bindings")
         for step in self.steps:
-            read = {dispatch.source for dispatch in step}
-            written = {dispatch.target for dispatch in step}
+            read = {name for dispatch in step for name in dispatch.sources}
+            written = {name for dispatch in step for name in dispatch.targets}
             if not read | written <= known:
                 raise ValueError(f"unknown buffers: {sorted((read | written) - known)}")
             if read & written:

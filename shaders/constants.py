@@ -4,8 +4,10 @@ Sources: the window, the low-pass and the exponents are those of libvmaf v3.2.0 
 them from Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
 Asilomar 2003.
 
-This module imports nothing: the package's build runs it before anything is installed.
+This module imports only the standard library: the package's build runs it before anything is installed.
 """
+
+import math
 
 L = 255.0
 """Dynamic range: every sample is brought to 0..255 before anything else."""
@@ -19,6 +21,9 @@ GAUSSIAN = (
     0.213006, 0.109361, 0.036001, 0.007599, 0.001028,
 )  # fmt: skip
 """The 11 taps of the window in each direction. They sum to 1.000002 and stay so: the reference carries that bias."""
+
+WINDOW = tuple(math.exp(-(k**2) / 4.5) / sum(math.exp(-(i**2) / 4.5) for i in range(-5, 6)) for k in range(-5, 6))
+"""The 11 taps of the losses: standard deviation 1.5, not rounded, normalised; Wang et al. 2004, as PyTorch's libraries have it."""
 
 LOW_PASS = (
     0.026727, -0.016828, -0.078201, 0.266846, 0.602914,
@@ -48,6 +53,9 @@ WINDOW_WORKGROUP = 256
 
 STRIP_COLUMNS = 8
 """Columns that one thread of the strip window walks down."""
+
+LOSS_WORKGROUP = 192
+"""Threads of a workgroup of the staged losses, and its columns of samples: as many as 32 KiB of shared memory hold."""
 
 DECIMATE_WORKGROUP = 64
 """Threads of a workgroup of the staged decimation, four columns of samples each."""

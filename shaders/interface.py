@@ -38,27 +38,51 @@ class SampleCode(Enum):
 
 WORKGROUP_CONSTANT = 0
 FORMAT_CONSTANT = 1
+TERM_CONSTANT = 2
+PYRAMID_CONSTANT = 3
+
+
+class Input(Enum):
+    """How a kernel reads its sources."""
+
+    BY_SHAPE = "texel buffers in the strip shape, storage buffers in the staged one"
+    STORAGE = "storage buffers in both"
 
 
 @dataclass(frozen=True)
 class Interface:
     """The arguments of one kernel.
 
-    `push` names its push constants in order: ints, but floats where `floats` has the name. `own_workgroup`: in the staged
-    shape its workgroup is part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does,
-    with columns of its own and an open workgroup in both shapes.
+    `push` names its push constants in order: ints, but floats where `floats` has the name. `sources` buffers are bound from 0 on,
+    then `targets`. `constants`: the specialisation constants that every build has. `own_workgroup`: the shapes whose workgroup is
+    part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does, with columns of its own and
+    an open workgroup in both shapes.
     """
 
     push: tuple[str, ...]
-    own_workgroup: bool = False
+    sources: int = 1
+    targets: int = 1
+    shapes: tuple[Shape, ...] = tuple(Shape)
+    own_workgroup: frozenset[Shape] = frozenset()
     exact: bool = False
-    floats: frozenset[str] = frozenset({"scale", "weight"})
+    constants: frozenset[int] = frozenset({FORMAT_CONSTANT})
+    input: Input = Input.BY_SHAPE
+    floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows"})
 
-    def constants(self, shape: Shape, exact: bool = False) -> frozenset[int]:
+    def constants_of(self, shape: Shape, exact: bool = False) -> frozenset[int]:
         """The specialisation constants of a build."""
-        if self.own_workgroup and shape is Shape.STAGED and not exact:
-            return frozenset({FORMAT_CONSTANT})
-        return frozenset({WORKGROUP_CONSTANT, FORMAT_CONSTANT})
+        fixed = shape in self.own_workgroup and not exact
+        return self.constants if fixed else self.constants | {WORKGROUP_CONSTANT}
+
+    def reads_texels(self, shape: Shape) -> bool:
+        """Whether its sources are texel buffers."""
+        return shape is Shape.STRIP and self.input is Input.BY_SHAPE
+
+    def bindings(self, shape: Shape) -> dict[int, str]:
+        """What is bound in a build, as spirv.Reflection has it."""
+        source = "texel buffer" if self.reads_texels(shape) else "storage buffer"
+        sources = dict.fromkeys(range(self.sources), source)
+        return sources | dict.fromkeys(range(self.sources, self.sources + self.targets), "storage buffer")
 
     def pack(self, **values: float) -> bytes:
         """The push constants as bytes. Raises TypeError where a name is missing or unknown."""
@@ -70,13 +94,34 @@ class Interface:
 
 _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
+_LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight")
+_STAGED = frozenset({Shape.STAGED})
 
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale")),
-    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=True, exact=True),
-    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=True, exact=True),
+    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, exact=True),
+    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, exact=True),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),
-    "ssim": Interface(_WINDOW_PUSH, own_workgroup=True, exact=True),
+    "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, exact=True),
+    "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
+    "loss_gradient": Interface(
+        _LOSS_PUSH,
+        sources=2,
+        targets=2,
+        own_workgroup=_STAGED,
+        constants=frozenset({TERM_CONSTANT}),
+    ),
+    "loss_gather": Interface((*_SOURCE, "strip", "weight"), sources=3, shapes=(Shape.STRIP,), constants=frozenset()),
+    "loss_average": Interface(_SOURCE, constants=frozenset(), input=Input.STORAGE),
+    "loss_means": Interface(
+        ("first_partial", "plane_partials", "groups", "scale_index", "scales", "null_negative", "weight", "windows"),
+        own_workgroup=frozenset(Shape),
+        constants=frozenset(),
+        input=Input.STORAGE,
+    ),
+    "loss_collect": Interface(
+        (*_SOURCE, "scale_index", "scales"), sources=2, constants=frozenset({PYRAMID_CONSTANT}), input=Input.STORAGE
+    ),
 }
 """The kernels by the stem of their source."""
 
@@ -89,7 +134,7 @@ def module_name(stem: str, shape: Shape, exact: bool = False) -> str:
 def modules() -> Iterator[tuple[str, Shape, bool]]:
     """All builds: stem, shape, exact."""
     for stem, interface in INTERFACES.items():
-        for shape in Shape:
+        for shape in interface.shapes:
             yield stem, shape, False
             if interface.exact:
                 yield stem, shape, True

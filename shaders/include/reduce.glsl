@@ -1,7 +1,8 @@
-// The sums of a workgroup from those of its threads, stored by `store_partial`.
+// The sums of a workgroup from those of its threads, stored by `store_partial`. THREADS: those of a workgroup, in the staged
+// shape.
 #ifdef STAGED
 
-const int MOST_SUBGROUPS = WINDOW_WORKGROUP / 4;  // no subgroup is smaller than 4
+const int MOST_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4
 
 shared float subgroup_sums[SUMS][MOST_SUBGROUPS];
 

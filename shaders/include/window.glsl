@@ -24,6 +24,9 @@ void store_partial(int sum, float value) {
     partials[int(gl_WorkGroupID.z) * frame_partials + first_partial + workgroup * SUMS + sum] = value;
 }
 
+#ifdef STAGED
+#define THREADS WINDOW_WORKGROUP
+#endif
 #include "reduce.glsl"
 
 #if defined(EXACT)

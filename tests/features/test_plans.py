@@ -48,25 +48,25 @@ def test_order_and_buffers_of_a_float_frame(shape: KernelShape) -> None:
     plan = _plan(FRAMES["float"], shape)
     ingests, *scales = plan.steps
     assert [push_of(dispatch)["first_plane"] for dispatch in ingests] == [0, 1]
-    assert {(dispatch.source, dispatch.target) for dispatch in ingests} == {("samples", "planes")}
+    assert {(dispatch.sources, dispatch.targets) for dispatch in ingests} == {(("samples",), ("planes",))}
     level = "planes"
     for scale, step in enumerate(scales):
         by_stem = {stem_of(dispatch): dispatch for dispatch in step}
         windows, decimation = by_stem.pop("ms_ssim"), by_stem.pop("ms_ssim_decimate", None)
         assert not by_stem
-        assert windows.source == level
-        assert plan.buffer(windows.target).role is Role.OUTPUT
+        assert windows.sources == (level,)
+        assert plan.buffer(windows.targets[0]).role is Role.OUTPUT
         assert (decimation is None) == (scale == SCALES - 1)
         if decimation is not None:
-            assert (decimation.source, decimation.layers) == (level, 2)
-            level = decimation.target
+            assert (decimation.sources, decimation.layers) == ((level,), 2)
+            (level,) = decimation.targets
     roles = [spec.role for spec in plan.buffers]
     assert (roles.count(Role.INPUT), roles.count(Role.OUTPUT)) == (1, 1)
 
 
 def test_integer_samples_are_read_as_they_are() -> None:
     first = _plan(FRAMES["10 bit"], SHAPES[0]).steps[0]
-    assert {dispatch.source for dispatch in first} == {"samples"}
+    assert {dispatch.sources for dispatch in first} == {("samples",)}
     assert {push_of(dispatch)["scale"] for dispatch in first} == {0.25}
 
 
@@ -96,9 +96,9 @@ def test_partial_sums_lie_side_by_side(shape: KernelShape, size: tuple[int, int]
     for dispatch in windows:
         push = push_of(dispatch)
         assert push["first_partial"] == place
-        assert 4 * push["frame_partials"] == plan.buffer(dispatch.target).frame_bytes
+        assert 4 * push["frame_partials"] == plan.buffer(dispatch.targets[0]).frame_bytes
         place += 3 * dispatch.groups[0] * dispatch.groups[1]
-    assert 4 * place <= plan.buffer(windows[0].target).frame_bytes < 4 * place + 16
+    assert 4 * place <= plan.buffer(windows[0].targets[0]).frame_bytes < 4 * place + 16
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -108,11 +108,11 @@ def test_every_dispatch_stays_within_its_buffers(shape: KernelShape, name: str) 
     plan = _plan(frame, shape, "float_ms_ssim", "float_ssim=scale=2")
     for dispatch, spec in itertools.product(plan.dispatches, plan.buffers):
         push = push_of(dispatch)
-        if spec.name == dispatch.source:
+        if spec.name in dispatch.sources:
             assert push["height"] * push["pitch"] <= push["plane"]
             assert 2 * push["plane"] * shape.shape.row_unit <= spec.frame_bytes
             assert push["width"] <= push["pitch"] * shape.shape.row_unit // _sample_bytes(dispatch)
-        if spec.name == dispatch.target and "target_plane" in push:
+        if spec.name in dispatch.targets and "target_plane" in push:
             assert 2 * 4 * push["target_plane"] <= spec.frame_bytes
     assert all(spec.frame_bytes % 16 == 0 for spec in plan.buffers)
 

@@ -30,7 +30,7 @@ def device_info(index: int = 0, name: str = "Made Up", kind: DeviceKind = Device
 
 def dispatch(source: str = "in", target: str = "out") -> Dispatch:
     """A dispatch of a kernel that does not exist."""
-    return Dispatch("stage", Kernel("nothing"), source, target, b"", (1, 1))
+    return Dispatch("stage", Kernel("nothing"), (source,), (target,), b"", (1, 1))
 
 
 def plan(*steps: tuple[Dispatch, ...], buffers: tuple[str, ...] = ("in", "between", "out")) -> Plan:

@@ -19,7 +19,7 @@ def test_dispatches_are_in_order() -> None:
 
 
 def test_equal_kernels_count_once() -> None:
-    other = Dispatch("stage", Kernel("other", ((0, 8),)), "between", "out", b"", (1, 1))
+    other = Dispatch("stage", Kernel("other", ((0, 8),)), ("between",), ("out",), b"", (1, 1))
     assert plan((dispatch(), dispatch()), (other,)).kernels == (Kernel("nothing"), Kernel("other", ((0, 8),)))
 
 
@@ -38,6 +38,12 @@ def test_doubled_buffer_is_refused() -> None:
 def test_unknown_buffer_is_refused(unknown: Dispatch) -> None:
     with pytest.raises(ValueError, match=r"unknown buffers: \['absent'\]"):
         plan((unknown,)).validate()
+
+
+def test_bindings_left_open_are_refused() -> None:
+    open_binding = Dispatch("stage", Kernel("nothing", sources=2), ("in",), ("out",), b"", (1, 1))
+    with pytest.raises(ValueError, match=r"stage: \(1, 1\) buffers for \(2, 1\) bindings"):
+        plan((open_binding,)).validate()
 
 
 def test_a_step_that_races_with_itself_is_refused() -> None:

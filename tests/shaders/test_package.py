@@ -30,10 +30,10 @@ def test_constants_of_the_formulas() -> None:
 def test_built_module_is_what_the_host_declares(stem: str, shape: Shape, exact: bool) -> None:
     found = reflect(load_module(module_name(stem, shape, exact)))
     declared = INTERFACES[stem]
-    assert found.constants == declared.constants(shape, exact)
+    assert found.constants == declared.constants_of(shape, exact)
     assert tuple(name for name, _, _ in found.push) == declared.push
     assert {name for name, _, kind in found.push if kind == "float"} == declared.floats & set(declared.push)
-    assert found.bindings == {0: "texel buffer" if shape is Shape.STRIP else "storage buffer", 1: "storage buffer"}
+    assert found.bindings == declared.bindings(shape)
     assert 4 * len(declared.push) <= PUSH_BYTES
 
 

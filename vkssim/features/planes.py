@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..formats import FrameFormat
@@ -52,11 +53,20 @@ class KernelShape:
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
         """The kernel of that stem for samples of that format."""
+        return self.kernel_with(stem, {FORMAT_CONSTANT: code.value})
+
+    def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
+        """The kernel of that stem with specialisation constants by number; the workgroup's is added."""
         interface = INTERFACES[stem]
         exact = self.exact and interface.exact
-        values = {WORKGROUP_CONSTANT: self.workgroup, FORMAT_CONSTANT: code.value}
-        constants = tuple((number, values[number]) for number in sorted(interface.constants(self.shape, exact)))
-        return Kernel(module_name(stem, self.shape, exact), constants, texel_input=self.shape is Shape.STRIP)
+        values = {WORKGROUP_CONSTANT: self.workgroup, **values}
+        return Kernel(
+            module_name(stem, self.shape, exact),
+            tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape, exact))),
+            texel_input=interface.reads_texels(self.shape),
+            sources=interface.sources,
+            targets=interface.targets,
+        )
 
     @property
     def window_columns(self) -> int:
@@ -125,8 +135,8 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
         return Dispatch(
             label="ingest",
             kernel=shape.kernel("ingest", source.code),
-            source=source.buffer,
-            target=target.buffer,
+            sources=(source.buffer,),
+            targets=(target.buffer,),
             push=INTERFACES["ingest"].pack(
                 **{**source.source(shape.shape), **target.target(), "first_plane": plane, "scale": factor}
             ),
@@ -143,8 +153,8 @@ def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePai
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
-        source=source.buffer,
-        target=target.buffer,
+        sources=(source.buffer,),
+        targets=(target.buffer,),
         push=INTERFACES["ms_ssim_decimate"].pack(**source.source(shape.shape), **target.target(), strip=strip),
         groups=(groups_x, _ceil(target.height, strip)),
         layers=2,
@@ -156,8 +166,8 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
     return Dispatch(
         label="ssim_downscale",
         kernel=shape.kernel("ssim_downscale", source.code),
-        source=source.buffer,
-        target=target.buffer,
+        sources=(source.buffer,),
+        targets=(target.buffer,),
         push=INTERFACES["ssim_downscale"].pack(
             **source.source(shape.shape), **target.target(), factor=factor, weight=1.0 / factor**2
         ),
@@ -199,8 +209,8 @@ def window(
     return Dispatch(
         label=label,
         kernel=shape.kernel(stem, planes.code),
-        source=planes.buffer,
-        target=target.name,
+        sources=(planes.buffer,),
+        targets=(target.name,),
         push=INTERFACES[stem].pack(
             **planes.source(shape.shape),
             strip=walk.strip,

@@ -1,0 +1,94 @@
+"""A plan bound to buffers: its descriptor sets, and the commands that run it on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from .api import vk
+from .device import Device
+from .memory import Buffer
+from .pipelines import Pipeline, PipelineBuilder
+from .plan import Dispatch, Plan
+
+
+class Binding:
+    """The descriptor sets of a plan's dispatches for buffers by name, destroyed by the stack they were made on."""
+
+    def __init__(
+        self, device: Device, stack: ExitStack, plan: Plan, pipelines: PipelineBuilder, buffers: Mapping[str, Buffer]
+    ) -> None:
+        self._device = device
+        self._plan = plan
+        self._pipelines = [pipelines[dispatch.kernel] for dispatch in plan.dispatches]
+        self._pool = self._make_pool(stack)
+        self._sets = [
+            self._make_set(dispatch, pipeline, buffers)
+            for dispatch, pipeline in zip(plan.dispatches, self._pipelines, strict=True)
+        ]
+
+    def _make_pool(self, stack: ExitStack) -> Any:
+        counts: Counter[int] = Counter()
+        for dispatch in self._plan.dispatches:
+            for descriptor_type, _ in _arguments(dispatch):
+                counts[descriptor_type] += 1
+        sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in counts.items()]
+        info = vk.VkDescriptorPoolCreateInfo(maxSets=len(self._pipelines), pPoolSizes=sizes)
+        handle = vk.vkCreateDescriptorPool(self._device.handle, info, None)
+        return self._device.own(stack, "descriptor pool", handle, vk.vkDestroyDescriptorPool)
+
+    def _make_set(self, dispatch: Dispatch, pipeline: Pipeline, buffers: Mapping[str, Buffer]) -> Any:
+        layout = pipeline.layout.descriptor_set
+        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=self._pool, pSetLayouts=[layout])
+        descriptor_set = vk.vkAllocateDescriptorSets(self._device.handle, info)[0]
+        writes = []
+        for number, (descriptor_type, name) in enumerate(_arguments(dispatch)):
+            buffer = buffers[name]
+            if descriptor_type == vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER:
+                what = {"pTexelBufferView": [buffer.texel_view()]}
+            else:
+                what = {"pBufferInfo": [vk.VkDescriptorBufferInfo(buffer=buffer.handle, offset=0, range=buffer.size)]}
+            writes.append(
+                vk.VkWriteDescriptorSet(
+                    dstSet=descriptor_set, dstBinding=number, descriptorCount=1, descriptorType=descriptor_type, **what
+                )
+            )
+        vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
+        return descriptor_set
+
+    def record(self, commands: Any, frames: int, after_each: Callable[[], None] = lambda: None) -> None:
+        """Record the plan for that many frames; `after_each` is called behind every dispatch."""
+        bound = zip(self._plan.dispatches, self._pipelines, self._sets, strict=True)
+        written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
+        for step in self._plan.steps:
+            # Also orders this submission after the one before it, which used the same work buffers.
+            barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
+            for _ in step:
+                _record_dispatch(commands, *next(bound), frames)
+                after_each()
+
+
+def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
+    """Descriptor type and buffer name of each binding."""
+    storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
+    source_type = texels if dispatch.kernel.texel_input else storage
+    return [(source_type, name) for name in dispatch.sources] + [(storage, name) for name in dispatch.targets]
+
+
+def _record_dispatch(commands: Any, dispatch: Dispatch, pipeline: Pipeline, descriptor_set: Any, frames: int) -> None:
+    point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
+    vk.vkCmdBindPipeline(commands, point, pipeline.handle)
+    vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
+    push = vk.ffi.from_buffer(dispatch.push)
+    vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
+    vk.vkCmdDispatch(commands, *dispatch.groups, dispatch.layers * frames)
+
+
+def barrier(commands: Any, written: int, read: int, stage: int | None = None) -> None:
+    """Make what was written before visible to what reads after it in that stage; by default kernels."""
+    memory_barrier = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=read)
+    before = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
+    after = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT if stage is None else stage
+    vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, [memory_barrier], 0, None, 0, None)

@@ -1,0 +1,58 @@
+// Luminance, and contrast times structure, of one window, and what they owe to its moments.
+//
+// With x and y for samples of the distorted and the reference plane, u = x + y and d = x - y:
+//
+//   l  = (2 mx my + c1) / (mx^2 + my^2 + c1)       1 - l  = md^2 / Z,   Z = (mu^2 + md^2) / 2 + c1
+//   cs = (2 cov + c2) / (vx + vy + c2)             1 - cs = vd / T,     T = (vu + vd) / 2 + c2
+//
+// Four filtered planes instead of five; what is lacking to 1 comes without a difference of near equals, and where x = y all
+// of it, and the gradient, is exactly 0. docs/loss.md derives it.
+//
+// Moments are those of samples less a pivot near them: variances of bright, flat places would otherwise drown in rounding.
+
+layout(constant_id = 2) const bool WITH_LUMINANCE = true;  // the term is l cs, else cs
+
+struct Moments {
+    float mean_u;
+    float mean_d;
+    float square_u;
+    float square_d;
+};
+
+struct Window {
+    float deficit;   // 1 - term
+    vec3 by_moment;  // derivative of the term by mean_u + mean_d, square_u, square_d: what samples x gather
+};
+
+Window loss_window(Moments m, vec2 pivot) {
+    float variance_u = max(0.0, m.square_u - m.mean_u * m.mean_u);
+    float variance_d = max(0.0, m.square_d - m.mean_d * m.mean_d);
+    float mean_u = m.mean_u + pivot.x;
+    float mean_d = m.mean_d + pivot.y;
+    float mean_d_squared = mean_d * mean_d;
+    float z = 0.5 * (mean_u * mean_u + mean_d_squared) + c1;
+    float t = 0.5 * (variance_u + variance_d) + c2;
+    float inverse = 1.0 / (z * t);
+    float per_t = z * inverse;
+    float lacks_cs = variance_d * per_t;
+    Window window;
+    if (WITH_LUMINANCE) {
+        float per_z = t * inverse;
+        float lacks_l = mean_d_squared * per_z;
+        float l = 1.0 - lacks_l;
+        float cs = 1.0 - lacks_cs;
+        float by_square_u = 0.5 * l * lacks_cs * per_t;
+        float by_square_d = -0.5 * l * (1.0 + cs) * per_t;
+        float by_mean = cs * per_z * (lacks_l * mean_u - (1.0 + l) * mean_d);
+        by_mean -= 2.0 * (m.mean_u * by_square_u + m.mean_d * by_square_d);
+        window = Window(lacks_l + l * lacks_cs, vec3(by_mean, by_square_u, by_square_d));
+    } else {
+        float by_square_u = 0.5 * lacks_cs * per_t;
+        float by_square_d = 0.5 * lacks_cs * per_t - per_t;
+        float by_mean = -2.0 * (m.mean_u * by_square_u + m.mean_d * by_square_d);
+        window = Window(lacks_cs, vec3(by_mean, by_square_u, by_square_d));
+    }
+    return window;
+}
+
+#include "loss_sample.glsl"

@@ -1,0 +1,77 @@
+// The walk for CPUs: one thread walks down a strip of STRIP_COLUMNS columns, with no barrier and no shared memory, as
+// window_strip.glsl does. For the gradient it stores three maps a plane, one plane after the other, each as large as a plane.
+//
+// Constant 0: workgroup size, which is one subgroup.
+
+layout(local_size_x_id = 0) in;
+
+layout(set = 0, binding = 0) uniform usamplerBuffer distorted;  // four floats a texel
+layout(set = 0, binding = 1) uniform usamplerBuffer reference;
+
+#ifdef GRADIENT
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Maps { vec4 maps[]; };
+#endif
+
+#include "loss_blocks.glsl"
+
+void main() {
+    int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
+    int top = int(gl_WorkGroupID.y) * strip;
+    int rows = min(strip, height - top);
+    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int last = (width - 1) >> 2;
+
+    int pivot_index = plane_start + (height >> 1) * pitch + (width >> 3);
+    float pivot_x = block_of(distorted, pivot_index, 0).x, pivot_y = block_of(reference, pivot_index, 0).x;
+    vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
+
+    bool inside[SPAN], exists[STRIP_COLUMNS];
+    [[unroll]] for (int i = 0; i < SPAN; ++i) inside[i] = column + i >= 8 && column + i < width + 8;
+    [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) exists[c] = column + c >= margin && column + c < width - margin;
+
+    float open[4][10][STRIP_COLUMNS], sum = 0.0;
+    [[unroll]] for (int m = 0; m < 4; ++m)
+        [[unroll]] for (int k = 0; k < 10; ++k)
+            [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) open[m][k][c] = 0.0;
+
+    for (int i = -10; i < rows; ++i) {
+        int row = top + i + 5;
+        bool row_inside = row >= 0 && row < height;
+        int row_start = plane_start + clamp(row, 0, height - 1) * pitch;
+        float u[SPAN], d[SPAN], done[4][STRIP_COLUMNS];
+        LOAD_SPAN(u, distorted, row_start, last, column)
+        LOAD_SPAN(d, reference, row_start, last, column)
+        [[unroll]] for (int s = 0; s < SPAN; ++s) {
+            float x = (row_inside && inside[s] ? u[s] : 0.0) - pivot_x;
+            float y = (row_inside && inside[s] ? d[s] : 0.0) - pivot_y;
+            u[s] = x + y;
+            d[s] = x - y;
+        }
+        ADD_ROW(done[0], open[0], u)
+        ADD_ROW(done[1], open[1], d)
+        [[unroll]] for (int s = 0; s < SPAN; ++s) {
+            u[s] *= u[s];
+            d[s] *= d[s];
+        }
+        ADD_ROW(done[2], open[2], u)
+        ADD_ROW(done[3], open[3], d)
+        if (i < 0) continue;
+        bool row_exists = top + i >= margin && top + i < height - margin;
+        vec3 by_moment[STRIP_COLUMNS];
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            Window window = loss_window(Moments(done[0][c], done[1][c], done[2][c], done[3][c]), pivot);
+            sum += row_exists && exists[c] ? window.deficit : 0.0;
+            by_moment[c] = row_exists && exists[c] ? window.by_moment : vec3(0.0);
+        }
+#ifdef GRADIENT
+        [[unroll]] for (int m = 0; m < 3; ++m) {
+            int index = (int(gl_WorkGroupID.z) * 3 + m) * target_plane + (top + i) * target_pitch + column;
+            [[unroll]] for (int part = 0; part < STRIP_COLUMNS / 4; ++part)
+                if (column + 4 * part < target_pitch)
+                    maps[(index >> 2) + part] = vec4(by_moment[4 * part][m], by_moment[4 * part + 1][m],
+                                                     by_moment[4 * part + 2][m], by_moment[4 * part + 3][m]);
+        }
+#endif
+    }
+    store_sums(float[](sum));
+}

@@ -1,0 +1,47 @@
+// The walk of the losses' window over two planes: arguments, where sums go, and the walk itself in the shape that the build
+// asks for. The includer defines GRADIENT where more than the sums is wanted.
+//
+// Samples beyond the border are 0. Windows are centred on every sample, and those nearer than `margin` to a border do not count.
+// z: plane. Constants: 0 workgroup size (strip), 2 the term.
+
+layout(push_constant) uniform Push {
+    int width;         // samples
+    int height;
+    int pitch;         // from row to row: floats in the staged shape, blocks of four in the strip shape
+    int plane;         // from plane to plane, in the same unit
+    int target_pitch;  // of the gradient, or of the maps, in floats
+    int target_plane;
+    int strip;         // rows that one workgroup walks down
+    int margin;
+    int first_partial; // where the sums of this dispatch begin within a plane's
+    int plane_partials;// floats from plane to plane
+    float c1;
+    float c2;
+    float weight;      // of the gradient
+};
+
+#include "loss.glsl"
+
+#ifdef GRADIENT
+layout(std430, set = 0, binding = 3) writeonly restrict buffer Partials { float partials[]; };
+#else
+layout(std430, set = 0, binding = 2) writeonly restrict buffer Partials { float partials[]; };
+#endif
+
+const int SUMS = 1;
+
+void store_partial(int sum, float value) {
+    int workgroup = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
+    partials[int(gl_WorkGroupID.z) * plane_partials + first_partial + workgroup] = value;
+}
+
+#ifdef STAGED
+#define THREADS LOSS_WORKGROUP
+#endif
+#include "reduce.glsl"
+
+#ifdef STAGED
+#include "loss_staged.glsl"
+#else
+#include "loss_strip.glsl"
+#endif

@@ -1,0 +1,75 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+// Adds the gradient of the coarser scales to that of a scale, by the adjoint of the pyramid's step, written as a gather: each
+// sample collects from those that it was averaged or filtered into.
+//
+//   gradient(x, y) = slope * gradient(x, y) + coarse_slope * sum over X, Y of t(x, X) t(y, Y) coarse(X, Y)
+//
+// where t(x, X) is what sample x weighs in sample X of the coarser scale. `slope` is the derivative of the plane's value, the
+// product of the powers in Means, by the mean of this scale; `coarse_slope` the same where the coarser scale is the last, else 1: the
+// dispatch before has applied it. z: plane. Constants: 0 workgroup size, 3 the pyramid.
+
+#include "constants.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 3) const bool AVERAGE = true;  // means of 2x2 samples, else the low-pass of ms_ssim_decimate.comp
+
+layout(std430, set = 0, binding = 0) readonly restrict buffer Coarse { float coarse[]; };
+layout(std430, set = 0, binding = 1) readonly restrict buffer Means { vec4 means[]; };  // deficit, power, slope of each scale
+layout(std430, set = 0, binding = 2) restrict buffer Gradient { float gradient[]; };
+layout(push_constant) uniform Push {
+    int width;         // of the gradient, samples
+    int height;
+    int pitch;         // of the coarser one from row to row, in floats
+    int plane;         // from plane to plane
+    int target_pitch;  // the same of the gradient
+    int target_plane;
+    int scale_index;
+    int scales;
+};
+
+float low_pass(int k) {
+    return abs(k) <= 4 ? LOW_PASS[clamp(k + 4, 0, 8)] : 0.0;
+}
+
+// What sample `index` of `size` weighs in sample `coarse_index`: by itself, and by its mirror images beyond the two borders.
+float filter_weight(int index, int size, int coarse_index) {
+    int centre = 2 * coarse_index;
+    return low_pass(index - centre) + low_pass(-1 - index - centre) + low_pass(2 * size - 1 - index - centre);
+}
+
+float collect_filtered(int start, int column, int row) {
+    int left = (column - 3) >> 1, above = (row - 3) >> 1;  // the first coarse sample within reach
+    int coarse_width = (width + 1) >> 1, coarse_height = (height + 1) >> 1;
+    float across[5];
+    [[unroll]] for (int i = 0; i < 5; ++i)
+        across[i] = left + i >= 0 && left + i < coarse_width ? filter_weight(column, width, left + i) : 0.0;
+    float total = 0.0;
+    [[unroll]] for (int j = 0; j < 5; ++j) {
+        int coarse_row = above + j;
+        if (coarse_row < 0 || coarse_row >= coarse_height) continue;
+        float sum = 0.0;
+        [[unroll]] for (int i = 0; i < 5; ++i)
+            sum += across[i] * coarse[start + coarse_row * pitch + clamp(left + i, 0, coarse_width - 1)];
+        total += filter_weight(row, height, coarse_row) * sum;
+    }
+    return total;
+}
+
+float collect_averaged(int start, int column, int row) {
+    return 0.25 * coarse[start + ((row + (height & 1)) >> 1) * pitch + ((column + (width & 1)) >> 1)];
+}
+
+void main() {
+    int column = int(gl_GlobalInvocationID.x);
+    if (column >= width) return;
+    int row = int(gl_WorkGroupID.y), z = int(gl_WorkGroupID.z);
+    float value = 1.0;
+    for (int s = 0; s < scales; ++s) value *= means[z * scales + s].y;
+    float slope = value * means[z * scales + scale_index].z;
+    float coarse_slope = scale_index + 2 == scales ? value * means[z * scales + scale_index + 1].z : 1.0;
+    float collected = AVERAGE ? collect_averaged(z * plane, column, row) : collect_filtered(z * plane, column, row);
+    int index = z * target_plane + row * target_pitch + column;
+    gradient[index] = slope * gradient[index] + coarse_slope * collected;
+}

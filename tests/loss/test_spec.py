@@ -1,0 +1,82 @@
+"""What a loss may be, and the sizes that follow from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vkssim.errors import FrameError, OptionError
+from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, constants
+
+C: dict[str, Any] = {**constants(1.0)}
+
+
+def loss(height: int = 64, width: int = 64, **options: Any) -> Loss:
+    """A loss of clamped terms for a range of 1."""
+    return Loss(height, width, **{"negative": Negative.CLAMP, **C, **options})
+
+
+def test_constants_are_of_the_range_squared() -> None:
+    assert constants(255) == pytest.approx({"c1": 6.5025, "c2": 58.5225})
+    assert constants(1.0, k=(0.1, 0.4)) == pytest.approx({"c1": 0.01, "c2": 0.16})
+
+
+def test_sizes_are_halved_and_rounded_up() -> None:
+    assert loss(161, 354, weights=MS_SSIM_WEIGHTS).sizes == ((161, 354), (81, 177), (41, 89), (21, 45), (11, 23))
+
+
+def test_windows_of_each_scale() -> None:
+    assert loss(41, 50, weights=(1, 1, 1), padding=Padding.VALID).windows == (31 * 40, 11 * 15, 1 * 3)
+    assert loss(41, 50, weights=(1, 1, 1), padding=Padding.SAME).windows == (41 * 50, 21 * 25, 11 * 13)
+
+
+def test_weights_of_wang_sum_to_one() -> None:
+    assert sum(MS_SSIM_WEIGHTS) == pytest.approx(1.0, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("scales", "padding", "smallest"),
+    [
+        (1, Padding.VALID, 11),
+        (1, Padding.SAME, 1),
+        (2, Padding.VALID, 21),
+        (3, Padding.SAME, 41),
+        (5, Padding.VALID, 161),
+        (5, Padding.SAME, 161),
+    ],
+)
+def test_the_message_names_the_smallest_size(scales: int, padding: Padding, smallest: int) -> None:
+    options = {"weights": (0.5,) * scales, "padding": padding}
+    loss(smallest, smallest, **options)
+    for height, width in ((smallest - 1, 500), (500, smallest - 1)):
+        with pytest.raises(FrameError, match=rf"{width}x{height} are too small.* need {smallest}x{smallest} at least"):
+            loss(height, width, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weights": ()}, "one number or more"),
+        ({"weights": (0.5, -0.1)}, "none negative"),
+        ({"weights": (0.5, 0.5), "negative": Negative.KEEP}, "choose clamp or null"),
+        (constants(0.0), "must be above 0"),
+        (constants(1.0, k=(0.01, 0.0)), "must be above 0"),
+        (constants(float("nan")), "must be above 0"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        loss(**options)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf")])
+def test_numbers_that_are_none_are_refused(odd: float) -> None:
+    with pytest.raises(OptionError):
+        loss(weights=(odd,))
+    with pytest.raises(OptionError):
+        loss(**constants(odd))
+
+
+def test_negative_terms_are_kept_under_weights_of_one() -> None:
+    loss(weights=(1.0, 1.0), negative=Negative.KEEP)

@@ -1,0 +1,175 @@
+"""What PyTorch's autograd asks of a function, of every one of the front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from vkssim import torch as front
+
+from ..differences import check_number
+from ..loss.images import relative
+from ..tolerances import LOSS_GRADIENT
+from . import gradients, tensors
+
+Loss = Callable[..., Tensor]
+LOSSES: dict[str, tuple[Loss, dict[str, Any]]] = {
+    "fused_ssim": (front.fused_ssim, {}),
+    "ssim": (front.ssim, {"data_range": 1.0}),
+    "ms_ssim": (front.ms_ssim, {"data_range": 1.0, "weights": [0.4, 0.6]}),
+}
+
+
+@pytest.fixture(params=LOSSES)
+def loss(request: pytest.FixtureRequest) -> Loss:
+    """A loss of two tensors."""
+    function, options = LOSSES[request.param]
+    return lambda first, second, **more: function(first, second, **options, **more)
+
+
+@pytest.fixture
+def pair() -> tuple[Tensor, Tensor]:
+    return tensors("natural", 2, 3, 40, 52, grad=False)
+
+
+def _leaf(image: Tensor) -> Tensor:
+    return image.detach().clone().requires_grad_()
+
+
+@pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True), (False, False)])
+def test_gradients_go_to_who_asks(loss: Loss, pair: tuple[Tensor, Tensor], wanted: tuple[bool, bool]) -> None:
+    both = [_leaf(image) for image in pair]
+    expected = gradients(loss(*both), *both)
+    inputs = [image.clone().requires_grad_(asks) for image, asks in zip(pair, wanted, strict=True)]
+    value = loss(*inputs)
+    assert value.requires_grad == any(wanted)
+    assert value == loss(*both)
+    if any(wanted):
+        value.backward()
+    for image, asks, gradient in zip(inputs, wanted, expected, strict=True):
+        assert (image.grad is not None) == asks
+        if image.grad is not None:
+            assert (image.grad.shape, image.grad.dtype) == (image.shape, image.dtype)
+            check_number(LOSS_GRADIENT, "torch, one side", "", relative(image.grad.numpy(), gradient), 0.0)
+
+
+def test_upstream_gradient_of_a_scalar(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    image, other = _leaf(pair[0]), pair[1]
+    (plain,) = gradients(loss(image, other), image)
+    for factor in (-2.0, 0.0, 1024.0):
+        np.testing.assert_equal(gradients(factor * loss(image, other), image)[0], factor * plain)
+
+
+@pytest.mark.parametrize("function", [front.ssim, front.ms_ssim])
+def test_upstream_gradient_of_each_image(function: Loss) -> None:
+    """A factor for each image of the batch, as a mask or a weighted mean gives."""
+    image, other = tensors("natural", 3, 2, 165, 166)
+    factors = torch.tensor([2.0, 0.0, -0.5])
+    values = function(image, other, data_range=1.0, size_average=False)
+    assert values.shape == (3,)
+    for side, whole in zip((image, other), gradients((values * factors).sum(), image, other), strict=True):
+        for number, factor in enumerate(factors):
+            single = function(image[number : number + 1], other[number : number + 1], data_range=1.0)
+            assert single == values[number]
+            (alone,) = gradients(single, side)
+            np.testing.assert_equal(whole[number], factor.item() * alone[number])
+
+
+def test_nothing_is_stored_where_no_gradient_is_wanted(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    inputs = [_leaf(image) for image in pair]
+    expected = loss(*inputs)
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            value = loss(*inputs)
+        assert not value.requires_grad
+        assert value.grad_fn is None
+        assert value == expected
+
+
+def test_train_false_gives_the_value_alone() -> None:
+    image, other = tensors("natural", 2, 3, 40, 52)
+    value = front.fused_ssim(image, other, train=False)
+    assert not value.requires_grad
+    assert value == front.fused_ssim(image, other)
+
+
+def test_backward_twice(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    """The same gradient both times, and the caller may change the first: it is not the function's memory."""
+    image = _leaf(pair[0])
+    value = loss(image, pair[1])
+    (first,) = torch.autograd.grad(value, image, retain_graph=True)
+    kept = first.clone()
+    first.zero_()
+    (second,) = torch.autograd.grad(value, image)
+    assert torch.equal(second, kept)
+    assert kept.any()
+
+
+def test_gradients_accumulate(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    image = _leaf(pair[0])
+    for _ in range(2):
+        loss(image, pair[1]).backward()
+    assert image.grad is not None
+    np.testing.assert_equal(image.grad.numpy(), 2 * gradients(loss(image, pair[1]), image)[0])
+
+
+def test_several_graphs_at_a_time(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    """A later call does not disturb what an earlier one has kept."""
+    image, other = _leaf(pair[0]), _leaf(pair[1])
+    expected = gradients(loss(image, other), image)
+    value = loss(image, other)
+    loss(other, torch.rand_like(other)).backward()
+    np.testing.assert_equal(gradients(value, image), expected)
+
+
+def test_second_derivatives_are_refused(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    """They would be wrong in silence."""
+    image = _leaf(pair[0])
+    (gradient,) = torch.autograd.grad(loss(image, pair[1]) ** 2, image, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        gradient.sum().backward()
+
+
+def test_through_an_operation_before_it(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    """The chain rule, with a linear operation: its gradient is known."""
+    image = _leaf(pair[0])
+    half = _leaf(image / 2)
+    (expected,) = gradients(loss(half, pair[1]), half)
+    (got,) = gradients(loss(image.flip(-1).flip(-1) / 2, pair[1]), image)
+    np.testing.assert_equal(got, expected / 2)
+
+
+def test_an_image_against_itself(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    image = _leaf(pair[0])
+    value = loss(image, image)
+    assert value == 1.0
+    assert not gradients(value, image)[0].any()
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+def test_gradcheck(loss: Loss, padding: str) -> None:
+    """PyTorch's own comparison of a function with its differences, in double."""
+    inputs = tensors("natural", 2, 1, 21, 22, dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda *images: loss(*images, padding=padding, backend="cpu"), inputs, fast_mode=True)
+    for function in (front.ssim, front.ms_ssim):
+        options: dict[str, Any] = {"weights": [1.0, 0.5]} if function is front.ms_ssim else {}
+        options |= {"data_range": 1.0, "size_average": False, "padding": padding, "backend": "cpu"}
+        assert torch.autograd.gradcheck(lambda *images: function(*images, **options), inputs, fast_mode=True)  # noqa: B023
+
+
+def test_descent_finds_the_target(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
+    target, image = pair[0], _leaf(pair[1])
+    optimiser = torch.optim.Adam([image], lr=0.01)
+    losses = []
+    for _ in range(20):
+        optimiser.zero_grad()
+        value = 1 - loss(image, target)
+        value.backward()
+        optimiser.step()
+        losses.append(value.item())
+    assert losses[-1] < losses[0] / 4

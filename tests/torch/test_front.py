@@ -1,0 +1,155 @@
+"""Values and gradients of the PyTorch front against pytorch-msssim, and against the float64 twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import pytorch_msssim
+import torch
+from torch import Tensor
+
+from vkssim import torch as front
+
+from ..differences import check_number
+from ..loss.images import relative, twin
+from ..tolerances import LOSS_GRADIENT, LOSS_HALF, LOSS_MSSSIM, LOSS_VALUE
+from . import check, doubles, gradients, taps, tensors
+
+by_backend = pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+SHAPES = {"ssim": [(1, 1, 11, 11), (2, 3, 37, 50), (3, 1, 70, 301)], "ms_ssim": [(1, 1, 161, 161), (2, 3, 165, 190)]}
+CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
+by_case = pytest.mark.parametrize(("name", "shape"), CASES)
+by_name = pytest.mark.parametrize("name", SHAPES)
+
+
+@by_backend
+@pytest.mark.parametrize("kind", ["noise", "natural"])
+@by_case
+def test_against_pytorch_msssim_in_double(name: str, shape: tuple[int, ...], kind: str, backend: str) -> None:
+    pair = tensors(kind, *shape)
+    exact = doubles(pair)
+    expected = getattr(pytorch_msssim, name)(*exact, data_range=1.0, win=taps(shape[1]))
+    value = getattr(front, name)(*pair, data_range=1.0, backend=backend)
+    assert (value.shape, value.dtype, value.requires_grad) == ((), torch.float32, True)
+    check(f"{name} {kind} {shape}", value, pair, expected, exact)
+
+
+@by_case
+def test_the_other_library_as_it_is_called(name: str, shape: tuple[int, ...]) -> None:
+    """Nothing but the import differs: a range of 255, float32, its own rounded window."""
+    pair = [(255 * image.detach()).requires_grad_() for image in tensors("natural", *shape)]
+    value, expected = getattr(front, name)(*pair), getattr(pytorch_msssim, name)(*pair)
+    check_number(LOSS_MSSSIM, "value", f"{name} {shape}", value.item(), expected.item())
+    for got, wanted in zip(gradients(value, *pair), gradients(expected, *pair), strict=True):
+        check_number(LOSS_MSSSIM, "gradient", f"{name} {shape}", relative(got, wanted), 0.0)
+
+
+OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("ssim", {"K": (0.05, 0.4)}),
+    ("ssim", {"nonnegative_ssim": True}),
+    ("ms_ssim", {"K": (0.05, 0.4)}),
+    ("ms_ssim", {"weights": [0.2, 0.2, 0.2, 0.2, 0.2]}),
+    ("ms_ssim", {"weights": [0.5, 0.5]}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), OPTIONS)
+@pytest.mark.parametrize("size_average", [True, False])
+def test_options_and_modules_are_the_other_librarys(name: str, options: dict[str, Any], size_average: bool) -> None:
+    pair = tensors("natural", 2, 3, 165, 170)
+    exact = doubles(pair)
+    options = {"data_range": 1.0, "size_average": size_average, **options}
+    expected = getattr(pytorch_msssim, name)(*exact, win=taps(3), **options)
+    module = getattr(front, name.upper())(channel=3, **options)
+    for value in (getattr(front, name)(*pair, **options), module(*pair)):
+        assert value.shape == expected.shape
+        check(f"{name} {options}", value.sum(), pair, expected.sum(), exact)
+    assert not list(module.parameters())
+
+
+@by_backend
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize("pyramid", ["average", "libvmaf"])
+def test_paddings_and_pyramids_against_the_twin(pyramid: str, padding: str, backend: str) -> None:
+    pair = tensors("natural", 2, 2, 167, 176)
+    rules: dict[str, Any] = {"pyramid": pyramid, "padding": padding}
+    weights = (0.2, 0.3, 0.5)
+    value = front.ms_ssim(*pair, data_range=1.0, weights=list(weights), backend=backend, **rules)
+    reference, distorted = (image.detach().numpy() for image in pair)
+    expected, by_distorted = twin(reference, distorted, weights=weights, **rules)
+    _, by_reference = twin(distorted, reference, weights=weights, **rules)
+    check_number(LOSS_VALUE, "torch", f"{rules}", value.item(), expected)
+    for side, got, wanted in zip("XY", gradients(value, *pair), (by_reference, by_distorted), strict=True):
+        check_number(LOSS_GRADIENT, f"torch, by {side}", f"{rules}", relative(got, wanted), 0.0)
+
+
+@by_name
+@by_backend
+def test_anti_correlated_images(name: str, backend: str) -> None:
+    pair = tensors("anti", 1, 1, 170, 170)
+    value = getattr(front, name)(*pair, data_range=1.0, backend=backend)
+    if name == "ssim":
+        assert value < -0.1
+        value = front.ssim(*pair, data_range=1.0, nonnegative_ssim=True, backend=backend)
+    assert value == 0.0
+    assert not any(gradient.any() for gradient in gradients(value, *pair))
+    if name == "ms_ssim":
+        value = front.ms_ssim(*pair, data_range=1.0, negative="null", backend=backend)
+        assert value.isnan()
+        assert all(np.isnan(gradient).all() for gradient in gradients(value, *pair))
+
+
+@by_name
+@by_backend
+def test_identical_images_are_a_summit(name: str, backend: str) -> None:
+    pair = tensors("identical", 2, 3, 165, 170)
+    value = getattr(front, name)(*pair, data_range=1.0, backend=backend)
+    assert value == 1.0
+    if backend == "vulkan":
+        assert not any(gradient.any() for gradient in gradients(value, *pair))
+
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "channels_last": lambda image: image.contiguous(memory_format=torch.channels_last),
+    "transposed": lambda image: image.mT.contiguous().mT,
+    "slice": lambda image: torch.nn.functional.pad(image, (3, 2, 1, 4))[..., 1:-4, 3:-2],
+    "expanded": lambda image: image[:1].expand(image.shape),
+    "batch reversed": lambda image: image.flip(0).contiguous().flip(0),
+}
+"""The same images in memory of another layout."""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layout_in_memory_does_not_matter(layout: str) -> None:
+    plain = tensors("natural", 2, 3, 41, 53, grad=False)
+    pair = [LAYOUTS[layout](image).detach().requires_grad_() for image in plain]
+    same = [image.detach().clone(memory_format=torch.contiguous_format).requires_grad_() for image in pair]
+    value, expected = front.ssim(*pair, data_range=1.0), front.ssim(*same, data_range=1.0)
+    assert value == expected
+    np.testing.assert_equal(gradients(value, *pair), gradients(expected, *same))
+
+
+@by_backend
+@by_name
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype: torch.dtype, name: str, backend: str) -> None:
+    """Computed in float32 from the rounded samples; only the gradient is rounded, after the scale that keeps it in range."""
+    pair = tensors("natural", 2, 3, 165, 170, dtype=dtype)
+    exact = doubles(pair)
+    value = getattr(front, name)(*pair, data_range=1.0, backend=backend)
+    assert value.dtype == torch.float32
+    expected = getattr(pytorch_msssim, name)(*exact, data_range=1.0, win=taps(3))
+    check_number(LOSS_VALUE, "torch", f"{name} {dtype}", value.item(), expected.item())
+    scaled = torch.autograd.grad(2.0**12 * value, pair)
+    assert [gradient.dtype for gradient in scaled] == [dtype, dtype]
+    for got, wanted in zip(scaled, gradients(2.0**12 * expected, *exact), strict=True):
+        check_number(LOSS_HALF, f"{dtype}", name, relative(got.double().numpy(), wanted), 0.0)
+
+
+def test_two_runs_give_the_same_bits() -> None:
+    pair = tensors("natural", 3, 3, 165, 170)
+    first, second = (gradients(front.ms_ssim(*pair, data_range=1.0), *pair) for _ in range(2))
+    np.testing.assert_equal(first, second)

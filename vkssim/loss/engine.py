@@ -1,0 +1,127 @@
+"""Runs a loss on a Vulkan device from arrays of the host: NumPy's, and PyTorch's on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import platformdirs
+
+from ..features.planes import KernelShape
+from ..host.device import Device
+from ..host.devices import choose_device, list_devices
+from ..host.executor import Bytes, Executor
+from ..host.instance import shared_instance
+from ..shaders import load_module
+from .plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
+from .spec import Loss
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+_BATCH_BYTES = 1 << 26
+
+
+class LossEngine:
+    """A loss for planes of one size on one device; use with `with`.
+
+    Parameters
+    ----------
+    loss
+        What is computed.
+    gradient
+        Whether the gradient by the distorted planes is wanted too.
+    device
+        Index, name or UUID of the device; see `host.devices.choose_device`.
+    profile
+        Take the time of every stage.
+
+    Raises
+    ------
+    DeviceError
+        No device will do, or the buffers do not fit.
+
+    """
+
+    def __init__(self, loss: Loss, *, gradient: bool, device: str | int | None = None, profile: bool = False) -> None:
+        self.loss = loss
+        self._gradient = gradient
+        self._stack = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._stack.close)
+            instance = shared_instance()
+            if instance.validation:
+                self._stack.enter_context(instance)
+            info = choose_device(list_devices(instance), device)
+            self.device = self._stack.enter_context(Device(info))
+            made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient)
+            self._planes = made.planes
+            largest = max(spec.frame_bytes for spec in made.plan.buffers)
+            batch = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
+            self._executor = self._stack.enter_context(
+                Executor(
+                    self.device,
+                    made.plan,
+                    load_module,
+                    batch=batch,
+                    slots=2,
+                    cache_folder=platformdirs.user_cache_path("vkssim"),
+                    profile=profile,
+                )
+            )
+            guard.pop_all()
+
+    def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
+        """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
+
+        `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's mean, or
+        of the plane's whole value where there are several.
+        """
+        assert (gradient is not None) == self._gradient
+        executor = self._executor
+        means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
+        starts = range(0, len(distorted), executor.batch)
+        pending: list[tuple[int, int]] = []  # slot, first plane
+        for number, start in enumerate(starts):
+            index = number % len(executor.slots)
+            if len(pending) == len(executor.slots):
+                self._collect(*pending.pop(0), means, gradient)
+            slot = executor.slots[index]
+            count = min(executor.batch, len(distorted) - start)
+            for name, planes in ((DISTORTED, distorted), (REFERENCE, reference)):
+                self._view(slot.inputs[name])[:count] = planes[start : start + count]
+            executor.submit(slot, count)
+            pending.append((index, start))
+        for index, start in pending:
+            self._collect(index, start, means, gradient)
+        return means
+
+    def _collect(self, index: int, start: int, means: Doubles, gradient: Floats | None) -> None:
+        slot = self._executor.slots[index]
+        count = self._executor.wait(slot)
+        deficits = slot.outputs[MEANS][:count].view(np.float32).reshape(count, -1, 4)[..., 0]
+        means[start : start + count] = 1.0 - deficits.astype(np.float64)
+        if gradient is not None:
+            gradient[start : start + count] = self._view(slot.outputs[GRADIENT])[:count]
+
+    def _view(self, memory: Bytes) -> Floats:
+        """A mapped buffer as (batch, H, W)."""
+        rows = memory.view(np.float32).reshape(len(memory), self._planes.height, self._planes.pitch)
+        return rows[..., : self._planes.width]
+
+    def stage_times(self) -> Mapping[str, float]:
+        """Seconds of each stage of the first slot's last batch; empty without `profile`."""
+        return self._executor.stage_times(self._executor.slots[0])
+
+    def close(self) -> None:
+        """Wait for the device and destroy everything on it; a second call does nothing."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

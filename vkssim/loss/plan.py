@@ -1,0 +1,235 @@
+"""The plan of a loss: its kernels and buffers for planes of one size, as inert data. A frame of the plan is one plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..features.planes import KernelShape
+from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..shaders.constants import DECIMATE_OUTPUTS, LOSS_WORKGROUP, STRIP_COLUMNS
+from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, SampleCode, Shape
+from .spec import RADIUS, Loss, Negative, Pyramid
+
+DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "means"
+"""The buffers that whoever runs the plan fills and reads. MEANS has four floats a scale: deficit, power, slope, nothing."""
+
+_STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
+_DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
+_SMALLEST_STRIP = 16
+_ENOUGH_WORKGROUPS = 16  # of a plane; a batch has many
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Float planes of one size in a buffer of their own, one a frame. `pitch`: floats from row to row."""
+
+    buffer: str
+    height: int
+    width: int
+    pitch: int
+
+    @classmethod
+    def aligned(cls, buffer: str, size: tuple[int, int]) -> Planes:
+        """Rows that begin on 16 bytes."""
+        return cls(buffer, *size, pitch=_ceil(size[1], 4) * 4)
+
+    @property
+    def floats(self) -> int:
+        """Floats from plane to plane."""
+        return self.height * self.pitch
+
+    def spec(self, role: Role, maps: int = 1) -> BufferSpec:
+        """The buffer, with that many maps a plane."""
+        return BufferSpec(self.buffer, role, 4 * maps * self.floats)
+
+    def source(self, unit: int = 1) -> dict[str, float]:
+        """The push constants that describe the planes to whoever reads them, in units of so many floats."""
+        size = {"width": self.width, "height": self.height}
+        return {**size, "pitch": self.pitch // unit, "plane": self.floats // unit}
+
+    def target(self) -> dict[str, float]:
+        """The push constants that describe the planes to whoever writes them."""
+        return {"target_pitch": self.pitch, "target_plane": self.floats}
+
+
+@dataclass(frozen=True)
+class LossPlan:
+    """A plan and what whoever runs it has to know: how planes lie in the buffers that it fills and reads."""
+
+    plan: Plan
+    planes: Planes
+
+
+def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
+    """The plan of a loss, with the gradient by the distorted planes or without.
+
+    DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the mean of
+    the one scale, or of the plane's whole value where there are several. `packed` rows follow each other without a gap, else
+    they begin on 16 bytes; the strip shape needs the latter.
+
+        distorted, reference ──► pyramid ──► … ──► the last scale
+                 │                  │                   │
+                 ▼                  ▼                   ▼
+              windows            windows             windows     a gradient for each scale, unless the value is all
+                 └──────────► partials ──► means ◄──────┘
+                 ┌───────────── collect ◄── … ◄── collect        from the last scale to the first
+                 ▼
+              gradient
+    """
+    return _Builder(loss, shape, gradient, weight, packed).build()
+
+
+class _Builder:
+    def __init__(self, loss: Loss, shape: KernelShape, gradient: bool, weight: float, packed: bool) -> None:
+        self._loss, self._shape, self._gradient, self._weight = loss, shape, gradient, weight
+        size = loss.sizes[0]
+        first = Planes(DISTORTED, *size, size[1]) if packed else Planes.aligned(DISTORTED, size)
+        self._images = [
+            [replace(first, buffer=image)]
+            + [Planes.aligned(f"{image}.{scale}", below) for scale, below in enumerate(loss.sizes[1:], 1)]
+            for image in (DISTORTED, REFERENCE)
+        ]
+        self._gradients = [
+            replace(planes, buffer=f"{GRADIENT}.{scale}" if scale else GRADIENT) for scale, planes in enumerate(self._images[0])
+        ]
+        self._walks = [self._walk(planes) for planes in self._images[0]]
+        groups = [x * y for (x, y), _ in self._walks]
+        self._first_partials = [sum(groups[:scale]) for scale in range(len(groups))]
+        self._groups = groups
+        self._partials = BufferSpec("partials", Role.WORK, _ceil(4 * sum(groups), 16) * 16)
+        self._buffers: list[BufferSpec] = []
+
+    def build(self) -> LossPlan:
+        loss, gradient, scales = self._loss, self._gradient, len(self._loss.weights)
+        means = BufferSpec(MEANS, Role.OUTPUT, 16 * scales)
+        self._buffers = [self._images[0][0].spec(Role.INPUT), self._images[1][0].spec(Role.INPUT), self._partials, means]
+        for image in self._images:
+            self._buffers += [planes.spec(Role.WORK) for planes in image[1:]]
+        steps: list[tuple[Dispatch, ...]] = []
+        gathers: list[Dispatch] = []
+        for scale in range(scales):
+            step = [self._windows(scale)]
+            if gradient and self._shape.shape is Shape.STRIP:
+                gathers.append(self._gather(scale))
+            if scale + 1 < scales:
+                step = [self._shrink(image[scale], image[scale + 1]) for image in self._images] + step
+            steps.append(tuple(step))
+        steps.append(tuple([*gathers, *(self._means(scale) for scale in range(scales))]))
+        if gradient:
+            self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:]]
+            self._buffers.append(self._gradients[0].spec(Role.LARGE_OUTPUT))
+            steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
+        return LossPlan(Plan(tuple(self._buffers), tuple(steps)), self._images[0][0])
+
+    def _walk(self, planes: Planes) -> tuple[tuple[int, int], int]:
+        """Workgroups of the windows, and the rows that each walks down."""
+        staged = self._shape.shape is Shape.STAGED
+        halo = 4 * RADIUS if self._gradient else 2 * RADIUS
+        columns = LOSS_WORKGROUP - halo if staged else STRIP_COLUMNS * self._shape.workgroup
+        groups = _ceil(planes.width, columns)
+        strip = _strip_rows(_STRIP_ROWS[self._shape.shape], planes.height, groups)
+        return (groups, _ceil(planes.height, strip)), strip
+
+    def _windows(self, scale: int) -> Dispatch:
+        loss, gradient, planes = self._loss, self._gradient, self._images[0][scale]
+        groups, strip = self._walks[scale]
+        stem = "loss_gradient" if gradient else "loss_value"
+        targets = [self._partials.name]
+        if gradient:
+            stored = self._shape.shape is Shape.STRIP
+            targets.insert(0, self._maps(scale) if stored else self._gradients[scale].buffer)
+        push = INTERFACES[stem].pack(
+            **planes.source(self._unit),
+            **planes.target(),
+            strip=strip,
+            margin=loss.padding.margin,
+            first_partial=self._first_partials[scale],
+            plane_partials=self._partials.frame_bytes // 4,
+            c1=loss.c1,
+            c2=loss.c2,
+            weight=self._gradient_weight(scale),
+        )
+        last = scale == len(loss.weights) - 1
+        sources = tuple(image[scale].buffer for image in self._images)
+        kernel = self._shape.kernel_with(stem, {TERM_CONSTANT: int(last)})
+        return Dispatch(f"windows, scale {scale}", kernel, sources, tuple(targets), push, groups)
+
+    def _maps(self, scale: int) -> str:
+        """The three maps of a plane that the strip shape stores for the gradient."""
+        spec = replace(self._images[0][scale], buffer=f"maps.{scale}").spec(Role.WORK, maps=3)
+        self._buffers.append(spec)
+        return spec.name
+
+    def _gather(self, scale: int) -> Dispatch:
+        planes = self._images[0][scale]
+        groups, strip = self._walks[scale]
+        push = INTERFACES["loss_gather"].pack(
+            **planes.source(self._unit), **planes.target(), strip=strip, weight=self._gradient_weight(scale)
+        )
+        sources = (f"maps.{scale}", *(image[scale].buffer for image in self._images))
+        kernel = self._shape.kernel_with("loss_gather", {})
+        return Dispatch(f"gather, scale {scale}", kernel, sources, (self._gradients[scale].buffer,), push, groups)
+
+    def _shrink(self, fine: Planes, coarse: Planes) -> Dispatch:
+        label = f"{coarse.buffer}"
+        if self._loss.pyramid is Pyramid.AVERAGE:
+            kernel = self._shape.kernel_with("loss_average", {})
+            push = INTERFACES["loss_average"].pack(**fine.source(), **coarse.target())
+            return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, self._pointwise(coarse.pitch, coarse.height))
+        staged = self._shape.shape is Shape.STAGED
+        groups = _ceil(coarse.pitch, DECIMATE_OUTPUTS if staged else self._shape.decimate_columns)
+        strip = _strip_rows(_DECIMATE_ROWS[self._shape.shape], coarse.height, groups)
+        kernel = self._shape.kernel_with("ms_ssim_decimate", {FORMAT_CONSTANT: SampleCode.FLOAT32.value})
+        push = INTERFACES["ms_ssim_decimate"].pack(**fine.source(self._unit), **coarse.target(), strip=strip, scale=1.0)
+        return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, (groups, _ceil(coarse.height, strip)))
+
+    def _means(self, scale: int) -> Dispatch:
+        loss = self._loss
+        push = INTERFACES["loss_means"].pack(
+            first_partial=self._first_partials[scale],
+            plane_partials=self._partials.frame_bytes // 4,
+            groups=self._groups[scale],
+            scale_index=scale,
+            scales=len(loss.weights),
+            null_negative=int(loss.negative is Negative.NULL),
+            weight=loss.weights[scale],
+            windows=loss.windows[scale],
+        )
+        kernel = self._shape.kernel_with("loss_means", {})
+        return Dispatch(f"means, scale {scale}", kernel, (self._partials.name,), (MEANS,), push, (1, 1))
+
+    def _collect(self, scale: int) -> Dispatch:
+        fine, coarse = self._gradients[scale], self._gradients[scale + 1]
+        push = INTERFACES["loss_collect"].pack(
+            width=fine.width,
+            height=fine.height,
+            pitch=coarse.pitch,
+            plane=coarse.floats,
+            **fine.target(),
+            scale_index=scale,
+            scales=len(self._loss.weights),
+        )
+        kernel = self._shape.kernel_with("loss_collect", {PYRAMID_CONSTANT: int(self._loss.pyramid is Pyramid.AVERAGE)})
+        sources = (coarse.buffer, MEANS)
+        return Dispatch(f"collect, scale {scale}", kernel, sources, (fine.buffer,), push, self._pointwise(fine.width, fine.height))
+
+    def _gradient_weight(self, scale: int) -> float:
+        return self._weight / self._loss.windows[scale]
+
+    def _pointwise(self, width: int, height: int) -> tuple[int, int]:
+        return _ceil(width, self._shape.workgroup), height
+
+    @property
+    def _unit(self) -> int:
+        return self._shape.shape.row_unit // 4
+
+
+def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
+    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
+    strips = _ceil(rows, longest)
+    enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
+    return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))
+
+
+def _ceil(value: int, divisor: int) -> int:
+    return -(-value // divisor)

@@ -1,0 +1,111 @@
+"""What a loss computes: scales and exponents, constants, border rule, pyramid, and what negative terms give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ..errors import FrameError, OptionError
+from ..shaders.constants import BETA, GAUSSIAN
+
+RADIUS = len(GAUSSIAN) // 2
+"""Samples that a window reaches to each side of its centre."""
+
+MS_SSIM_WEIGHTS = BETA
+"""The five exponents of Wang et al. 2003."""
+
+
+class Padding(Enum):
+    """Where windows are centred.
+
+    SAME: on every sample, with zeros beyond the border. VALID: where the whole window lies inside.
+    """
+
+    SAME = "same"
+    VALID = "valid"
+
+    @property
+    def margin(self) -> int:
+        """Samples at each border that no window is centred on."""
+        return 0 if self is Padding.SAME else RADIUS
+
+
+class Pyramid(Enum):
+    """How a scale is made from the one before it.
+
+    AVERAGE: 2x2 means; an odd side gets a zero before its first sample and after its last, as PyTorch's libraries do.
+    LIBVMAF: the 9-tap low-pass of float_ms_ssim, then every second sample, borders mirrored.
+    """
+
+    AVERAGE = "average"
+    LIBVMAF = "libvmaf"
+
+
+class Negative(Enum):
+    """What a scale's negative mean contributes.
+
+    KEEP: itself; possible only where every exponent is 1. CLAMP: 0, with gradient 0, as relu. NULL: the value is NaN, and so
+    is its gradient.
+    """
+
+    KEEP = "keep"
+    CLAMP = "clamp"
+    NULL = "null"
+
+
+@dataclass(frozen=True)
+class Loss:
+    """SSIM (one scale of weight 1) or MS-SSIM of planes of one size.
+
+    A plane's value is the product over the scales of mean(term)^weight; the term is l cs on the last scale and cs on the
+    others, with l and cs of every window
+
+        l = (2 m1 m2 + c1) / (m1^2 + m2^2 + c1),   cs = (2 cov + c2) / (v1 + v2 + c2).
+    """
+
+    height: int
+    width: int
+    c1: float
+    c2: float
+    padding: Padding = Padding.VALID
+    weights: tuple[float, ...] = (1.0,)
+    pyramid: Pyramid = Pyramid.AVERAGE
+    negative: Negative = Negative.KEEP
+
+    def __post_init__(self) -> None:
+        if self.negative is Negative.KEEP and any(weight != 1 for weight in self.weights):
+            raise OptionError(f"negative terms can only be kept under weights of 1, got {self.weights}; choose clamp or null")
+        if not self.weights or min(self.weights) < 0:
+            raise OptionError(f"weights must be one number or more, none negative, got {self.weights}")
+        if not (self.c1 > 0 and self.c2 > 0):
+            raise OptionError(f"data_range, K1 and K2 must be above 0, got C1 {self.c1} and C2 {self.c2}")
+        scales = len(self.weights)
+        smallest = 2 * self.padding.margin + 1 if scales == 1 else len(GAUSSIAN)
+        if min(self.sizes[-1]) < smallest:
+            needed = (smallest - 1) * 2 ** (scales - 1) + 1
+            raise FrameError(
+                f"images of {self.width}x{self.height} are too small: {scales} scale{'s' * (scales > 1)} with"
+                f" padding {self.padding.value!r} need {needed}x{needed} at least; choose fewer weights or larger images"
+            )
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """(height, width) of each scale; each is half of the one before, rounded up."""
+        sizes = [(self.height, self.width)]
+        for _ in self.weights[1:]:
+            height, width = sizes[-1]
+            sizes.append(((height + 1) // 2, (width + 1) // 2))
+        return tuple(sizes)
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """How many windows each scale has."""
+        margin = 2 * self.padding.margin
+        return tuple((height - margin) * (width - margin) for height, width in self.sizes)
+
+
+def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, float]:
+    """c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
+    k1, k2 = k
+    return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2}
