@@ -70,6 +70,22 @@ def sections(wanted: Sequence[str], shape: Shape | None, device: str | None, onl
         yield _guarded({"section": "turns", "name": "all"}, _turns, found, CPU_SHAPE if cuda or not shape else shape)
 
 
+def add_ratios(rows: Sequence[Row]) -> None:
+    """Says of every time how many times vkssim's it is: the fastest of ours in the same section, loss and pass."""
+    best: dict[tuple[str, ...], float] = {}
+
+    def key(row: Row) -> tuple[str, ...]:
+        return row["section"], row["loss"], row.get("pass", "")
+
+    timed = [row for row in rows if row["section"] in ("inference", "training", "turns") and "value" in row]
+    for row in timed:
+        if row["ours"]:
+            best[key(row)] = min(row["value"], best.get(key(row), row["value"]))
+    for row in timed:
+        if key(row) in best:
+            row["ratio"] = row["value"] / best[key(row)]
+
+
 def kernel_times(loss: str, shape: Shape, device: str | None) -> dict[str, float]:
     """Milliseconds of every kernel of one loss step, by the device's own timestamps: stage label -> median.
 
@@ -206,7 +222,7 @@ def _outside() -> float:
 
 @dataclass(frozen=True)
 class _Times:
-    """Seconds of every repeat: on the device's stream (empty without CUDA), to the end, and until the call returned."""
+    """Seconds of every repeat: on the device's stream, to the end of it, and until the call returned."""
 
     events: list[float]
     wall: list[float]
@@ -319,7 +335,7 @@ def _kernels(where: Row, shape: Shape, device: str | None) -> list[Row]:
 
 
 def _turns(found: list[Contender], shape: Shape) -> list[Row]:
-    """Loss steps on CPU tensors by the wall clock, contenders by turns. `ratio`: to the time of vkssim's step of that loss."""
+    """Loss steps on CPU tensors by the wall clock, contenders by turns."""
     rows: list[Row] = []
     steps: dict[Contender, Callable[[], object]] = {}
     for one in found:
@@ -334,12 +350,9 @@ def _turns(found: list[Contender], shape: Shape) -> list[Row]:
             began = time.perf_counter()
             step()
             times[one].append(time.perf_counter() - began)
-    medians = {one: statistics.median(spent) for one, spent in times.items()}
-    ours = {one.loss: median for one, median in medians.items() if one.ours}
-    for one, median in medians.items():
-        row = {"section": "turns", **_who(one), "shape": _text(shape), "value": median * 1e3, "unit": "ms", "repeats": _TURNS}
-        row["spread"] = _spread(times[one])
-        rows.append(row | ({"ratio": median / ours[one.loss]} if one.loss in ours else {}))
+    for one, spent in times.items():
+        row = {"section": "turns", **_who(one), "shape": _text(shape), "value": statistics.median(spent) * 1e3, "unit": "ms"}
+        rows.append({**row, "spread": _spread(spent), "repeats": _TURNS})
     return rows
 
 

@@ -54,8 +54,11 @@ WINDOW_WORKGROUP = 256
 STRIP_COLUMNS = 8
 """Columns that one thread of the strip window walks down."""
 
-LOSS_WORKGROUP = 192
-"""Threads of a workgroup of the staged losses, and its columns of samples: as many as 32 KiB of shared memory hold."""
+LOSS_WORKGROUP = 128
+"""Threads of a workgroup of the staged losses, and its columns of samples."""
+
+POINTWISE_ROWS = 8
+"""Rows that one thread walks down where each output needs few samples: workgroups of a row alone are launched too slowly."""
 
 DECIMATE_WORKGROUP = 64
 """Threads of a workgroup of the staged decimation, four columns of samples each."""

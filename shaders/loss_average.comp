@@ -1,10 +1,13 @@
 #version 450
+#extension GL_GOOGLE_include_directive : require
 // The next scale of the pyramid of averages: means of 2x2 samples.
 //
 //   out(x, y) = 1/4 * sum over i, j in 0..1 of in(2x + i - odd(w), 2y + j - odd(h)),   out is ceil(w/2) x ceil(h/2)
 //
 // An odd side has a zero before its first sample. Rows are written to their whole pitch, so that no reader meets a stray NaN.
 // z: plane. Constant 0: workgroup size.
+
+#include "constants.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(std430, set = 0, binding = 0) readonly restrict buffer Source { float source[]; };
@@ -22,11 +25,13 @@ void main() {
     int column = int(gl_GlobalInvocationID.x);
     if (column >= target_pitch) return;
     int left = 2 * column - (width & 1);
-    int above = 2 * int(gl_WorkGroupID.y) - (height & 1);
-    float sum = 0.0;
-    for (int j = 0; j < 2; ++j)
-        for (int i = 0; i < 2; ++i)
-            if (left + i >= 0 && left + i < width && above + j >= 0)
-                sum += source[int(gl_WorkGroupID.z) * plane + (above + j) * pitch + left + i];
-    target[int(gl_WorkGroupID.z) * target_plane + int(gl_WorkGroupID.y) * target_pitch + column] = 0.25 * sum;
+    bool has_left = left >= 0 && left < width, has_right = left + 1 < width;
+    int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
+    for (int row = first_row; row < min(first_row + POINTWISE_ROWS, (height + 1) >> 1); ++row) {
+        int below = 2 * row + 1 - (height & 1);  // the lower of the two rows; the upper one may lie outside
+        int index = int(gl_WorkGroupID.z) * plane + below * pitch + left;
+        float sum = (has_left ? source[index] : 0.0) + (has_right ? source[index + 1] : 0.0);
+        if (below > 0) sum += (has_left ? source[index - pitch] : 0.0) + (has_right ? source[index - pitch + 1] : 0.0);
+        target[int(gl_WorkGroupID.z) * target_plane + row * target_pitch + column] = 0.25 * sum;
+    }
 }

@@ -64,12 +64,15 @@ float collect_averaged(int start, int column, int row) {
 void main() {
     int column = int(gl_GlobalInvocationID.x);
     if (column >= width) return;
-    int row = int(gl_WorkGroupID.y), z = int(gl_WorkGroupID.z);
+    int z = int(gl_WorkGroupID.z);
     float value = 1.0;
     for (int s = 0; s < scales; ++s) value *= means[z * scales + s].y;
     float slope = value * means[z * scales + scale_index].z;
     float coarse_slope = scale_index + 2 == scales ? value * means[z * scales + scale_index + 1].z : 1.0;
-    float collected = AVERAGE ? collect_averaged(z * plane, column, row) : collect_filtered(z * plane, column, row);
-    int index = z * target_plane + row * target_pitch + column;
-    gradient[index] = slope * gradient[index] + coarse_slope * collected;
+    int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
+    for (int row = first_row; row < min(first_row + POINTWISE_ROWS, height); ++row) {
+        float collected = AVERAGE ? collect_averaged(z * plane, column, row) : collect_filtered(z * plane, column, row);
+        int index = z * target_plane + row * target_pitch + column;
+        gradient[index] = slope * gradient[index] + coarse_slope * collected;
+    }
 }

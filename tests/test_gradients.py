@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from vkssim.errors import FrameError, NoDeviceError, OptionError
 from vkssim.loss import arrays, engine
 from vkssim.loss.spec import MS_SSIM_WEIGHTS
 
+from .commands import python_process
 from .differences import check_array, check_number
 from .loss.images import images, relative, twin
 from .test_properties import LAYOUTS
@@ -69,7 +71,7 @@ def test_ssim_against_the_twin(kind: str, size: tuple[int, int], padding: str) -
 @pytest.mark.parametrize("kind", [*STRUCTURED, "ramps", "bright"])
 @pytest.mark.parametrize(
     ("size", "weights"),
-    [((41, 44), THREE), ((63, 91), THREE), ((161, 165), MS_SSIM_WEIGHTS), ((323, 342), MS_SSIM_WEIGHTS)],
+    [((20, 31), (0.5,)), ((41, 44), THREE), ((63, 91), THREE), ((161, 165), MS_SSIM_WEIGHTS), ((323, 342), MS_SSIM_WEIGHTS)],
 )
 def test_ms_ssim_against_the_twin(
     kind: str, size: tuple[int, int], weights: tuple[float, ...], padding: str, pyramid: str
@@ -152,6 +154,20 @@ def test_more_planes_than_a_batch_holds(monkeypatch: pytest.MonkeyPatch) -> None
     for value, gradient, *one in zip(*split, *pair, strict=True):
         expected = vkssim.ms_ssim_and_grad(one[0][None], one[1][None], data_range=1.0, weights=THREE)
         np.testing.assert_equal((value, gradient), (expected[0], expected[1][0]))
+
+
+def test_threads_may_call_at_a_time() -> None:
+    """Of two sizes in turn, so that they also take the kept device from each other."""
+    pairs = [images("natural", 20 + number % 2, 33) for number in range(8)]
+    alone = [vkssim.ssim_and_grad(*pair, data_range=1.0) for pair in pairs]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda pair: vkssim.ssim_and_grad(*pair, data_range=1.0), pairs))
+    np.testing.assert_equal(together, alone)
+
+
+def test_a_process_ends_well_with_a_device_still_open() -> None:
+    result = python_process("-c", "import numpy, vkssim; vkssim.ssim_and_grad(*2 * [numpy.zeros((16, 16), 'u1')])")
+    assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

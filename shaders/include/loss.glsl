@@ -21,7 +21,7 @@ struct Moments {
 
 struct Window {
     float deficit;   // 1 - term
-    vec3 by_moment;  // derivative of the term by mean_u + mean_d, square_u, square_d: what samples x gather
+    vec3 by_moment;  // derivative of the term by the means, and twice that by each square: what samples x gather
 };
 
 Window loss_window(Moments m, vec2 pivot) {
@@ -41,16 +41,16 @@ Window loss_window(Moments m, vec2 pivot) {
         float lacks_l = mean_d_squared * per_z;
         float l = 1.0 - lacks_l;
         float cs = 1.0 - lacks_cs;
-        float by_square_u = 0.5 * l * lacks_cs * per_t;
-        float by_square_d = -0.5 * l * (1.0 + cs) * per_t;
+        float twice_by_square_u = l * per_t * lacks_cs;
+        float twice_by_square_d = -l * per_t * (1.0 + cs);
         float by_mean = cs * per_z * (lacks_l * mean_u - (1.0 + l) * mean_d);
-        by_mean -= 2.0 * (m.mean_u * by_square_u + m.mean_d * by_square_d);
-        window = Window(lacks_l + l * lacks_cs, vec3(by_mean, by_square_u, by_square_d));
+        by_mean -= m.mean_u * twice_by_square_u + m.mean_d * twice_by_square_d;
+        window = Window(lacks_l + l * lacks_cs, vec3(by_mean, twice_by_square_u, twice_by_square_d));
     } else {
-        float by_square_u = 0.5 * lacks_cs * per_t;
-        float by_square_d = 0.5 * lacks_cs * per_t - per_t;
-        float by_mean = -2.0 * (m.mean_u * by_square_u + m.mean_d * by_square_d);
-        window = Window(lacks_cs, vec3(by_mean, by_square_u, by_square_d));
+        float twice_by_square_u = per_t * lacks_cs;
+        float twice_by_square_d = twice_by_square_u - 2.0 * per_t;
+        float by_mean = -(m.mean_u * twice_by_square_u + m.mean_d * twice_by_square_d);
+        window = Window(lacks_cs, vec3(by_mean, twice_by_square_u, twice_by_square_d));
     }
     return window;
 }

@@ -77,11 +77,13 @@ void main() {
     vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
 
     int centre = first_column - HALO + 5 + CHUNK * lane_across;  // column of the thread's first window
-    bool exists[CHUNK];   // which of its windows there are
+    bool exists[CHUNK];   // which of its windows there are; what lies past the workgroup's samples reaches no output
     float counts[CHUNK];  // 1 for each that this workgroup sums
+    bool all_exist = true;
     [[unroll]] for (int w = 0; w < CHUNK; ++w) {
         int at = centre + w;
-        exists[w] = at >= margin && at < width - margin && CHUNK * lane_across + w < LOSS_WORKGROUP - 10;
+        exists[w] = at >= margin && at < width - margin;
+        all_exist = all_exist && exists[w];
         counts[w] = exists[w] && at >= first_column && at < first_column + OUTPUTS ? 1.0 : 0.0;
     }
     if (lane < FOURS - 1)  // the threads at the end read past the columns; what they read counts 0, but must be a number
@@ -143,12 +145,15 @@ void main() {
                 Window window = loss_window(Moments(moments[0][w], moments[1][w], moments[2][w], moments[3][w]), pivot);
                 lacks += counts[w] * window.deficit;
 #ifdef GRADIENT
-                [[unroll]] for (int m = 0; m < 3; ++m) by_moment[m][w] = exists[w] ? window.by_moment[m] : 0.0;
+                [[unroll]] for (int m = 0; m < 3; ++m) by_moment[m][w] = window.by_moment[m];
 #endif
             }
             sum += row_counts ? lacks : 0.0;
         }
 #ifdef GRADIENT
+        if (!all_exist)
+            [[unroll]] for (int w = 0; w < CHUNK; ++w)
+                [[unroll]] for (int m = 0; m < 3; ++m) by_moment[m][w] = exists[w] ? by_moment[m][w] : 0.0;
         [[unroll]] for (int m = 0; m < 3; ++m) windows[m][slot_across][lane_across] = by_moment[m];
         barrier();
 

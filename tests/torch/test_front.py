@@ -53,6 +53,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
     ("ms_ssim", {"K": (0.05, 0.4)}),
     ("ms_ssim", {"weights": [0.2, 0.2, 0.2, 0.2, 0.2]}),
     ("ms_ssim", {"weights": [0.5, 0.5]}),
+    ("ms_ssim", {"weights": [0.5]}),
 ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..features.planes import KernelShape
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..shaders.constants import DECIMATE_OUTPUTS, LOSS_WORKGROUP, STRIP_COLUMNS
+from ..shaders.constants import DECIMATE_OUTPUTS, LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, SampleCode, Shape
 from .spec import RADIUS, Loss, Negative, Pyramid
 
@@ -105,15 +105,13 @@ class _Builder:
         self._buffers = [self._images[0][0].spec(Role.INPUT), self._images[1][0].spec(Role.INPUT), self._partials, means]
         for image in self._images:
             self._buffers += [planes.spec(Role.WORK) for planes in image[1:]]
-        steps: list[tuple[Dispatch, ...]] = []
-        gathers: list[Dispatch] = []
-        for scale in range(scales):
-            step = [self._windows(scale)]
-            if gradient and self._shape.shape is Shape.STRIP:
-                gathers.append(self._gather(scale))
-            if scale + 1 < scales:
-                step = [self._shrink(image[scale], image[scale + 1]) for image in self._images] + step
-            steps.append(tuple(step))
+        # Windows of all scales in one step: the small ones fill what the large ones leave idle.
+        steps = [
+            tuple(self._shrink(image[scale], image[scale + 1]) for image in self._images) for scale in range(scales - 1)
+        ]
+        steps.append(tuple(self._windows(scale) for scale in range(scales)))
+        stored = gradient and self._shape.shape is Shape.STRIP
+        gathers = [self._gather(scale) for scale in range(scales)] if stored else []
         steps.append(tuple([*gathers, *(self._means(scale) for scale in range(scales))]))
         if gradient:
             self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:]]
@@ -217,7 +215,7 @@ class _Builder:
         return self._weight / self._loss.windows[scale]
 
     def _pointwise(self, width: int, height: int) -> tuple[int, int]:
-        return _ceil(width, self._shape.workgroup), height
+        return _ceil(width, self._shape.workgroup), _ceil(height, POINTWISE_ROWS)
 
     @property
     def _unit(self) -> int:
