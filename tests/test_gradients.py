@@ -156,6 +156,32 @@ def test_more_planes_than_a_batch_holds(monkeypatch: pytest.MonkeyPatch) -> None
         np.testing.assert_equal((value, gradient), (expected[0], expected[1][0]))
 
 
+@by_padding
+@by_pyramid
+def test_what_is_not_finite_stays_in_its_image(padding: str, pyramid: str) -> None:
+    """No image gets a product of 0 and a neighbour's NaN."""
+    reference, distorted = images("natural", 4, 3, 45, 61)
+    distorted[1, :, -1, -1], distorted[2, 2, 0, 0], distorted[2, 2, 20, 60] = np.nan, np.inf, -np.inf
+    options: dict[str, Any] = {"data_range": 1.0, "weights": THREE, "padding": padding, "pyramid": pyramid}
+    values, gradients = vkssim.ms_ssim_and_grad(reference, distorted, reduction="none", **options)
+    assert np.isfinite(values).tolist() == [True, False, False, True]
+    for index in (0, 3):
+        expected = twin(reference[index], distorted[index], **options)
+        check_number(LOSS_GRADIENT, "beside NaN", pyramid, relative(gradients[index], expected[1]), 0.0)
+
+
+@by_pyramid
+def test_memory_that_nobody_wrote_is_not_read(pyramid: str) -> None:
+    """The C library fills what it hands out with 3e38, whose square is infinite; software devices take their memory there."""
+    code = (
+        "import numpy as np, vkssim; pair = np.random.default_rng(0).random((2, 161, 165), np.float32);"
+        f"value, gradient = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, padding='same', pyramid='{pyramid}');"
+        "assert np.isfinite(value) and np.isfinite(gradient).all()"
+    )
+    result = python_process("-c", code, environment={"MALLOC_PERTURB_": "128"})
+    assert result.returncode == 0, result.stderr
+
+
 def test_threads_may_call_at_a_time() -> None:
     """Of two sizes in turn, so that they also take the kept device from each other."""
     pairs = [images("natural", 20 + number % 2, 33) for number in range(8)]

@@ -14,8 +14,10 @@ _HOME = {
     "Selection": "files",
     "VkssimError": "errors",
     "ms_ssim": "arrays",
+    "ms_ssim_and_grad": "loss.arrays",
     "score_files": "files",
     "ssim": "arrays",
+    "ssim_and_grad": "loss.arrays",
 }
 
 __all__ = [
@@ -27,8 +29,10 @@ __all__ = [
     "VkssimError",
     "__version__",
     "ms_ssim",
+    "ms_ssim_and_grad",
     "score_files",
     "ssim",
+    "ssim_and_grad",
 ]
 
 if TYPE_CHECKING:
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from .errors import VkssimError
     from .files import Selection, score_files
     from .frames.open import RawDescription
+    from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
     from .results import ScoreReport
     from .scorer import FrameScores, Scorer
 

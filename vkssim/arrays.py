@@ -5,9 +5,6 @@ The device stays open from one call to the next of the same size and kind; `Scor
 
 from __future__ import annotations
 
-import atexit
-import os
-import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +14,7 @@ import numpy.typing as npt
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
-from .host.devices import DEVICE_VARIABLE
+from .kept import Kept
 from .scorer import Scorer
 
 
@@ -175,57 +172,22 @@ def _scores(
 ) -> Doubles:
     height, width = references.shape[1:]
     batch = 1 if len(references) == 1 else None
-    described = (width, height, references.dtype, data_range, feature, backend, device, batch)
-    with _kept.lock:
-        scorer = _kept.open(described)
-        try:
-            scored = list(scorer.score(zip(references, distorteds, strict=True)))
-        except BaseException:
-            _kept.close()  # frames of a call that failed must not turn up in the next one
-            raise
+
+    def make() -> Scorer:
+        return Scorer(
+            width,
+            height,
+            dtype=references.dtype,
+            data_range=data_range,
+            features=[feature],
+            backend=backend,
+            device=device,
+            batch=batch,
+        )
+
+    with _kept.use((width, height, references.dtype, data_range, feature, backend, device, batch), make) as scorer:
+        scored = list(scorer.score(zip(references, distorteds, strict=True)))
     return np.array([scores.metrics[scorer.names[0]] for scores in scored])
 
 
-class _Kept:
-    """The scorer of the last call, for the next one: opening a device takes longer than scoring an image."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self._key: tuple[Any, ...] | None = None
-        self._scorer: Scorer | None = None
-
-    def open(self, described: tuple[Any, ...]) -> Scorer:
-        """The kept scorer where it fits, else a new one in its place. The caller holds the lock."""
-        key = (*described, os.environ.get(DEVICE_VARIABLE))
-        if self._scorer is None or key != self._key:
-            self.close()
-            width, height, dtype, data_range, feature, backend, device, batch = described
-            self._scorer = Scorer(
-                width,
-                height,
-                dtype=dtype,
-                data_range=data_range,
-                features=[feature],
-                backend=backend,
-                device=device,
-                batch=batch,
-            )
-            self._key = key
-        return self._scorer
-
-    def close(self) -> None:
-        """Let go of the device."""
-        scorer, self._scorer, self._key = self._scorer, None, None
-        if scorer is not None:
-            scorer.close()
-
-    def forget(self) -> None:
-        """What a forked child does with it: the device is the parent's, and so may be a thread that held the lock."""
-        self.lock = threading.Lock()
-        self._scorer = self._key = None
-
-
-_kept = _Kept()
-atexit.register(_kept.close)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_kept.forget)
+_kept: Kept[Scorer] = Kept(most=1)

@@ -34,6 +34,8 @@ class LossEngine:
         What is computed.
     gradient
         Whether the gradient by the distorted planes is wanted too.
+    weight
+        What the gradient is multiplied by.
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     profile
@@ -46,9 +48,10 @@ class LossEngine:
 
     """
 
-    def __init__(self, loss: Loss, *, gradient: bool, device: str | int | None = None, profile: bool = False) -> None:
+    def __init__(
+        self, loss: Loss, *, gradient: bool, weight: float = 1.0, device: str | int | None = None, profile: bool = False
+    ) -> None:
         self.loss = loss
-        self._gradient = gradient
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
@@ -57,7 +60,7 @@ class LossEngine:
                 self._stack.enter_context(instance)
             info = choose_device(list_devices(instance), device)
             self.device = self._stack.enter_context(Device(info))
-            made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient)
+            made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
             self._planes = made.planes
             largest = max(spec.frame_bytes for spec in made.plan.buffers)
             batch = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
@@ -72,15 +75,17 @@ class LossEngine:
                     profile=profile,
                 )
             )
+            for slot in self._executor.slots:  # rows' ends are never filled, and whoever reads them must find numbers
+                for memory in slot.inputs.values():
+                    memory[:] = 0
             guard.pop_all()
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
 
         `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's mean, or
-        of the plane's whole value where there are several.
+        of the plane's whole value where there are several. It is given where the engine was made for it.
         """
-        assert (gradient is not None) == self._gradient
         executor = self._executor
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
         starts = range(0, len(distorted), executor.batch)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeVar
 
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
@@ -76,9 +78,9 @@ class Loss:
     def __post_init__(self) -> None:
         if self.negative is Negative.KEEP and any(weight != 1 for weight in self.weights):
             raise OptionError(f"negative terms can only be kept under weights of 1, got {self.weights}; choose clamp or null")
-        if not self.weights or min(self.weights) < 0:
+        if not self.weights or not all(0 <= weight < math.inf for weight in self.weights):
             raise OptionError(f"weights must be one number or more, none negative, got {self.weights}")
-        if not (self.c1 > 0 and self.c2 > 0):
+        if not (0 < self.c1 < math.inf and 0 < self.c2 < math.inf):
             raise OptionError(f"data_range, K1 and K2 must be above 0, got C1 {self.c1} and C2 {self.c2}")
         scales = len(self.weights)
         smallest = 2 * self.padding.margin + 1 if scales == 1 else len(GAUSSIAN)
@@ -105,7 +107,21 @@ class Loss:
         return tuple((height - margin) * (width - margin) for height, width in self.sizes)
 
 
+Choice = TypeVar("Choice", bound=Enum)
+
+
+def chosen(kind: type[Choice], text: str, without: Choice | None = None) -> Choice:
+    """The choice that a word means. Raises OptionError for any other word."""
+    possible = [choice for choice in kind if choice is not without]
+    for choice in possible:
+        if choice.value == text:
+            return choice
+    raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(choice.value for choice in possible)} is possible")
+
+
 def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, float]:
     """c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
+    if len(k) != 2:
+        raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")
     k1, k2 = k
     return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2}

@@ -29,8 +29,10 @@ def product(loss: Loss, means: Doubles) -> tuple[Doubles, Doubles]:
     for scale, weight in enumerate(loss.weights):
         others = np.prod(np.delete(powers, scale, axis=1), axis=1)
         base = bases[:, scale]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = np.ones_like(base) if weight == 1 and loss.negative is Negative.KEEP else weight * base ** (weight - 1)
-        flat = loss.negative is not Negative.KEEP and base == 0.0
-        slopes[:, scale] = np.where(flat, 0.0, slope * others)
+        if loss.negative is Negative.KEEP:  # every weight is 1
+            slopes[:, scale] = others
+        elif weight > 0:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slope = weight * base ** (weight - 1) * others
+            slopes[:, scale] = np.where(base == 0.0, 0.0, slope)
     return values, slopes

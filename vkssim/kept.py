@@ -1,0 +1,69 @@
+"""What stays open from one call to the next: opening a device takes longer than most calls."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Generic, Protocol, TypeVar
+
+from .host.devices import DEVICE_VARIABLE
+
+
+class Closable(Protocol):
+    """What can be kept."""
+
+    def close(self) -> None:
+        """Let go of the device."""
+        ...
+
+
+Thing = TypeVar("Thing", bound=Closable)
+
+
+class Kept(Generic[Thing]):
+    """The things used last, each under a key, for whoever asks for the same again. One caller uses them at a time.
+
+    All are closed when the process ends. A forked child forgets them: the device is its parent's.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.RLock()
+        self._things: OrderedDict[Hashable, Thing] = OrderedDict()
+        atexit.register(self.close)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.forget)
+
+    @contextmanager
+    def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
+        """The thing of that key, made if there is none. Closed where its use fails: what a failed call left behind must not turn
+        up in the next one.
+        """
+        with self._lock:
+            key = key, os.environ.get(DEVICE_VARIABLE)
+            thing = self._things.pop(key, None)
+            if thing is None:
+                while len(self._things) >= self._most:
+                    self._things.popitem(last=False)[1].close()
+                thing = make()
+            try:
+                yield thing
+            except BaseException:
+                thing.close()
+                raise
+            self._things[key] = thing
+
+    def close(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            while self._things:
+                self._things.popitem()[1].close()
+
+    def forget(self) -> None:
+        """Drop everything without closing it; the lock may have been held by a thread that a fork left behind."""
+        self._lock = threading.RLock()
+        self._things = OrderedDict()

@@ -1,0 +1,176 @@
+"""SSIM and MS-SSIM of NumPy arrays with their gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import FrameError, OptionError
+from ..formats import FrameFormat
+from .evaluate import evaluate
+from .spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
+
+Doubles = npt.NDArray[np.float64]
+Array = npt.NDArray[Any]
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def ssim_and_grad(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    padding: str = "valid",
+    k: Sequence[float] = (0.01, 0.03),
+    reduction: str = "mean",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> tuple[float | Doubles, Array]:
+    """Structural similarity of images and its gradient with respect to the distorted ones.
+
+    Parameters
+    ----------
+    reference, distorted : array_like
+        Images (H, W), (N, H, W) or (N, C, H, W); uint8, uint16, float32 or float64, any strides, both of the same shape. H and W
+        are 11 at least where padding is "valid". Computed in float32.
+    data_range : float, optional
+        The largest sample there can be. For integers by default that of the type; floats have no default.
+    padding : {"valid", "same"}
+        Where windows are centred: where they lie inside, or on every sample with zeros beyond the border.
+    k : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
+    reduction : {"mean", "sum", "none"}
+        What becomes of the images' values, each the mean over its channels; "none" keeps them and gives each image's gradient its
+        own value's.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; "cpu" is NumPy in float64. Never on another than the one asked for.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+
+    Returns
+    -------
+    value : float, or (N,) array of float64
+        At most 1, and 1 for identical images. An array where reduction is "none" and there is an axis of images.
+    gradient : array of float32 (float64 for "cpu")
+        Of the shape of `distorted`; 0 where the images are identical. The value grows along it: a loss is 1 - value.
+
+    Raises
+    ------
+    FrameError
+        Shapes differ or are not possible, images are too small, or floats come without data_range.
+    OptionError
+        A parameter has a value that it cannot have.
+    DeviceError
+        No Vulkan device can be used.
+
+    References
+    ----------
+    .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
+       structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> image = np.random.default_rng(0).random((3, 64, 64))
+    >>> value, gradient = vkssim.ssim_and_grad(image, image, data_range=1.0)
+    >>> value, float(abs(gradient).max())
+    (1.0, 0.0)
+
+    """
+    options: dict[str, Any] = {"padding": chosen(Padding, padding)}
+    return _value_and_grad(reference, distorted, data_range, k, reduction, backend, device, options)
+
+
+def ms_ssim_and_grad(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    padding: str = "valid",
+    k: Sequence[float] = (0.01, 0.03),
+    weights: Sequence[float] = MS_SSIM_WEIGHTS,
+    pyramid: str = "average",
+    negative: str = "clamp",
+    reduction: str = "mean",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> tuple[float | Doubles, Array]:
+    """Multi-scale structural similarity of images and its gradient with respect to the distorted ones.
+
+    Parameters
+    ----------
+    reference, distorted, data_range, padding, k, reduction, backend, device
+        As for `ssim_and_grad`. H and W are 161 at least with five weights: 11 must remain on the last scale.
+    weights : sequence of float
+        The exponent of each scale, the finest first; as many scales as weights.
+    pyramid : {"average", "libvmaf"}
+        How a scale is made from the one before: 2x2 means as PyTorch's libraries do, or libvmaf's low-pass.
+    negative : {"clamp", "null"}
+        What a negative mean of contrast and structure gives: 0, with gradient 0, or NaN.
+
+    Returns
+    -------
+    value, gradient
+        As for `ssim_and_grad`. The value of a plane is the product over the scales of mean(cs)^weight, with l cs in place of cs
+        on the last one [1]_.
+
+    Raises
+    ------
+    FrameError, OptionError, DeviceError
+        As for `ssim_and_grad`.
+
+    References
+    ----------
+    .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
+       Asilomar Conference on Signals, Systems and Computers, 2003.
+
+    """
+    options: dict[str, Any] = {
+        "padding": chosen(Padding, padding),
+        "weights": tuple(float(weight) for weight in weights),
+        "pyramid": chosen(Pyramid, pyramid),
+        "negative": chosen(Negative, negative, without=Negative.KEEP),
+    }
+    return _value_and_grad(reference, distorted, data_range, k, reduction, backend, device, options)
+
+
+def _value_and_grad(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    data_range: float | None,
+    k: Sequence[float],
+    reduction: str,
+    backend: str,
+    device: str | int | None,
+    options: dict[str, Any],
+) -> tuple[float | Doubles, Array]:
+    first, second = np.asarray(reference), np.asarray(distorted)
+    if first.shape != second.shape or first.dtype != second.dtype:
+        raise FrameError(
+            f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
+        )
+    if second.ndim not in (2, 3, 4):
+        raise FrameError(f"images have shape {second.shape}; (H, W), (N, H, W) or (N, C, H, W) is possible")
+    if not second.size:
+        raise FrameError(f"no image in an array of shape {second.shape}")
+    if reduction not in REDUCTIONS:
+        raise OptionError(f"reduction is {reduction!r}; {', '.join(REDUCTIONS)} are possible")
+    height, width = second.shape[-2:]
+    peak = FrameFormat.of_array(width, height, second.dtype, data_range).peak
+    loss = Loss(height, width, **constants(peak, k), **options)
+    channels = second.shape[1] if second.ndim == 4 else 1
+    images = second.shape[0] if second.ndim > 2 else 1
+    weight = 1.0 / channels / (images if reduction == "mean" else 1)
+    planes = (images * channels, height, width)
+    values, gradient = evaluate(
+        loss, first.reshape(planes), second.reshape(planes), gradient=True, weight=weight, backend=backend, device=device
+    )
+    assert gradient is not None
+    by_image = values.reshape(images, channels).mean(axis=1)
+    if reduction == "none" and second.ndim > 2:
+        return by_image, gradient.reshape(second.shape)
+    return float(by_image.mean() if reduction == "mean" else by_image.sum()), gradient.reshape(second.shape)

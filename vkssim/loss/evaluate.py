@@ -1,0 +1,62 @@
+"""A loss of host arrays by the backend asked for: values of planes and their gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import OptionError
+from ..kept import Kept
+from .engine import LossEngine
+from .spec import Loss
+from .wang import product
+
+Planes = npt.NDArray[Any]
+Doubles = npt.NDArray[np.float64]
+
+BACKENDS = ("vulkan", "cpu")
+
+_kept: Kept[LossEngine] = Kept(most=4)
+
+
+def evaluate(
+    loss: Loss,
+    reference: Planes,
+    distorted: Planes,
+    *,
+    gradient: bool,
+    weight: float = 1.0,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> tuple[Doubles, Planes | None]:
+    """Values (P,) float64 of planes and, where wanted, their gradients by the distorted planes (P, H, W), times `weight`.
+
+    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device and gives gradients in float32; "cpu" is
+    the NumPy twin, float64 throughout.
+    """
+    if backend not in BACKENDS:
+        raise OptionError(f"backend is {backend!r}; {' or '.join(BACKENDS)} is possible")
+    if backend == "cpu":
+        from ..reference.loss import value_and_gradient
+
+        values, slopes = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
+        return values, weight * slopes if gradient else None
+    result = np.empty(distorted.shape, np.float32) if gradient else None
+
+    def make() -> LossEngine:
+        return LossEngine(loss, gradient=gradient, weight=weight, device=device)
+
+    with _kept.use((loss, gradient, weight, device), make) as engine:
+        means = engine.run(reference, distorted, result)
+    values, slopes = product(loss, means)
+    if result is not None and means.shape[1] == 1:
+        apply_slopes(result, slopes[:, 0])
+    return values, result
+
+
+def apply_slopes(gradient: Planes, slopes: Doubles) -> None:
+    """Turn the gradient of a single scale's mean into that of the value, in place; planes of slope 1 are left alone."""
+    for plane in np.flatnonzero(slopes != 1.0):
+        gradient[plane] *= np.float32(slopes[plane])
