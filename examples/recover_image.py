@@ -84,7 +84,7 @@ def draw(path: Path, losses: list[float]) -> None:
 def main(steps: int, size: int, image: Path, output: Path, device: str | None) -> None:
     """Recover the picture, write what happened, say how well it went."""
     console = Console()
-    columns = TextColumn("1 − MS-SSIM {task.fields[loss]:.6f}"), *Progress.get_default_columns(), TimeElapsedColumn()
+    columns = TextColumn("1 − MS-SSIM {task.fields[loss]:.1e}"), *Progress.get_default_columns(), TimeElapsedColumn()
     try:
         reference = read_picture(image, size)
         with Progress(*columns, MofNCompleteColumn(), console=console) as progress:

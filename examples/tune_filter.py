@@ -130,8 +130,8 @@ def read_batch(image: Path, size: int, seed: int = 0) -> tuple[Tensor, Tensor]:
 
 
 @click.command(help=__doc__)
-@click.option("--steps", type=click.IntRange(1), default=40, show_default=True)
-@click.option("--size", type=click.IntRange(11), default=96, show_default=True, help="Side of the crops.")
+@click.option("--steps", type=click.IntRange(1), default=60, show_default=True)
+@click.option("--size", type=click.IntRange(11), default=128, show_default=True, help="Side of the crops.")
 @click.option("--image", type=click.Path(path_type=Path, exists=True, dir_okay=False), default=CLIP, help="Image or clip.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("tuned"), show_default=True)
 @click.option("--device", help="Vulkan device, as for `vkssim score`.")

@@ -46,6 +46,10 @@ class Api:
         setattr(self, name, value)  # the next look-up finds it without coming here
         return value
 
+    def load(self, device: Any, name: str) -> Callable[..., Any]:
+        """A function of an extension, which the loader's library does not export."""
+        return self._translated(name, self.vkGetDeviceProcAddr(device, name))
+
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         module = self.module
 

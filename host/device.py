@@ -9,6 +9,10 @@ from typing import Any, Self
 
 from .api import vk
 from .devices import DeviceInfo, DeviceKind
+from .errors import UnsuitableDeviceError
+
+SHARING_EXTENSIONS = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd", "VK_KHR_timeline_semaphore")
+"""What it takes to share memory with another API and to take turns at it."""
 
 
 class Device:
@@ -17,11 +21,14 @@ class Device:
     `upload_family` and `upload_queue` are a family that does nothing but copy, whose copies overlap with kernels; None where
     there is none or nothing is to be copied.
 
+    `sharing` asks for what shares memory with another API (host/sharing.py). Raises UnsuitableDeviceError where the driver
+    does not offer it.
+
     `live_objects` counts the Vulkan objects that were made through `own` and not yet destroyed, by kind, so that a test can
     see a leak.
     """
 
-    def __init__(self, info: DeviceInfo) -> None:
+    def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
         self.info = info
         self.live_objects: Counter[str] = Counter()
         self._stack = ExitStack()
@@ -32,10 +39,15 @@ class Device:
         self.upload_family = None if self.unified else _copy_family(families)
         used = [family for family in (self.queue_family, self.upload_family) if family is not None]
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
-        create_info = vk.VkDeviceCreateInfo(
-            pQueueCreateInfos=queues,
-            ppEnabledExtensionNames=[name for name in ("VK_KHR_portability_subset",) if name in extensions],
-        )
+        enabled = [name for name in ("VK_KHR_portability_subset",) if name in extensions]
+        features = None
+        if sharing:
+            missing = [name for name in SHARING_EXTENSIONS if name not in extensions]
+            if missing:
+                raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
+            enabled += SHARING_EXTENSIONS
+            features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
+        create_info = vk.VkDeviceCreateInfo(pNext=features, pQueueCreateInfos=queues, ppEnabledExtensionNames=enabled)
         self.handle = vk.vkCreateDevice(info.physical, create_info, None)
         self._stack.callback(vk.vkDestroyDevice, self.handle, None)
         self.queue = vk.vkGetDeviceQueue(self.handle, self.queue_family, 0)

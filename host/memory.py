@@ -14,6 +14,9 @@ from .api import vk
 from .device import Device
 from .errors import DeviceMemoryError
 
+OPAQUE_FD = 0x1
+"""The handle type of what is exported as a file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, and semaphores')."""
+
 _WHOLE_SIZE = 2**64 - 1
 """VK_WHOLE_SIZE, which the binding gives as -1 and then refuses."""
 
@@ -24,13 +27,14 @@ class MemoryClass(Enum):
     WORK = "written and read by kernels only"
     UPLOAD = "written by the host in order, read by a copy or by kernels"
     READBACK = "written by kernels, read by the host: cached, or every read crosses the bus"
+    SHARED = "as WORK, and exported to another API (host/sharing.py)"
 
 
 def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -> tuple[int, int]:
     """Index and flags of the best memory type: the first list of flags that some allowed type has wholly."""
     local, visible = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
     coherent, cached = vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, vk.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
-    if memory_class is MemoryClass.WORK:
+    if memory_class in (MemoryClass.WORK, MemoryClass.SHARED):
         wishes = [local, 0]
     elif memory_class is MemoryClass.UPLOAD:
         wishes = [visible | coherent | (local if device.unified else 0), visible | coherent]
@@ -51,7 +55,7 @@ class Buffer:
     """A storage buffer with memory of its own, destroyed by the stack it was made on.
 
     `families` are the queue families that use it, where they are several. `mapped` is its memory as (size,) uint8, None for
-    WORK buffers. Raises DeviceMemoryError where `size` is more than the device has or can bind.
+    what the host does not see. Raises DeviceMemoryError where `size` is more than the device has or can bind.
     """
 
     def __init__(
@@ -73,7 +77,10 @@ class Buffer:
             | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT
             | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
         )
+        shared = memory_class is MemoryClass.SHARED
+        external = vk.VkExternalMemoryBufferCreateInfo(handleTypes=OPAQUE_FD) if shared else None
         info = vk.VkBufferCreateInfo(
+            pNext=external,
             size=size,
             usage=usage,
             sharingMode=vk.VK_SHARING_MODE_CONCURRENT if len(families) > 1 else vk.VK_SHARING_MODE_EXCLUSIVE,
@@ -82,12 +89,15 @@ class Buffer:
         self.handle = device.own(stack, "buffer", vk.vkCreateBuffer(device.handle, info, None), vk.vkDestroyBuffer)
         requirements = vk.vkGetBufferMemoryRequirements(device.handle, self.handle)
         index, flags = _memory_type(device, requirements.memoryTypeBits, memory_class)
-        allocation = vk.VkMemoryAllocateInfo(allocationSize=requirements.size, memoryTypeIndex=index)
-        memory = device.own(stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory)
+        dedicated = vk.VkMemoryDedicatedAllocateInfo(buffer=self.handle) if shared else None
+        export = vk.VkExportMemoryAllocateInfo(pNext=dedicated, handleTypes=OPAQUE_FD) if shared else None
+        allocation = vk.VkMemoryAllocateInfo(pNext=export, allocationSize=requirements.size, memoryTypeIndex=index)
+        self.memory_size: int = requirements.size
+        self.memory = memory = device.own(stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory)
         vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
         self.mapped: npt.NDArray[np.uint8] | None = None
         self._stale_range: Any = None
-        if memory_class is not MemoryClass.WORK:
+        if memory_class in (MemoryClass.UPLOAD, MemoryClass.READBACK):
             view = vk.vkMapMemory(device.handle, memory, 0, size, 0)
             self.mapped = np.frombuffer(view, np.uint8)
             stack.callback(vk.vkUnmapMemory, device.handle, memory)

@@ -301,8 +301,7 @@ def test_images_that_are_refused(function: Call, reference: Any, distorted: Any,
         ("backend", "cuda", ("vulkan", "cpu")),
         ("weights", (), ("one number or more",)),
         ("weights", (0.5, -0.5), ("none negative",)),
-        ("data_range", 0.0, ("above 0",)),
-        ("data_range", -1.0, ("above 0",)),
+        ("weights", (0.5, np.nan), ("none negative",)),
         ("k", (0.0, 0.03), ("above 0",)),
         ("k", (0.01,), ("K1", "K2")),
     ],
@@ -313,6 +312,13 @@ def test_options_that_are_refused(option: str, value: Any, choices: tuple[str, .
         vkssim.ms_ssim_and_grad(BYTES, BYTES, **{"weights": (1.0, 1.0), option: value})
     for word in (str(value) if isinstance(value, str) else "", *choices):
         assert word in str(caught.value)
+
+
+@by_function
+@pytest.mark.parametrize("data_range", [0.0, -1.0, np.nan, np.inf])
+def test_ranges_that_are_refused(function: Call, data_range: float) -> None:
+    with pytest.raises(FrameError, match=rf"data_range is {data_range}.*a positive number"):
+        function(BYTES, BYTES, data_range=data_range)
 
 
 def test_a_device_that_is_not_there() -> None:

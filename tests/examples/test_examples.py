@@ -47,7 +47,7 @@ def test_a_sheet_has_every_picture_in_its_place(pictures: ModuleType) -> None:
 
 @recover_image
 def test_noise_becomes_the_picture(example: ModuleType, pictures: ModuleType) -> None:
-    """The loss falls from 0.70 to 0.06 in 30 steps, the error that nobody looks at from 11 dB to 16."""
+    """In 30 steps the loss falls from 0.69 to 0.053, and PSNR, which nothing was told to raise, rises from 11.3 to 18.0 dB."""
     reference = pictures.read_picture(pictures.CLIP, 161)
     losses, states = example.recover(reference, 30, None, Progress(disable=True))
     assert len(losses) == 31
@@ -55,7 +55,7 @@ def test_noise_becomes_the_picture(example: ModuleType, pictures: ModuleType) ->
     assert losses[-1] < 0.1 * losses[0]
     assert len(states) == 5
     assert torch.equal(states[0], example.noise(reference))
-    assert example.psnr(states[-1], reference) > example.psnr(states[0], reference) + 3
+    assert example.psnr(states[-1], reference) > example.psnr(states[0], reference) + 5
 
 
 @recover_image
@@ -78,6 +78,10 @@ def test_a_picture_too_small_is_an_error_and_leaves_nothing(example: ModuleType,
     assert not (tmp_path / "new").exists()
 
 
+LEAST_GAINS = (0.05, 0.18, 0.05)
+"""In SSIM, after 12 steps on crops of 48x48. Measured: 0.068, 0.232, 0.068."""
+
+
 @tune_filter
 def test_every_picture_gets_a_filter_that_suits_it(example: ModuleType, pictures: ModuleType) -> None:
     poor, clean = example.read_batch(pictures.CLIP, 48)
@@ -90,10 +94,6 @@ def test_every_picture_gets_a_filter_that_suits_it(example: ModuleType, pictures
     assert ((after - before) > torch.tensor(LEAST_GAINS)).all(), (before, after)
     strengths = tuned.strength.tolist()
     assert strengths[1] < untuned.strength[1] < min(strengths[0], strengths[2])  # noise is not sharpened, blur is
-
-
-LEAST_GAINS = (0.01, 0.1, 0.03)
-"""In SSIM, after 12 steps on crops of 48x48."""
 
 
 @tune_filter

@@ -1,0 +1,20 @@
+"""SSIM and MS-SSIM of PyTorch tensors, as losses: the extra [torch].
+
+`fused_ssim` has the signature of the package of that name, `ssim`, `ms_ssim`, `SSIM` and `MS_SSIM` those of pytorch-msssim, and
+their numbers by default. Tensors on the CPU are computed on any Vulkan device, tensors of a CUDA device on that device.
+"""
+
+from __future__ import annotations
+
+try:
+    import torch as _torch
+except ImportError as error:
+    raise ImportError("vkssim.torch needs PyTorch: `pip install vkssim[torch]`") from error
+del _torch
+
+from .cuda import empty
+from .functions import fused_ssim, ms_ssim, ssim
+from .modules import MS_SSIM, SSIM
+from .staging import host_staging
+
+__all__ = ["MS_SSIM", "SSIM", "empty", "fused_ssim", "host_staging", "ms_ssim", "ssim"]

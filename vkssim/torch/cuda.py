@@ -1,0 +1,426 @@
+"""Losses of CUDA tensors, computed by Vulkan on the same GPU: memory and semaphores shared, no way through the host.
+
+The tensors' memory is shared where `empty` made them, else copied once on the device. PyTorch's stream and Vulkan's queue take
+turns by two semaphores that count up; the host waits for neither.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import uuid
+import weakref
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import platformdirs
+import torch
+from torch import Tensor
+
+from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
+from ..features.planes import KernelShape
+from ..host.api import vk
+from ..host.binding import Binding
+from ..host.device import Device
+from ..host.devices import DeviceInfo, list_devices
+from ..host.instance import shared_instance
+from ..host.memory import Buffer, MemoryClass
+from ..host.pipelines import PipelineBuilder
+from ..host.plan import Role
+from ..host.sharing import Timeline, memory_descriptor, submit_between
+from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
+from ..loss.spec import Loss, Negative
+from ..shaders import load_module
+
+_GRANULE = 1 << 21
+_MOST_IDLE = 16
+_MOST_RUNNERS = 8
+_MOST_BOUND = 16
+
+
+def empty(shape: Sequence[int], *, device: torch.device | str | int | None = None) -> Tensor:
+    """An uninitialised float32 tensor of a CUDA device, in memory that Vulkan sees too: the losses need no copy of it.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Of the tensor.
+    device : torch.device, str or int, optional
+        The CUDA device; by default the current one.
+
+    Returns
+    -------
+    Tensor
+        Contiguous. Views of it that begin elsewhere are copied as any other tensor.
+
+    Raises
+    ------
+    DeviceError
+        There is no CUDA device, or memory cannot be shared with it.
+
+    """
+    if not torch.cuda.is_available():
+        raise DeviceError("no CUDA device: memory is shared with CUDA only; tensors on the CPU need no copy to be avoided")
+    found = torch.device("cuda" if device is None else device if not isinstance(device, int) else f"cuda:{device}")
+    if found.type != "cuda":
+        raise DeviceError(f"memory is shared with CUDA only, not with {found}")
+    sharing = _sharing_with(_index_of(found))
+    with sharing.lock:
+        return sharing.lease(tuple(shape))
+
+
+def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape.
+
+    Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared with it.
+    """
+    if distorted.device.type != "cuda":
+        raise DeviceError(
+            f"tensors on {distorted.device} cannot be shared with Vulkan; move them to the CPU, or let them go through the host's"
+            " memory: vkssim.torch.host_staging()"
+        )
+    sharing = _sharing_with(_index_of(distorted.device))
+    with sharing.lock, torch.cuda.device(distorted.device):
+        parts = [
+            sharing.run(*part, loss, gradient=gradient)
+            for part in zip(*(sharing.split(image) for image in (distorted, reference)), strict=True)
+        ]
+    deficits = torch.cat([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
+    values, slopes = _finish(loss, deficits)
+    if not gradient:
+        return values, None
+    result = torch.cat([part[1] for part in parts]) if len(parts) > 1 else parts[0][1]
+    result = result.view(distorted.shape)
+    return values, result if slopes is None else result.mul_(slopes.view(*result.shape[:2], 1, 1))
+
+
+def can_share(device: torch.device) -> bool:
+    """Whether memory can be shared with that device."""
+    if device.type != "cuda":
+        return False
+    try:
+        _sharing_with(_index_of(device))
+    except DeviceError:
+        return False
+    return True
+
+
+def _finish(loss: Loss, deficits: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Values (P,) from (P, scales) deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
+    if loss.negative is Negative.KEEP:  # one scale of weight 1
+        return 1.0 - deficits[:, 0], None
+    means = 1.0 - deficits.double()
+    bases = means.clamp(min=0.0) if loss.negative is Negative.CLAMP else means.masked_fill(means < 0.0, float("nan"))
+    weights = torch.tensor(loss.weights, dtype=torch.float64, device=deficits.device)
+    values = (bases**weights).prod(dim=1).float()
+    if len(loss.weights) > 1:
+        return values, None
+    weight, base = loss.weights[0], bases[:, 0]
+    slopes = torch.where(base == 0.0, 0.0, weight * base ** (weight - 1.0)) if weight else torch.zeros_like(base)
+    return values, slopes.float()
+
+
+def _index_of(device: torch.device) -> int:
+    return torch.cuda.current_device() if device.index is None else device.index
+
+
+@functools.cache
+def _refusals() -> dict[int, str]:
+    return {}
+
+
+_opening = threading.Lock()
+_opened: dict[int, _Sharing] = {}
+
+
+def _sharing_with(index: int) -> _Sharing:
+    """What is shared with a CUDA device, made at the first call and kept to the end of the process: tensors may outlive any other
+    owner. Raises DeviceError where it cannot be had.
+    """
+    with _opening:
+        if index in _refusals():
+            raise UnsuitableDeviceError(_refusals()[index])
+        if index not in _opened:
+            try:
+                _opened[index] = _Sharing(index)
+            except (DeviceError, RuntimeError, ImportError) as error:
+                _refusals()[index] = (
+                    f"memory of cuda:{index} cannot be shared with Vulkan: {error}. To go through the host's memory instead, at"
+                    " many times the cost: vkssim.torch.host_staging()"
+                )
+                raise UnsuitableDeviceError(_refusals()[index]) from error
+        return _opened[index]
+
+
+class _Cuda:
+    """The few calls of CUDA's runtime that PyTorch has no names for; each raises DeviceError with CUDA's own word for it."""
+
+    def __init__(self) -> None:
+        try:
+            from cuda.bindings import runtime
+        except ImportError as error:
+            raise DeviceError("the package cuda-bindings is not installed: `pip install vkssim[torch]`") from error
+        self._runtime = runtime
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        code, *results = getattr(self._runtime, name)(*arguments)
+        if int(code) != 0:
+            raise DeviceError(f"{name} failed: {code.name}")
+        return results[0] if results else None
+
+    def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
+        """Memory by its file descriptor, and its address."""
+        runtime = self._runtime
+        handle = runtime.cudaExternalMemoryHandleDesc()
+        handle.type = runtime.cudaExternalMemoryHandleType.cudaExternalMemoryHandleTypeOpaqueFd
+        handle.handle.fd = descriptor
+        handle.size = size
+        handle.flags = runtime.cudaExternalMemoryDedicated
+        memory = self._call("cudaImportExternalMemory", handle)
+        whole = runtime.cudaExternalMemoryBufferDesc()
+        whole.offset, whole.size, whole.flags = 0, size, 0
+        return memory, int(self._call("cudaExternalMemoryGetMappedBuffer", memory, whole))
+
+    def release_memory(self, memory: Any, address: int) -> None:
+        """Undo `import_memory`."""
+        self._call("cudaFree", address)
+        self._call("cudaDestroyExternalMemory", memory)
+
+    def import_timeline(self, descriptor: int) -> Any:
+        """A semaphore by its file descriptor."""
+        runtime = self._runtime
+        handle = runtime.cudaExternalSemaphoreHandleDesc()
+        handle.type = runtime.cudaExternalSemaphoreHandleType.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd
+        handle.handle.fd = descriptor
+        handle.flags = 0
+        return self._call("cudaImportExternalSemaphore", handle)
+
+    def signal(self, semaphore: Any, value: int, stream: int) -> None:
+        """Bring the semaphore to the value when the stream gets there."""
+        parameters = self._runtime.cudaExternalSemaphoreSignalParams()
+        parameters.params.fence.value = value
+        self._call("cudaSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, stream)
+
+    def wait(self, semaphore: Any, value: int, stream: int) -> None:
+        """Hold the stream until the semaphore has the value."""
+        parameters = self._runtime.cudaExternalSemaphoreWaitParams()
+        parameters.params.fence.value = value
+        self._call("cudaWaitExternalSemaphoresAsync", [semaphore], [parameters], 1, stream)
+
+
+class _Block:
+    """Memory that both know: a Vulkan buffer and its address in CUDA."""
+
+    def __init__(self, device: Device, cuda: _Cuda, size: int) -> None:
+        self._stack = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._stack.close)
+            self.buffer = Buffer(device, self._stack, size, MemoryClass.SHARED)
+            imported, self.address = cuda.import_memory(memory_descriptor(device, self.buffer), self.buffer.memory_size)
+            self._stack.callback(cuda.release_memory, imported, self.address)
+            guard.pop_all()
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+class _Lease:
+    """What a tensor made of a block holds on to; when it goes, the block is free again."""
+
+    def __init__(self, block: _Block, shape: tuple[int, ...]) -> None:
+        self.__cuda_array_interface__ = {
+            "shape": shape,
+            "typestr": "<f4",
+            "data": (block.address, False),
+            "version": 3,
+            "strides": None,
+        }
+
+
+class _Sharing:
+    """One CUDA device and the Vulkan device that is the same GPU. Callers hold `lock`."""
+
+    def __init__(self, index: int) -> None:
+        self.lock = threading.RLock()
+        self._index = index
+        self._cuda = _Cuda()
+        self._stack = ExitStack()
+        with ExitStack() as guard, torch.cuda.device(index):
+            guard.callback(self._stack.close)
+            info = _same_gpu(index)
+            self.device = self._stack.enter_context(Device(info, sharing=True))
+            self._shape = KernelShape.for_device(info)
+            self._pipelines = PipelineBuilder(
+                self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim")
+            )
+            self._to_vulkan, self._to_cuda = (Timeline(self.device, self._stack) for _ in range(2))
+            torch.cuda.current_stream()  # CUDA is up before anything is imported
+            self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
+            self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
+            guard.pop_all()
+        self._turn = 0
+        self._last_stream: int | None = None
+        self._by_address: dict[int, _Block] = {}
+        self._idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, as PyTorch keeps them
+        self._runners: OrderedDict[tuple[Loss, bool, int], _Runner] = OrderedDict()
+
+    # -- memory -------------------------------------------------------------------------------------------------------
+
+    def lease(self, shape: tuple[int, ...]) -> Tensor:
+        """A tensor of that shape in a shared block, which is free again when the tensor is gone."""
+        count = 1
+        for length in shape:
+            count *= length
+        size = -(-4 * max(1, count) // _GRANULE) * _GRANULE
+        key = size, self._stream()
+        block = self._idle[key].pop() if self._idle[key] else self._new_block(size)
+        lease = _Lease(block, shape)
+        weakref.finalize(lease, self._idle[key].append, block).atexit = False
+        return torch.as_tensor(lease, device=f"cuda:{self._index}")
+
+    def _new_block(self, size: int) -> _Block:
+        if sum(map(len, self._idle.values())) >= _MOST_IDLE:
+            self._release_idle()
+        try:
+            block = _Block(self.device, self._cuda, size)
+        except DeviceMemoryError:
+            self._release_idle()
+            torch.cuda.empty_cache()
+            block = _Block(self.device, self._cuda, size)
+        self._by_address[block.address] = block
+        return block
+
+    def _release_idle(self) -> None:
+        torch.cuda.synchronize(self._index)
+        for runner in self._runners.values():
+            runner.forget_bound()
+        for blocks in self._idle.values():
+            while blocks:
+                block = blocks.pop()
+                del self._by_address[block.address]
+                block.close()
+
+    def _shared(self, image: Tensor) -> tuple[_Block, Tensor]:
+        """The block of a tensor, or of a copy of it, and the tensor that keeps it from being used again."""
+        block = self._by_address.get(image.data_ptr())
+        if block is None:
+            copy = self.lease(tuple(image.shape)).copy_(image)
+            return self._by_address[copy.data_ptr()], copy
+        return block, image
+
+    def split(self, image: Tensor) -> Sequence[Tensor]:
+        """The planes (P, H, W) of images, in parts that a buffer can hold."""
+        planes = image.view(-1, *image.shape[2:])
+        most = self.device.info.max_storage_bytes // (4 * planes[0].numel())
+        return [planes] if len(planes) <= most else planes.split(max(1, most))
+
+    # -- running ------------------------------------------------------------------------------------------------------
+
+    def run(self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool) -> tuple[Tensor, Tensor]:
+        """Deficits (P, scales) and the gradient (P, H, W), empty where none is wanted, of planes (P, H, W)."""
+        count = len(distorted)
+        runner = self._runner(loss, gradient, count)
+        held = {DISTORTED: self._shared(distorted), REFERENCE: self._shared(reference)}
+        means = self.lease((count, len(loss.weights), 4))
+        held[MEANS] = self._by_address[means.data_ptr()], means
+        result = self.lease(tuple(distorted.shape)) if gradient else means[:0]
+        if gradient:
+            held[GRADIENT] = self._by_address[result.data_ptr()], result
+        commands = runner.commands({name: block.buffer for name, (block, _) in held.items()})
+        stream = self._stream()
+        if self._last_stream not in (None, stream):  # the semaphores must not count down
+            self._cuda.wait(self._returned, self._turn, stream)
+        self._last_stream = stream
+        self._turn += 1
+        self._cuda.signal(self._handed, self._turn, stream)
+        submit_between(self.device, commands, (self._to_vulkan, self._turn), (self._to_cuda, self._turn))
+        self._cuda.wait(self._returned, self._turn, stream)
+        return means[..., 0], result
+
+    def _runner(self, loss: Loss, gradient: bool, count: int) -> _Runner:
+        key = loss, gradient, count
+        if key not in self._runners:
+            if len(self._runners) >= _MOST_RUNNERS:
+                torch.cuda.synchronize(self._index)
+                self._runners.popitem(last=False)[1].close()
+            self._runners[key] = _Runner(self.device, self._pipelines, self._shape, loss, gradient, count)
+        self._runners.move_to_end(key)
+        return self._runners[key]
+
+    def _stream(self) -> int:
+        return torch.cuda.current_stream(self._index).cuda_stream
+
+
+class _Runner:
+    """A loss for so many planes: its plan, its work buffers, and the commands for the blocks that it has met."""
+
+    def __init__(
+        self, device: Device, pipelines: PipelineBuilder, shape: KernelShape, loss: Loss, gradient: bool, count: int
+    ) -> None:
+        self._device, self._pipelines, self._count = device, pipelines, count
+        self._plan = loss_plan(loss, shape, gradient=gradient, packed=True).plan
+        self._plan.validate()
+        pipelines.build(self._plan.kernels)
+        self._stack = ExitStack()
+        with ExitStack() as guard:
+            guard.callback(self._stack.close)
+            self._work = {
+                spec.name: Buffer(device, self._stack, spec.frame_bytes * count, MemoryClass.WORK)
+                for spec in self._plan.buffers
+                if spec.role is Role.WORK
+            }
+            guard.pop_all()
+        self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Any]] = OrderedDict()
+
+    def commands(self, shared: dict[str, Buffer]) -> Any:
+        """The recorded plan on those buffers."""
+        key = tuple(id(buffer) for buffer in shared.values())
+        if key not in self._bound:
+            if len(self._bound) >= _MOST_BOUND:
+                torch.cuda.synchronize()
+                self.forget_bound()
+            self._bound[key] = self._record(shared)
+        return self._bound[key][1]
+
+    def _record(self, shared: dict[str, Buffer]) -> tuple[ExitStack, Any]:
+        device = self._device
+        with ExitStack() as stack:
+            binding = Binding(device, stack, self._plan, self._pipelines, {**self._work, **shared})
+            pool_info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=device.queue_family)
+            pool = vk.vkCreateCommandPool(device.handle, pool_info, None)
+            device.own(stack, "command pool", pool, vk.vkDestroyCommandPool)
+            info = vk.VkCommandBufferAllocateInfo(
+                commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+            )
+            commands = vk.vkAllocateCommandBuffers(device.handle, info)[0]
+            simultaneous = vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT  # a step may be submitted before the last one has run
+            vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=simultaneous))
+            binding.record(commands, self._count)
+            vk.vkEndCommandBuffer(commands)
+            return stack.pop_all(), commands
+
+    def forget_bound(self) -> None:
+        """Drop the commands; the device must be idle."""
+        while self._bound:
+            self._bound.popitem()[1][0].close()
+
+    def close(self) -> None:
+        """Destroy everything; the device must be idle."""
+        self.forget_bound()
+        self._stack.close()
+
+
+def _same_gpu(index: int) -> DeviceInfo:
+    """The Vulkan device that is a CUDA device. Raises DeviceError where there is none."""
+    properties = torch.cuda.get_device_properties(index)
+    wanted = uuid.UUID(str(properties.uuid))
+    devices = list_devices(shared_instance())
+    for info in devices:
+        if info.uuid == wanted:
+            if info.lacks:
+                raise UnsuitableDeviceError(f"{info.description} lacks {', '.join(info.lacks)}")
+            return info
+    there_are = "; ".join(f"{info.name} ({info.uuid})" for info in devices) or "none"
+    raise DeviceError(f"no Vulkan device is {properties.name} ({wanted}); there are: {there_are}")

@@ -1,0 +1,214 @@
+"""The functions: arguments as the packages have them whose names they bear."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import FrameError, OptionError
+from ..loss.evaluate import BACKENDS
+from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
+from .autograd import Where, plane_values
+
+_WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
+
+
+def fused_ssim(
+    img1: Tensor,
+    img2: Tensor,
+    padding: str = "same",
+    train: bool = True,
+    *,
+    data_range: float = 1.0,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> Tensor:
+    """Mean structural similarity of two batches, with the signature and the numbers of the package fused_ssim.
+
+    Parameters
+    ----------
+    img1, img2 : Tensor
+        Images (N, C, H, W) of one type, shape and device: float32, or float16 or bfloat16, computed in float32; float64 with
+        `backend="cpu"`. Gradients flow to both.
+    padding : {"same", "valid"}
+        Windows on every sample with zeros beyond the border, or only where the whole window lies inside.
+    train : bool
+        False computes the value alone and stores nothing, as torch.no_grad does.
+    data_range : float
+        The largest sample there can be.
+    backend : {"vulkan", "cpu"}
+        "cpu" is the NumPy twin in float64, for checks. Never another than the one asked for.
+    device : str or int, optional
+        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+
+    Returns
+    -------
+    Tensor
+        A scalar, float32 (float64 for float64 images), on the images' device; at most 1, and 1 for identical images. A loss is
+        1 - value.
+
+    Raises
+    ------
+    FrameError
+        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+    OptionError
+        An argument has a value that it cannot have.
+    DeviceError
+        No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
+
+    References
+    ----------
+    .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
+       structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+
+    """
+    with torch.set_grad_enabled(train and torch.is_grad_enabled()):
+        options = {"padding": chosen(Padding, padding), **constants(data_range)}
+        return _by_image(img1, img2, options, Where(backend, device)).mean()
+
+
+def ssim(
+    X: Tensor,  # noqa: N803 - pytorch-msssim's names
+    Y: Tensor,  # noqa: N803
+    data_range: float = 255,
+    size_average: bool = True,
+    win_size: int = 11,
+    win_sigma: float = 1.5,
+    win: Tensor | None = None,
+    K: Sequence[float] = (0.01, 0.03),  # noqa: N803
+    nonnegative_ssim: bool = False,
+    *,
+    padding: str = "valid",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> Tensor:
+    """Structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
+
+    Parameters
+    ----------
+    X, Y, padding, backend, device
+        As `img1`, `img2` and the rest of `fused_ssim`; H and W are 11 at least where padding is "valid".
+    data_range : float
+        The largest sample there can be.
+    size_average : bool
+        The mean over all images; else each image's own.
+    win_size, win_sigma, win
+        Must be 11, 1.5 and None: the window is compiled in.
+    K : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
+    nonnegative_ssim : bool
+        A channel's negative value counts 0, with gradient 0.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or (N,), float32 (float64 for float64 images).
+
+    Raises
+    ------
+    FrameError, OptionError, DeviceError
+        As for `fused_ssim`.
+
+    """
+    check_window(win_size, win_sigma, win)
+    negative = Negative.CLAMP if nonnegative_ssim else Negative.KEEP
+    options = {"padding": chosen(Padding, padding), "negative": negative, **constants(data_range, K)}
+    values = _by_image(X, Y, options, Where(backend, device))
+    return values.mean() if size_average else values
+
+
+def ms_ssim(
+    X: Tensor,  # noqa: N803
+    Y: Tensor,  # noqa: N803
+    data_range: float = 255,
+    size_average: bool = True,
+    win_size: int = 11,
+    win_sigma: float = 1.5,
+    win: Tensor | None = None,
+    weights: Sequence[float] | None = None,
+    K: Sequence[float] = (0.01, 0.03),  # noqa: N803
+    *,
+    pyramid: str = "average",
+    padding: str = "valid",
+    negative: str = "clamp",
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> Tensor:
+    """Multi-scale structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
+
+    Parameters
+    ----------
+    X, Y, data_range, size_average, win_size, win_sigma, win, K, padding, backend, device
+        As for `ssim`; H and W are 161 at least with five weights, since 11 must remain on the last scale.
+    weights : sequence of float, optional
+        The exponent of each scale, the finest first; as many scales as weights. By default the five of [1]_.
+    pyramid : {"average", "libvmaf"}
+        How a scale is made from the one before: 2x2 means, or the low-pass of libvmaf's float_ms_ssim.
+    negative : {"clamp", "null"}
+        What a channel's negative mean gives: 0, with gradient 0, or NaN.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or (N,), float32 (float64 for float64 images).
+
+    Raises
+    ------
+    FrameError, OptionError, DeviceError
+        As for `fused_ssim`.
+
+    References
+    ----------
+    .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
+       Asilomar Conference on Signals, Systems and Computers, 2003.
+
+    """
+    check_window(win_size, win_sigma, win)
+    options = {
+        "padding": chosen(Padding, padding),
+        "pyramid": chosen(Pyramid, pyramid),
+        "negative": chosen(Negative, negative, without=Negative.KEEP),
+        "weights": tuple(float(weight) for weight in (MS_SSIM_WEIGHTS if weights is None else weights)),
+        **constants(data_range, K),
+    }
+    values = _by_image(X, Y, options, Where(backend, device))
+    return values.mean() if size_average else values
+
+
+def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
+    """Raise OptionError for any window but the one that is compiled in."""
+    if win is not None:
+        raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
+    if (win_size, win_sigma) != (_WINDOW_SIZE, _WINDOW_SIGMA):
+        raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
+
+
+def _by_image(first: Tensor, second: Tensor, options: dict[str, Any], where: Where) -> Tensor:
+    """The value of each image, (N,): the mean over its channels."""
+    if where.backend not in BACKENDS:
+        raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
+    _check_images(first, second, where.backend)
+    count, channels, height, width = first.shape
+    loss = Loss(height, width, **options)
+    if first.dtype in (torch.float16, torch.bfloat16):
+        first, second = first.float(), second.float()
+    return plane_values(first, second, loss, where).view(count, channels).mean(dim=1)
+
+
+def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
+    described = [f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}" for image in (first, second)]
+    if described[0] != described[1]:
+        raise FrameError(f"the images are {described[0]} and {described[1]}; they must be alike")
+    if first.ndim != 4:
+        raise FrameError(f"the images are {described[0]}; (N, C, H, W) is possible")
+    if not first.numel():
+        raise FrameError(f"no image in a tensor that is {described[0]}")
+    if first.device.type == "meta":
+        raise FrameError(f"the images are {described[0]}, without samples")
+    if first.dtype is torch.float64 and backend != "cpu":
+        raise FrameError(f"the images are {described[0]}; float32 at most is computed on a device: .float(), or backend='cpu'")
+    if first.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        raise FrameError(f"the images are {described[0]}; float32, float16 and bfloat16 are possible")
