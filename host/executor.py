@@ -42,8 +42,9 @@ class Slot:
     fence: Any
     uploaded: Any
     """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
-    recorded: dict[int, list[Any]] = field(default_factory=dict)
-    """The submissions for a number of frames: kernels last, before them the upload where it has a queue of its own."""
+    recorded: dict[tuple[int, bool], list[Any]] = field(default_factory=dict)
+    """The submissions for a number of frames, with copies or without: kernels last, before them the upload where it has a queue of
+    its own."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
 
@@ -170,15 +171,15 @@ class Executor:
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, slot: Slot, frames: int) -> list[Any]:
-        if not self._upload_apart:
-            return [_submission(self._record_kernels(slot, frames))]
+    def _record(self, slot: Slot, frames: int, copies: bool) -> list[Any]:
+        if not (self._upload_apart and copies):
+            return [_submission(self._record_kernels(slot, frames, copies))]
         commands = self._begin(self._upload_pool)
         self._record_upload(commands, slot, frames)
         vk.vkEndCommandBuffer(commands)
         return [
             _submission(commands, signal=slot.uploaded),
-            _submission(self._record_kernels(slot, frames), wait=slot.uploaded),
+            _submission(self._record_kernels(slot, frames, copies), wait=slot.uploaded),
         ]
 
     def _begin(self, pool: Any) -> Any:
@@ -187,15 +188,16 @@ class Executor:
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
         return commands
 
-    def _record_kernels(self, slot: Slot, frames: int) -> Any:
+    def _record_kernels(self, slot: Slot, frames: int, copies: bool) -> Any:
         commands = self._begin(self._pool)
         query = _QueryWriter(commands, self._queries, self.slots.index(slot) * self._queries_per_slot if self._queries else 0)
         query.reset(self._queries_per_slot)
-        if not self._upload_apart:
+        if copies and not self._upload_apart:
             self._record_upload(commands, slot, frames)
         query.write()
         slot.binding.record(commands, frames, query.write)
-        self._record_download(commands, slot, frames)
+        if copies:
+            self._record_download(commands, slot, frames)
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
         vk.vkEndCommandBuffer(commands)
@@ -217,13 +219,17 @@ class Executor:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def submit(self, slot: Slot, frames: int) -> None:
-        """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight."""
+    def submit(self, slot: Slot, frames: int, *, copies: bool = True) -> None:
+        """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight.
+
+        Without `copies` it runs on what was uploaded last, and large outputs stay on the device: for measuring kernels.
+        """
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
-        if frames not in slot.recorded:
-            slot.recorded[frames] = self._record(slot, frames)
-        *upload, kernels = slot.recorded[frames]
+        key = frames, copies
+        if key not in slot.recorded:
+            slot.recorded[key] = self._record(slot, frames, copies)
+        *upload, kernels = slot.recorded[key]
         for submission in upload:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], None)
         vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)

@@ -33,20 +33,46 @@ class Timeline:
         self.descriptor: int = vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, descriptor_info)
 
 
-def submit_between(device: Device, commands: Any, turns: tuple[Timeline, int], done: tuple[Timeline, int]) -> None:
-    """Run recorded commands once the first semaphore has come to its value, then bring the second to its value."""
-    (wait, wait_value), (signal, signal_value) = turns, done
-    values = vk.VkTimelineSemaphoreSubmitInfo(
-        waitSemaphoreValueCount=1,
-        pWaitSemaphoreValues=[wait_value],
-        signalSemaphoreValueCount=1,
-        pSignalSemaphoreValues=[signal_value],
-    )
-    submission = vk.VkSubmitInfo(
-        pNext=values,
-        pWaitSemaphores=[wait.handle],
-        pWaitDstStageMask=[vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT],
-        pCommandBuffers=[commands],
-        pSignalSemaphores=[signal.handle],
-    )
-    vk.vkQueueSubmit(device.queue, 1, [submission], None)
+class Turns:
+    """Submissions between two timelines: each waits until the first has come to a number, and then brings the second to it.
+
+    The structs of a submission are made once; the host's time for it is what the other API waits for.
+    """
+
+    def __init__(self, device: Device, wait: Timeline, signal: Timeline) -> None:
+        ffi = vk.ffi
+        self._queue = device.queue
+        self._number = ffi.new("uint64_t[1]")
+        self._commands = ffi.new("VkCommandBuffer[1]")
+        self._handles = ffi.new("VkSemaphore[2]", [wait.handle, signal.handle])
+        self._stage = ffi.new("VkPipelineStageFlags[1]", [vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT])
+        self._numbers = ffi.new(
+            "VkTimelineSemaphoreSubmitInfo*",
+            {
+                "sType": vk.VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                "waitSemaphoreValueCount": 1,
+                "pWaitSemaphoreValues": self._number,
+                "signalSemaphoreValueCount": 1,
+                "pSignalSemaphoreValues": self._number,
+            },
+        )
+        self._submission = ffi.new(
+            "VkSubmitInfo*",
+            {
+                "sType": vk.VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                "pNext": self._numbers,
+                "waitSemaphoreCount": 1,
+                "pWaitSemaphores": self._handles,
+                "pWaitDstStageMask": self._stage,
+                "commandBufferCount": 1,
+                "pCommandBuffers": self._commands,
+                "signalSemaphoreCount": 1,
+                "pSignalSemaphores": self._handles + 1,
+            },
+        )
+
+    def submit(self, commands: Any, number: int) -> None:
+        """Run recorded commands in turn `number`, which grows from call to call."""
+        self._number[0] = number
+        self._commands[0] = commands
+        vk.vkQueueSubmit(self._queue, 1, self._submission, None)

@@ -20,8 +20,15 @@ import torch as _torch
 from loss_peers import LOSSES, Contender, Tensor, contenders
 from measure import Row, cores
 
+from vkssim.features.planes import KernelShape
+from vkssim.host.device import Device
+from vkssim.host.devices import choose_device, list_devices
+from vkssim.host.executor import Executor
+from vkssim.host.instance import shared_instance
+from vkssim.loss.plan import DISTORTED, REFERENCE, loss_plan
 from vkssim.loss.spec import Loss, constants
 from vkssim.reference.loss import value_and_gradient
+from vkssim.shaders import load_module
 
 torch: Any = _torch
 Doubles = npt.NDArray[np.float64]
@@ -38,6 +45,7 @@ _ODD: Shape = (1, 2, 187, 203)
 _WARM_UP = 5
 _REPEATS = 30
 _FEWEST = 5
+_KERNEL_SECONDS = 0.4
 _SECONDS = 2.0  # of one measurement, before repeats become fewer
 _TURNS = 15
 
@@ -86,13 +94,32 @@ def add_ratios(rows: Sequence[Row]) -> None:
             row["ratio"] = row["value"] / best[key(row)]
 
 
-def kernel_times(loss: str, shape: Shape, device: str | None) -> dict[str, float]:
+def kernel_times(loss: str, shape: Shape, device: str | None, *, gradient: bool = True) -> dict[str, float]:
     """Milliseconds of every kernel of one loss step, by the device's own timestamps: stage label -> median.
 
     `loss` is a key of LOSSES, `shape` that of the images, (N, C, H, W). The labels are those of the plan's dispatches, in their
-    order; a step submitted in several batches counts the sum of them. Without copies between host and device.
+    order. Without copies between host and device; without the gradient where it is not wanted.
     """
-    raise NotImplementedError("kernel times are not measured yet")
+    images, channels, height, width = shape
+    count = images * channels
+    described = _described(loss, height, width)
+    info = choose_device(list_devices(shared_instance()), device)
+    made = loss_plan(described, KernelShape.for_device(info), gradient=gradient)
+    with Device(info) as opened, Executor(opened, made.plan, load_module, batch=count, slots=1, profile=True) as executor:
+        slot = executor.slots[0]
+        for name, image in zip((DISTORTED, REFERENCE), _images(shape), strict=True):
+            rows = slot.inputs[name].view(np.float32).reshape(count, height, -1)
+            rows[..., :width] = image.numpy().reshape(count, height, width)
+        executor.submit(slot, count)
+        executor.wait(slot)
+        steps: list[dict[str, float]] = []
+        ended = time.perf_counter() + _KERNEL_SECONDS
+        while len(steps) < _REPEATS or time.perf_counter() < ended:  # long enough for the clocks to rise
+            executor.submit(slot, count, copies=False)
+            executor.wait(slot)
+            steps.append(executor.stage_times(slot))
+    late = steps[len(steps) // 2 :]
+    return {label: 1e3 * statistics.median(step[label] for step in late) for label in late[0] if label != "upload"}
 
 
 def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, device: str | None) -> Iterator[list[Row]]:
@@ -152,10 +179,14 @@ def _twin(loss: str, shape: Shape, last: bool) -> tuple[float, Doubles]:
     first, second = (
         (image[-1:, -1:] if last else image).numpy().reshape(-1, height, width).astype(np.float64) for image in _images(shape)
     )
-    options: dict[str, Any] = {**constants(1.0), **LOSSES[loss]}
-    values, gradient = value_and_gradient(Loss(height, width, **options), second, first)
+    values, gradient = value_and_gradient(_described(loss, height, width), second, first)
     count = shape[0] * shape[1]
     return float(values.mean()), gradient.reshape(-1, height, width) / count
+
+
+def _described(loss: str, height: int, width: int) -> Loss:
+    options: dict[str, Any] = {**constants(1.0), **LOSSES[loss]}
+    return Loss(height, width, **options)
 
 
 def _errors(one: Contender) -> list[Row]:
@@ -194,6 +225,7 @@ def _first_step(one: Contender, images: tuple[Tensor, Tensor]) -> list[Row]:
     torch: the peak of its allocator. Outside: what the device has less of afterwards and torch does not hold, so what Vulkan
     keeps for the next step; what it took and gave back within the step is not seen.
     """
+    one.release()
     first, second = one.images(*images)
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
@@ -329,9 +361,12 @@ def _multiplied(size: int = 8192) -> float:
 
 
 def _kernels(where: Row, shape: Shape, device: str | None) -> list[Row]:
-    stages = kernel_times(where["loss"], shape, device)
-    stages["all kernels"] = sum(stages.values())
-    return [{**where, "name": name, "value": value, "unit": "ms"} for name, value in stages.items()]
+    rows = []
+    for wanted, gradient in (("inference", False), ("step", True)):
+        stages = kernel_times(where["loss"], shape, device, gradient=gradient)
+        stages["all kernels"] = sum(stages.values())
+        rows += [{**where, "pass": wanted, "name": name, "value": value, "unit": "ms"} for name, value in stages.items()]
+    return rows
 
 
 def _turns(found: list[Contender], shape: Shape) -> list[Row]:

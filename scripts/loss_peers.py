@@ -40,6 +40,8 @@ class Contender:
     empty: Callable[[tuple[int, ...]], Tensor]
     """Makes the tensors that the images lie in."""
     ours: bool = False
+    release: Callable[[], None] = lambda: None
+    """Gives back what the contender keeps on the device from one call to the next."""
 
     def images(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Both images where this contender wants them; the first wants its gradient."""
@@ -86,9 +88,18 @@ def _ours(module: Any, cuda: bool, where: dict[str, str]) -> list[Contender]:
         "ms_ssim average": ("ms_ssim", ms_ssim("average"), ms_ssim("average")),
         "ms_ssim libvmaf": ("ms_ssim", ms_ssim("libvmaf"), ms_ssim("libvmaf")),
     }
+
+    def release() -> None:
+        for sharing in module.cuda._opened.values():
+            with sharing.lock:
+                torch.cuda.synchronize()
+                while sharing._runners:
+                    sharing._runners.popitem()[1].close()
+                sharing._release_idle()
+
     places = {", shared": module.empty, ", ordinary": _plain(cuda)} if cuda else {"": _plain(cuda)}
     return [
-        Contender(loss, f"vkssim {name}{place}", value, inference, empty, ours=True)
+        Contender(loss, f"vkssim {name}{place}", value, inference, empty, ours=True, release=release)
         for loss, (name, value, inference) in values.items()
         for place, empty in places.items()
     ]

@@ -70,6 +70,12 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         loss(**options)
 
 
+@pytest.mark.parametrize(("data_range", "k"), [(-1.0, (0.01, 0.03)), (1.0, (-0.01, 0.03)), (1.0, (0.01, -0.03))])
+def test_a_square_does_not_hide_a_sign(data_range: float, k: tuple[float, float]) -> None:
+    with pytest.raises(OptionError, match="must be above 0"):
+        loss(**constants(data_range, k))
+
+
 @pytest.mark.parametrize("odd", [float("nan"), float("inf")])
 def test_numbers_that_are_none_are_refused(odd: float) -> None:
     with pytest.raises(OptionError):

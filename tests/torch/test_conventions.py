@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 
 from vkssim import torch as front
 from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
+from vkssim.torch import staging
 
 from ..commands import python_process
 from ..differences import check_number
@@ -136,6 +138,18 @@ def test_staging_changes_nothing_on_the_cpu() -> None:
         assert front.ssim(*pair, data_range=1.0) == plain
     with front.host_staging(False):
         assert front.ssim(*pair, data_range=1.0) == plain
+
+
+def test_staging_ends_with_its_block() -> None:
+    assert not staging.is_allowed()
+    with front.host_staging():
+        assert staging.is_allowed()
+        with suppress(ZeroDivisionError), front.host_staging(False):
+            assert not staging.is_allowed()
+            raise ZeroDivisionError
+        assert staging.is_allowed()
+    front.host_staging(False)
+    assert not staging.is_allowed()
 
 
 @pytest.mark.parametrize(

@@ -23,76 +23,85 @@ class Where:
     device: str | int | None
 
 
-def plane_values(first: Tensor, second: Tensor, loss: Loss, where: Where) -> Tensor:
-    """The value of each of the N C planes of two (N, C, H, W) tensors, (N C,); gradients flow to both.
+def value(first: Tensor, second: Tensor, loss: Loss, where: Where, *, average: bool) -> Tensor:
+    """The value of two (N, C, H, W) tensors: the mean over all planes, or (N,), each image's over its channels.
 
-    The gradient is computed with the value and kept until `backward` multiplies it, where it lies, by what comes from above: as
-    much memory as the result itself. Nothing is kept where no gradient is wanted.
+    Gradients flow to both. They are computed with the value and kept until `backward` multiplies them, where they lie, by what comes
+    from above: no more memory than the result itself. Nothing is kept where no gradient is wanted.
     """
     wanted = tuple(torch.is_grad_enabled() and image.requires_grad for image in (first, second))
+    job = _Job(loss, where, average)
     if not any(wanted):
-        return _compute(first.detach(), second.detach(), loss, where, gradient=False)[0]
-    values: Tensor = _PlaneValues.apply(first, second, loss, where, wanted)
-    return values
+        return job.compute(first.detach(), second.detach(), gradient=False)[0]
+    result: Tensor = _Value.apply(first, second, job, wanted)
+    return result
 
 
-class _PlaneValues(torch.autograd.Function):
+class _Value(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, first: Tensor, second: Tensor, loss: Loss, where: Where, wanted: tuple[bool, bool]) -> Tensor:
+    def forward(ctx: Any, first: Tensor, second: Tensor, job: _Job, wanted: tuple[bool, bool]) -> Tensor:
         ctx.save_for_backward(first, second)
-        ctx.loss, ctx.where, ctx.wanted = loss, where, wanted
-        values, ctx.gradients = _gradients(first, second, loss, where, wanted)
-        return values
+        ctx.job, ctx.wanted = job, wanted
+        result, ctx.gradients = job.gradients(first, second, wanted)
+        return result
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:  # a second time through the same graph: the first has used them up
-            _, gradients = _gradients(*ctx.saved_tensors, ctx.loss, ctx.where, ctx.wanted)
-        by_plane = upstream.view(*gradients[0 if ctx.wanted[0] else 1].shape[:2], 1, 1)
-        return *(None if gradient is None else gradient.mul_(by_plane) for gradient in gradients), None, None, None
+            _, gradients = ctx.job.gradients(*ctx.saved_tensors, ctx.wanted)
+        by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
+        return *(None if gradient is None else gradient.mul_(by_image) for gradient in gradients), None, None
 
 
-def _gradients(
-    first: Tensor, second: Tensor, loss: Loss, where: Where, wanted: tuple[bool, bool]
-) -> tuple[Tensor, list[Tensor | None]]:
-    """Values, and the gradients by the images for which they are wanted: the metric is symmetric, so the second one's is the first
-    one's with the images exchanged.
-    """
-    gradients: list[Tensor | None] = [None, None]
-    values = None
-    for image, (distorted, reference) in enumerate(((first, second), (second, first))):
-        if wanted[image]:
-            computed, gradients[image] = _compute(distorted.detach(), reference.detach(), loss, where, gradient=True)
-            values = computed if values is None else values
-    assert values is not None
-    return values, gradients
+@dataclass(frozen=True)
+class _Job:
+    loss: Loss
+    where: Where
+    average: bool
+
+    def gradients(
+        self, first: Tensor, second: Tensor, wanted: tuple[bool, bool]
+    ) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
+        """The value, and the gradients by the images for which they are wanted: the metric is symmetric, so the second one's is
+        the first one's with the images exchanged.
+        """
+        first, second = first.detach(), second.detach()
+        result, by_first = self.compute(first, second, gradient=True) if wanted[0] else (None, None)
+        exchanged, by_second = self.compute(second, first, gradient=True) if wanted[1] else (None, None)
+        chosen = exchanged if result is None else result
+        assert chosen is not None
+        return chosen, (by_first, by_second)
+
+    def compute(self, distorted: Tensor, reference: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """The value, and the gradient by the distorted images in their shape."""
+        count, channels = distorted.shape[:2]
+        weight = 1.0 / (count * channels if self.average else channels)
+        on_device = distorted.device.type != "cpu" and self.where.backend == "vulkan"
+        if on_device and not (staging.is_allowed() and not cuda.can_share(distorted.device)):
+            values, result = cuda.compute(
+                distorted.contiguous(), reference.contiguous(), self.loss, gradient=gradient, weight=weight
+            )
+        else:
+            values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
+        return values.mean() if self.average else values.view(count, channels).mean(dim=1), result
+
+    def _on_host(
+        self, distorted: Tensor, reference: Tensor, *, gradient: bool, weight: float
+    ) -> tuple[Tensor, Tensor | None]:
+        planes = (-1, self.loss.height, self.loss.width)
+        arrays = (_host_copy(image).reshape(planes).numpy() for image in (reference, distorted))
+        values, result = evaluate(
+            self.loss, *arrays, gradient=gradient, weight=weight, backend=self.where.backend, device=self.where.device
+        )
+        kind = np.float64 if distorted.dtype is torch.float64 else np.float32
+        made = torch.from_numpy(values.astype(kind)).to(distorted.device)
+        return made, None if result is None else torch.from_numpy(result).view(distorted.shape).to(distorted)
 
 
-def _compute(distorted: Tensor, reference: Tensor, loss: Loss, where: Where, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """Values (P,) and the gradient by the distorted images, in their shape, of each plane's value."""
-    if distorted.device.type == "cpu":
-        return _on_host(distorted, reference, loss, where, gradient=gradient)
-    if where.backend == "vulkan":
-        if not staging.is_allowed():
-            return cuda.compute(distorted.contiguous(), reference.contiguous(), loss, gradient=gradient)
-        if cuda.can_share(distorted.device):
-            return cuda.compute(distorted.contiguous(), reference.contiguous(), loss, gradient=gradient)
-    values, slopes = _on_host(_to_host(distorted), _to_host(reference), loss, where, gradient=gradient)
-    return values.to(distorted.device), None if slopes is None else slopes.to(distorted.device)
-
-
-def _to_host(image: Tensor) -> Tensor:
-    pinned = image.device.type == "cuda"
-    return torch.empty(image.shape, dtype=image.dtype, pin_memory=pinned).copy_(image)
-
-
-def _on_host(distorted: Tensor, reference: Tensor, loss: Loss, where: Where, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    planes = (-1, loss.height, loss.width)
-    arrays = (image.numpy() for image in (reference.reshape(planes), distorted.reshape(planes)))
-    values, slopes = evaluate(loss, *arrays, gradient=gradient, backend=where.backend, device=where.device)
-    result = torch.from_numpy(values.astype(np.float64 if distorted.dtype is torch.float64 else np.float32))
-    if slopes is None:
-        return result, None
-    return result, torch.from_numpy(slopes).view(distorted.shape).to(distorted.dtype)
+def _host_copy(image: Tensor) -> Tensor:
+    """The images on the host: themselves where they are there already, else a copy by way of pinned memory."""
+    if image.device.type == "cpu":
+        return image
+    return torch.empty(image.shape, dtype=image.dtype, pin_memory=image.device.type == "cuda").copy_(image)

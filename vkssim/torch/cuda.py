@@ -7,6 +7,7 @@ turns by two semaphores that count up; the host waits for neither.
 from __future__ import annotations
 
 import functools
+import math
 import threading
 import uuid
 import weakref
@@ -28,8 +29,8 @@ from ..host.devices import DeviceInfo, list_devices
 from ..host.instance import shared_instance
 from ..host.memory import Buffer, MemoryClass
 from ..host.pipelines import PipelineBuilder
-from ..host.plan import Role
-from ..host.sharing import Timeline, memory_descriptor, submit_between
+from ..host.plan import Plan, Role
+from ..host.sharing import Timeline, Turns, memory_descriptor
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, Negative
 from ..shaders import load_module
@@ -71,8 +72,11 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
         return sharing.lease(tuple(shape))
 
 
-def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape.
+def compute(
+    distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
+) -> tuple[Tensor, Tensor | None]:
+    """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape, times
+    `weight`.
 
     Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared with it.
     """
@@ -84,16 +88,14 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool)
     sharing = _sharing_with(_index_of(distorted.device))
     with sharing.lock, torch.cuda.device(distorted.device):
         parts = [
-            sharing.run(*part, loss, gradient=gradient)
-            for part in zip(*(sharing.split(image) for image in (distorted, reference)), strict=True)
+            sharing.run(*part, loss, gradient=gradient, weight=weight)
+            for part in zip(sharing.split(distorted), sharing.split(reference), strict=True)
         ]
-    deficits = torch.cat([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
-    values, slopes = _finish(loss, deficits)
-    if not gradient:
-        return values, None
-    result = torch.cat([part[1] for part in parts]) if len(parts) > 1 else parts[0][1]
-    result = result.view(distorted.shape)
-    return values, result if slopes is None else result.mul_(slopes.view(*result.shape[:2], 1, 1))
+        values = torch.cat([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
+        if not gradient:
+            return values, None
+        result = torch.cat([part[1] for part in parts]) if len(parts) > 1 else parts[0][1]
+        return values, result.view(distorted.shape)
 
 
 def can_share(device: torch.device) -> bool:
@@ -105,21 +107,6 @@ def can_share(device: torch.device) -> bool:
     except DeviceError:
         return False
     return True
-
-
-def _finish(loss: Loss, deficits: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Values (P,) from (P, scales) deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
-    if loss.negative is Negative.KEEP:  # one scale of weight 1
-        return 1.0 - deficits[:, 0], None
-    means = 1.0 - deficits.double()
-    bases = means.clamp(min=0.0) if loss.negative is Negative.CLAMP else means.masked_fill(means < 0.0, float("nan"))
-    weights = torch.tensor(loss.weights, dtype=torch.float64, device=deficits.device)
-    values = (bases**weights).prod(dim=1).float()
-    if len(loss.weights) > 1:
-        return values, None
-    weight, base = loss.weights[0], bases[:, 0]
-    slopes = torch.where(base == 0.0, 0.0, weight * base ** (weight - 1.0)) if weight else torch.zeros_like(base)
-    return values, slopes.float()
 
 
 def _index_of(device: torch.device) -> int:
@@ -163,6 +150,8 @@ class _Cuda:
         except ImportError as error:
             raise DeviceError("the package cuda-bindings is not installed: `pip install vkssim[torch]`") from error
         self._runtime = runtime
+        self._signal_parameters = runtime.cudaExternalSemaphoreSignalParams()
+        self._wait_parameters = runtime.cudaExternalSemaphoreWaitParams()
 
     def _call(self, name: str, *arguments: Any) -> Any:
         code, *results = getattr(self._runtime, name)(*arguments)
@@ -199,15 +188,13 @@ class _Cuda:
 
     def signal(self, semaphore: Any, value: int, stream: int) -> None:
         """Bring the semaphore to the value when the stream gets there."""
-        parameters = self._runtime.cudaExternalSemaphoreSignalParams()
-        parameters.params.fence.value = value
-        self._call("cudaSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, stream)
+        self._signal_parameters.params.fence.value = value
+        self._call("cudaSignalExternalSemaphoresAsync", [semaphore], [self._signal_parameters], 1, stream)
 
     def wait(self, semaphore: Any, value: int, stream: int) -> None:
         """Hold the stream until the semaphore has the value."""
-        parameters = self._runtime.cudaExternalSemaphoreWaitParams()
-        parameters.params.fence.value = value
-        self._call("cudaWaitExternalSemaphoresAsync", [semaphore], [parameters], 1, stream)
+        self._wait_parameters.params.fence.value = value
+        self._call("cudaWaitExternalSemaphoresAsync", [semaphore], [self._wait_parameters], 1, stream)
 
 
 class _Block:
@@ -260,21 +247,20 @@ class _Sharing:
             self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
             self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
             guard.pop_all()
+        self._turns = Turns(self.device, self._to_vulkan, self._to_cuda)
         self._turn = 0
-        self._last_stream: int | None = None
+        self._stream: torch.cuda.Stream | None = None
         self._by_address: dict[int, _Block] = {}
+        self._staging: dict[str, Tensor] = {}
         self._idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, as PyTorch keeps them
-        self._runners: OrderedDict[tuple[Loss, bool, int], _Runner] = OrderedDict()
+        self._runners: OrderedDict[tuple[Loss, bool, float, int], _Runner] = OrderedDict()
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def lease(self, shape: tuple[int, ...]) -> Tensor:
         """A tensor of that shape in a shared block, which is free again when the tensor is gone."""
-        count = 1
-        for length in shape:
-            count *= length
-        size = -(-4 * max(1, count) // _GRANULE) * _GRANULE
-        key = size, self._stream()
+        size = -(-4 * max(1, math.prod(shape)) // _GRANULE) * _GRANULE
+        key = size, torch.cuda.current_stream(self._index).cuda_stream
         block = self._idle[key].pop() if self._idle[key] else self._new_block(size)
         lease = _Lease(block, shape)
         weakref.finalize(lease, self._idle[key].append, block).atexit = False
@@ -302,13 +288,15 @@ class _Sharing:
                 del self._by_address[block.address]
                 block.close()
 
-    def _shared(self, image: Tensor) -> tuple[_Block, Tensor]:
-        """The block of a tensor, or of a copy of it, and the tensor that keeps it from being used again."""
-        block = self._by_address.get(image.data_ptr())
-        if block is None:
-            copy = self.lease(tuple(image.shape)).copy_(image)
-            return self._by_address[copy.data_ptr()], copy
-        return block, image
+    def _copied(self, name: str, image: Tensor) -> Tensor:
+        """A copy of a tensor in shared memory. There is one place for each name, as large as the largest so far: what is computed
+        from a copy is done with it before the stream gets to the next one.
+        """
+        place = self._staging.get(name)
+        if place is None or place.numel() < image.numel():
+            self._staging.pop(name, None)
+            place = self._staging[name] = self.lease((image.numel(),))
+        return place[: image.numel()].view(image.shape).copy_(image)
 
     def split(self, image: Tensor) -> Sequence[Tensor]:
         """The planes (P, H, W) of images, in parts that a buffer can hold."""
@@ -318,70 +306,87 @@ class _Sharing:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def run(self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool) -> tuple[Tensor, Tensor]:
-        """Deficits (P, scales) and the gradient (P, H, W), empty where none is wanted, of planes (P, H, W)."""
-        count = len(distorted)
-        runner = self._runner(loss, gradient, count)
-        held = {DISTORTED: self._shared(distorted), REFERENCE: self._shared(reference)}
-        means = self.lease((count, len(loss.weights), 4))
-        held[MEANS] = self._by_address[means.data_ptr()], means
-        result = self.lease(tuple(distorted.shape)) if gradient else means[:0]
-        if gradient:
-            held[GRADIENT] = self._by_address[result.data_ptr()], result
-        commands = runner.commands({name: block.buffer for name, (block, _) in held.items()})
-        stream = self._stream()
-        if self._last_stream not in (None, stream):  # the semaphores must not count down
-            self._cuda.wait(self._returned, self._turn, stream)
-        self._last_stream = stream
+    def run(
+        self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
+    ) -> tuple[Tensor, Tensor | None]:
+        """Values (P,) and the gradient (P, H, W) of planes (P, H, W)."""
+        stream = torch.cuda.current_stream(self._index)
+        if self._stream is not None and self._stream != stream:
+            stream.wait_stream(self._stream)  # the semaphores must not count down, nor copies be overwritten that are in use
+        self._stream = stream
+        runner = self._runner(loss, gradient, weight, len(distorted))
+        tensors = {MEANS: runner.means}
+        for name, image in ((DISTORTED, distorted), (REFERENCE, reference)):
+            tensors[name] = image if image.data_ptr() in self._by_address else self._copied(name, image)
+        result = tensors[GRADIENT] = self.lease(tuple(distorted.shape)) if gradient else None
+        blocks = {name: self._by_address[tensor.data_ptr()] for name, tensor in tensors.items() if tensor is not None}
+        commands = runner.commands(blocks)
         self._turn += 1
-        self._cuda.signal(self._handed, self._turn, stream)
-        submit_between(self.device, commands, (self._to_vulkan, self._turn), (self._to_cuda, self._turn))
-        self._cuda.wait(self._returned, self._turn, stream)
-        return means[..., 0], result
+        self._cuda.signal(self._handed, self._turn, stream.cuda_stream)
+        self._turns.submit(commands, self._turn)
+        self._cuda.wait(self._returned, self._turn, stream.cuda_stream)
+        values, slopes = runner.finish()
+        return values, result if result is None or slopes is None else result.mul_(slopes.view(-1, 1, 1))
 
-    def _runner(self, loss: Loss, gradient: bool, count: int) -> _Runner:
-        key = loss, gradient, count
+    def _runner(self, loss: Loss, gradient: bool, weight: float, count: int) -> _Runner:
+        key = loss, gradient, weight, count
         if key not in self._runners:
             if len(self._runners) >= _MOST_RUNNERS:
                 torch.cuda.synchronize(self._index)
                 self._runners.popitem(last=False)[1].close()
-            self._runners[key] = _Runner(self.device, self._pipelines, self._shape, loss, gradient, count)
+            means = self.lease((count, len(loss.weights), 4))
+            plan = loss_plan(loss, self._shape, gradient=gradient, weight=weight, packed=True).plan
+            self._runners[key] = _Runner(self.device, self._pipelines, plan, loss, means)
         self._runners.move_to_end(key)
         return self._runners[key]
 
-    def _stream(self) -> int:
-        return torch.cuda.current_stream(self._index).cuda_stream
-
 
 class _Runner:
-    """A loss for so many planes: its plan, its work buffers, and the commands for the blocks that it has met."""
+    """A loss for so many planes: its plan, its work buffers, and the commands for the blocks that it has met.
 
-    def __init__(
-        self, device: Device, pipelines: PipelineBuilder, shape: KernelShape, loss: Loss, gradient: bool, count: int
-    ) -> None:
-        self._device, self._pipelines, self._count = device, pipelines, count
-        self._plan = loss_plan(loss, shape, gradient=gradient, packed=True).plan
-        self._plan.validate()
-        pipelines.build(self._plan.kernels)
+    `means` is the shared tensor (P, scales, 4) that the plan leaves its numbers in.
+    """
+
+    def __init__(self, device: Device, pipelines: PipelineBuilder, plan: Plan, loss: Loss, means: Tensor) -> None:
+        plan.validate()
+        pipelines.build(plan.kernels)
+        self._device, self._pipelines, self._plan, self._loss = device, pipelines, plan, loss
+        self.means = means
+        self._count = len(means)
+        self._weights = torch.tensor(loss.weights, dtype=torch.float64, device=means.device)
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             self._work = {
-                spec.name: Buffer(device, self._stack, spec.frame_bytes * count, MemoryClass.WORK)
-                for spec in self._plan.buffers
+                spec.name: Buffer(device, self._stack, spec.frame_bytes * self._count, MemoryClass.WORK)
+                for spec in plan.buffers
                 if spec.role is Role.WORK
             }
             guard.pop_all()
         self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Any]] = OrderedDict()
 
-    def commands(self, shared: dict[str, Buffer]) -> Any:
-        """The recorded plan on those buffers."""
-        key = tuple(id(buffer) for buffer in shared.values())
+    def finish(self) -> tuple[Tensor, Tensor | None]:
+        """Values (P,) from the deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
+        deficits = self.means[..., 0]
+        if self._loss.negative is Negative.KEEP:  # one scale of weight 1
+            return 1.0 - deficits[:, 0], None
+        means = 1.0 - deficits.double()
+        bases = means.clamp(min=0.0) if self._loss.negative is Negative.CLAMP else means.masked_fill(means < 0.0, float("nan"))
+        values = (bases**self._weights).prod(dim=1).float()
+        if len(self._loss.weights) > 1:
+            return values, None
+        weight, base = self._loss.weights[0], bases[:, 0]
+        slopes = torch.where(base == 0.0, 0.0, weight * base ** (weight - 1.0)) if weight else torch.zeros_like(base)
+        return values, slopes.float()
+
+    def commands(self, blocks: dict[str, _Block]) -> Any:
+        """The recorded plan on those blocks."""
+        key = tuple(block.address for block in blocks.values())
         if key not in self._bound:
             if len(self._bound) >= _MOST_BOUND:
                 torch.cuda.synchronize()
                 self.forget_bound()
-            self._bound[key] = self._record(shared)
+            self._bound[key] = self._record({name: block.buffer for name, block in blocks.items()})
         return self._bound[key][1]
 
     def _record(self, shared: dict[str, Buffer]) -> tuple[ExitStack, Any]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from ..errors import FrameError, OptionError
 from ..loss.evaluate import BACKENDS
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
-from .autograd import Where, plane_values
+from .autograd import Where, value
 
 _WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
@@ -67,7 +67,7 @@ def fused_ssim(
     """
     with torch.set_grad_enabled(train and torch.is_grad_enabled()):
         options = {"padding": chosen(Padding, padding), **constants(data_range)}
-        return _by_image(img1, img2, options, Where(backend, device)).mean()
+        return _value(img1, img2, options, Where(backend, device), average=True)
 
 
 def ssim(
@@ -116,8 +116,7 @@ def ssim(
     check_window(win_size, win_sigma, win)
     negative = Negative.CLAMP if nonnegative_ssim else Negative.KEEP
     options = {"padding": chosen(Padding, padding), "negative": negative, **constants(data_range, K)}
-    values = _by_image(X, Y, options, Where(backend, device))
-    return values.mean() if size_average else values
+    return _value(X, Y, options, Where(backend, device), average=size_average)
 
 
 def ms_ssim(
@@ -174,8 +173,7 @@ def ms_ssim(
         "weights": tuple(float(weight) for weight in (MS_SSIM_WEIGHTS if weights is None else weights)),
         **constants(data_range, K),
     }
-    values = _by_image(X, Y, options, Where(backend, device))
-    return values.mean() if size_average else values
+    return _value(X, Y, options, Where(backend, device), average=size_average)
 
 
 def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
@@ -186,29 +184,28 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
         raise OptionError(f"the window is {win_size} taps of standard deviation {win_sigma}; 11 taps of 1.5 are possible")
 
 
-def _by_image(first: Tensor, second: Tensor, options: dict[str, Any], where: Where) -> Tensor:
-    """The value of each image, (N,): the mean over its channels."""
+def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where, *, average: bool) -> Tensor:
     if where.backend not in BACKENDS:
         raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
     _check_images(first, second, where.backend)
-    count, channels, height, width = first.shape
-    loss = Loss(height, width, **options)
+    loss = Loss(*first.shape[2:], **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
-    return plane_values(first, second, loss, where).view(count, channels).mean(dim=1)
+    return value(first, second, loss, where, average=average)
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
-    described = [f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}" for image in (first, second)]
-    if described[0] != described[1]:
-        raise FrameError(f"the images are {described[0]} and {described[1]}; they must be alike")
+    described = f"{tuple(first.shape)} {str(first.dtype).removeprefix('torch.')} on {first.device}"
+    if (first.shape, first.dtype, first.device) != (second.shape, second.dtype, second.device):
+        other = f"{tuple(second.shape)} {str(second.dtype).removeprefix('torch.')} on {second.device}"
+        raise FrameError(f"the images are {described} and {other}; they must be alike")
     if first.ndim != 4:
-        raise FrameError(f"the images are {described[0]}; (N, C, H, W) is possible")
+        raise FrameError(f"the images are {described}; (N, C, H, W) is possible")
     if not first.numel():
-        raise FrameError(f"no image in a tensor that is {described[0]}")
+        raise FrameError(f"no image in a tensor that is {described}")
     if first.device.type == "meta":
-        raise FrameError(f"the images are {described[0]}, without samples")
+        raise FrameError(f"the images are {described}, without samples")
     if first.dtype is torch.float64 and backend != "cpu":
-        raise FrameError(f"the images are {described[0]}; float32 at most is computed on a device: .float(), or backend='cpu'")
+        raise FrameError(f"the images are {described}; float32 at most is computed on a device: .float(), or backend='cpu'")
     if first.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        raise FrameError(f"the images are {described[0]}; float32, float16 and bfloat16 are possible")
+        raise FrameError(f"the images are {described}; float32, float16 and bfloat16 are possible")
