@@ -93,7 +93,9 @@ class Buffer:
         export = vk.VkExportMemoryAllocateInfo(pNext=dedicated, handleTypes=OPAQUE_FD) if shared else None
         allocation = vk.VkMemoryAllocateInfo(pNext=export, allocationSize=requirements.size, memoryTypeIndex=index)
         self.memory_size: int = requirements.size
-        self.memory = memory = device.own(stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory)
+        self.memory = memory = device.own(
+            stack, "memory", vk.vkAllocateMemory(device.handle, allocation, None), vk.vkFreeMemory
+        )
         vk.vkBindBufferMemory(device.handle, self.handle, memory, 0)
         self.mapped: npt.NDArray[np.uint8] | None = None
         self._stale_range: Any = None

@@ -134,6 +134,17 @@ install_packages() { # install_packages NAME…: by apt-get, as root or with sud
         apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >/dev/null
 }
 
+TORCH=2.13.0 # what the tests run with; on Linux the build without CUDA, which is a tenth of the other
+
+install_torch() {
+    local pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --retries 1)
+    if [[ $(uname) == Linux ]]; then
+        "${pip[@]}" --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu "torch==$TORCH+cpu" </dev/null && return
+        say "There is no torch $TORCH without CUDA for this Python; the tests get another one"
+    fi
+    "${pip[@]}" torch </dev/null
+}
+
 fingerprint() { # changes with whatever an editable install depends on; Python files are read from the checkout as they are
     {
         pwd
@@ -164,6 +175,7 @@ prepare() {
     fi
     rm -f "$stamp"
     .venv/bin/python -c "$SUPPORTED" 2>/dev/null || "$(find_python)" -m venv --clear .venv
+    [[ -z $tests ]] || install_torch
     say "Installing vkssim into .venv and building its shaders"
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${tests:+[$tests]}" </dev/null
     echo "$built/$tests" >"$stamp"

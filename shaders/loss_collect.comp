@@ -39,26 +39,35 @@ float filter_weight(int index, int size, int coarse_index) {
     return low_pass(index - centre) + low_pass(-1 - index - centre) + low_pass(2 * size - 1 - index - centre);
 }
 
-float collect_filtered(int start, int column, int row) {
-    int left = (column - 3) >> 1, above = (row - 3) >> 1;  // the first coarse sample within reach
+float collect_averaged(int start, int column, int row) {
+    return 0.25 * coarse[start + ((row + (height & 1)) >> 1) * pitch + ((column + (width & 1)) >> 1)];
+}
+
+// Of POINTWISE_ROWS rows, from an even one on. Each coarse row is filtered across once and goes to the rows within its reach;
+// where no mirrored row is among them, by taps that are constants.
+void collect_filtered(out float collected[POINTWISE_ROWS], int start, int column, int first_row) {
+    int left = (column - 3) >> 1, above = (first_row >> 1) - 2;  // the first coarse sample within reach
     int coarse_width = (width + 1) >> 1, coarse_height = (height + 1) >> 1;
+    bool at_border = first_row < 4 || first_row + POINTWISE_ROWS > height - 4;
     float across[5];
     [[unroll]] for (int i = 0; i < 5; ++i)
         across[i] = left + i >= 0 && left + i < coarse_width ? filter_weight(column, width, left + i) : 0.0;
-    float total = 0.0;
-    [[unroll]] for (int j = 0; j < 5; ++j) {
-        int coarse_row = above + j;
-        if (coarse_row < 0 || coarse_row >= coarse_height) continue;
+    [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) collected[r] = 0.0;
+    [[unroll]] for (int j = 0; j < POINTWISE_ROWS / 2 + 4; ++j) {
+        int coarse_row = start + clamp(above + j, 0, coarse_height - 1) * pitch;
         float sum = 0.0;
-        [[unroll]] for (int i = 0; i < 5; ++i)
-            sum += across[i] * coarse[start + coarse_row * pitch + clamp(left + i, 0, coarse_width - 1)];
-        total += filter_weight(row, height, coarse_row) * sum;
+        [[unroll]] for (int i = 0; i < 5; ++i) sum += across[i] * coarse[coarse_row + clamp(left + i, 0, coarse_width - 1)];
+        if (at_border) {
+            if (above + j >= 0 && above + j < coarse_height)
+                [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
+                    collected[r] += filter_weight(first_row + r, height, above + j) * sum;
+        } else {
+            [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) {
+                int k = r + 4 - 2 * j;  // first_row + r less the coarse row's centre
+                if (k >= -4 && k <= 4) collected[r] += LOW_PASS[k + 4] * sum;
+            }
+        }
     }
-    return total;
-}
-
-float collect_averaged(int start, int column, int row) {
-    return 0.25 * coarse[start + ((row + (height & 1)) >> 1) * pitch + ((column + (width & 1)) >> 1)];
 }
 
 void main() {
@@ -70,9 +79,17 @@ void main() {
     float slope = value * means[z * scales + scale_index].z;
     float coarse_slope = scale_index + 2 == scales ? value * means[z * scales + scale_index + 1].z : 1.0;
     int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
-    for (int row = first_row; row < min(first_row + POINTWISE_ROWS, height); ++row) {
-        float collected = AVERAGE ? collect_averaged(z * plane, column, row) : collect_filtered(z * plane, column, row);
-        int index = z * target_plane + row * target_pitch + column;
-        gradient[index] = slope * gradient[index] + coarse_slope * collected;
+    float collected[POINTWISE_ROWS];
+    if (AVERAGE) {
+        [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
+            collected[r] = collect_averaged(z * plane, column, min(first_row + r, height - 1));
+    } else {
+        collect_filtered(collected, z * plane, column, first_row);
     }
+    int index = z * target_plane + first_row * target_pitch + column;
+    [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
+        if (first_row + r < height) {
+            int at = index + r * target_pitch;
+            gradient[at] = slope * gradient[at] + coarse_slope * collected[r];
+        }
 }

@@ -37,6 +37,7 @@ void main() {
 
     int pivot_index = plane_start + (height >> 1) * pitch + (width >> 3);
     float pivot_x = block_of(distorted, pivot_index, 0).x, pivot_y = block_of(reference, pivot_index, 0).x;
+    vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
 
     bool inside[SPAN];
     [[unroll]] for (int i = 0; i < SPAN; ++i) inside[i] = column + i >= 8 && column + i < width + 8;
@@ -61,12 +62,12 @@ void main() {
         int row_start = plane_start + (top + i) * pitch;
         int index = int(gl_WorkGroupID.z) * target_plane + (top + i) * target_pitch + column;
         [[unroll]] for (int part = 0; part < STRIP_COLUMNS / 4; ++part) {
-            vec4 x = block_of(distorted, row_start, min((column >> 2) + part, last)) - pivot_x;
-            vec4 y = block_of(reference, row_start, min((column >> 2) + part, last)) - pivot_y;
-            vec4 gradient;
+            vec4 x = block_of(distorted, row_start, min((column >> 2) + part, last));
+            vec4 y = block_of(reference, row_start, min((column >> 2) + part, last));
+            vec4 u = (x + y) - pivot.x, d = (x - y) - pivot.y, gradient;
             [[unroll]] for (int j = 0; j < 4; ++j)
                 gradient[j] = weight * loss_gradient(vec3(done[0][4 * part + j], done[1][4 * part + j], done[2][4 * part + j]),
-                                                     x[j], y[j]);
+                                                     u[j], d[j]);
             if (column + 4 * part < target_pitch) target[(index >> 2) + part] = gradient;
         }
     }

@@ -112,3 +112,12 @@ LOSS_MSSSIM = Tolerance(
 LOSS_HALF = Tolerance(
     "gradient of a loss, half precision", 2**-8, 1.7e-3, "relative, in norm; rounded to the eight bits of bfloat16, once"
 )
+LOSS_SAMPLE = Tolerance(
+    "sample of a loss's gradient",
+    2e-5,
+    0.0,
+    "in units of the plane's largest; moments, derivatives and their windows in float32",
+)
+LOSS_PYRAMID = Tolerance("plane of a loss's pyramid", 5e-7, 0.0, "of range 1; four or 81 products in float32")
+LOSS_COLLECT = Tolerance("gradient of loss_collect", 2e-6, 0.0, "of range 1; two sums of up to 25 products in float32")
+LOSS_MEANS = Tolerance("numbers of loss_means", 1e-5, 0.0, "relative; a power, which Vulkan allows 16 last places or so")

@@ -8,7 +8,8 @@
 // Four filtered planes instead of five; what is lacking to 1 comes without a difference of near equals, and where x = y all
 // of it, and the gradient, is exactly 0. docs/loss.md derives it.
 //
-// Moments are those of samples less a pivot near them: variances of bright, flat places would otherwise drown in rounding.
+// Moments are those of u and d less a pivot near them, what both are at one sample: variances of bright, flat places would
+// otherwise drown in rounding. The pivot is taken from u and d and not from x and y: d is small, and keeps its last digits.
 
 layout(constant_id = 2) const bool WITH_LUMINANCE = true;  // the term is l cs, else cs
 

@@ -1,4 +1,4 @@
-// The gradient at a sample from what it gathers; x and y less the pivots of the window.
-float loss_gradient(vec3 gathered, float x, float y) {
-    return gathered.x + (x + y) * gathered.y + (x - y) * gathered.z;
+// The gradient at a sample from what it gathers; u = x + y and d = x - y, less the pivot of the windows.
+float loss_gradient(vec3 gathered, float u, float d) {
+    return gathered.x + u * gathered.y + d * gathered.z;
 }

@@ -121,8 +121,7 @@ void main() {
             }
         }
         [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) {
-            float shifted_x = x[slot] - pivot_x, shifted_y = y[slot] - pivot_y;
-            float u = shifted_x + shifted_y, d = shifted_x - shifted_y;
+            float u = (x[slot] + y[slot]) - pivot.x, d = (x[slot] - y[slot]) - pivot.y;
             DOWN(column_sums[0][slot], open[0], u)
             DOWN(column_sums[1][slot], open[1], d)
             DOWN(column_sums[2][slot], open[2], u * u)
@@ -169,17 +168,18 @@ void main() {
             int index = plane_start + (top + output_row) * pitch + output_column;
             int target_index = int(gl_WorkGroupID.z) * target_plane + (top + output_row) * target_pitch + output_column;
             if (in_fours && outputs >= CHUNK) {
-                vec4 four_x = distorted_fours[index >> 2], four_y = reference_fours[index >> 2], gradient;
+                vec4 four_x = distorted_fours[index >> 2], four_y = reference_fours[index >> 2];
+                vec4 u = (four_x + four_y) - pivot.x, d = (four_x - four_y) - pivot.y, gradient;
                 [[unroll]] for (int w = 0; w < CHUNK; ++w)
-                    gradient[w] = weight * loss_gradient(vec3(gathered[0][w], gathered[1][w], gathered[2][w]),
-                                                         four_x[w] - pivot_x, four_y[w] - pivot_y);
+                    gradient[w] = weight * loss_gradient(vec3(gathered[0][w], gathered[1][w], gathered[2][w]), u[w], d[w]);
                 target_fours[target_index >> 2] = gradient;
             } else {
                 [[unroll]] for (int w = 0; w < CHUNK; ++w)
-                    if (w < outputs)
-                        target[target_index + w] =
-                            weight * loss_gradient(vec3(gathered[0][w], gathered[1][w], gathered[2][w]),
-                                                   distorted[index + w] - pivot_x, reference[index + w] - pivot_y);
+                    if (w < outputs) {
+                        float x_at = distorted[index + w], y_at = reference[index + w];
+                        target[target_index + w] = weight * loss_gradient(vec3(gathered[0][w], gathered[1][w], gathered[2][w]),
+                                                                          (x_at + y_at) - pivot.x, (x_at - y_at) - pivot.y);
+                    }
             }
         }
 #endif

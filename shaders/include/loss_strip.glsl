@@ -42,10 +42,10 @@ void main() {
         LOAD_SPAN(u, distorted, row_start, last, column)
         LOAD_SPAN(d, reference, row_start, last, column)
         [[unroll]] for (int s = 0; s < SPAN; ++s) {
-            float x = (row_inside && inside[s] ? u[s] : 0.0) - pivot_x;
-            float y = (row_inside && inside[s] ? d[s] : 0.0) - pivot_y;
-            u[s] = x + y;
-            d[s] = x - y;
+            float x = row_inside && inside[s] ? u[s] : 0.0;
+            float y = row_inside && inside[s] ? d[s] : 0.0;
+            u[s] = (x + y) - pivot.x;
+            d[s] = (x - y) - pivot.y;
         }
         ADD_ROW(done[0], open[0], u)
         ADD_ROW(done[1], open[1], d)

@@ -89,9 +89,7 @@ class _Builder:
             + [Planes.aligned(f"{image}.{scale}", below) for scale, below in enumerate(loss.sizes[1:], 1)]
             for image in (DISTORTED, REFERENCE)
         ]
-        self._gradients = [
-            replace(planes, buffer=f"{GRADIENT}.{scale}" if scale else GRADIENT) for scale, planes in enumerate(self._images[0])
-        ]
+        self._gradients = [replace(planes, buffer=_gradient_buffer(scale)) for scale, planes in enumerate(self._images[0])]
         self._walks = [self._walk(planes) for planes in self._images[0]]
         groups = [x * y for (x, y), _ in self._walks]
         self._first_partials = [sum(groups[:scale]) for scale in range(len(groups))]
@@ -105,16 +103,17 @@ class _Builder:
         self._buffers = [self._images[0][0].spec(Role.INPUT), self._images[1][0].spec(Role.INPUT), self._partials, means]
         for image in self._images:
             self._buffers += [planes.spec(Role.WORK) for planes in image[1:]]
-        # Windows of all scales in one step: the small ones fill what the large ones leave idle.
-        steps = [
-            tuple(self._shrink(image[scale], image[scale + 1]) for image in self._images) for scale in range(scales - 1)
-        ]
-        steps.append(tuple(self._windows(scale) for scale in range(scales)))
-        stored = gradient and self._shape.shape is Shape.STRIP
-        gathers = [self._gather(scale) for scale in range(scales)] if stored else []
-        steps.append(tuple([*gathers, *(self._means(scale) for scale in range(scales))]))
+        steps = [tuple(self._shrink(image[scale], image[scale + 1]) for image in self._images) for scale in range(scales - 1)]
+        # The large scales first: the gradients of small ones take the place of their images. Each step fills the device.
+        windows = [self._windows(scale) for scale in range(scales)]
+        steps += [tuple(step) for step in (windows[:2], windows[2:]) if step]
+        if gradient and self._shape.shape is Shape.STRIP:
+            gathers = [self._gather(scale) for scale in range(scales)]
+            steps += [tuple(step) for step in (gathers[:2], gathers[2:]) if step]
+        steps.append(tuple(self._means(scale) for scale in range(scales)))
         if gradient:
-            self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:]]
+            known = {spec.name for spec in self._buffers}
+            self._buffers += [planes.spec(Role.WORK) for planes in self._gradients[1:] if planes.buffer not in known]
             self._buffers.append(self._gradients[0].spec(Role.LARGE_OUTPUT))
             steps += [(self._collect(scale),) for scale in reversed(range(scales - 1))]
         return LossPlan(Plan(tuple(self._buffers), tuple(steps)), self._images[0][0])
@@ -209,7 +208,9 @@ class _Builder:
         )
         kernel = self._shape.kernel_with("loss_collect", {PYRAMID_CONSTANT: int(self._loss.pyramid is Pyramid.AVERAGE)})
         sources = (coarse.buffer, MEANS)
-        return Dispatch(f"collect, scale {scale}", kernel, sources, (fine.buffer,), push, self._pointwise(fine.width, fine.height))
+        return Dispatch(
+            f"collect, scale {scale}", kernel, sources, (fine.buffer,), push, self._pointwise(fine.width, fine.height)
+        )
 
     def _gradient_weight(self, scale: int) -> float:
         return self._weight / self._loss.windows[scale]
@@ -220,6 +221,11 @@ class _Builder:
     @property
     def _unit(self) -> int:
         return self._shape.shape.row_unit // 4
+
+
+def _gradient_buffer(scale: int) -> str:
+    """Where a scale's gradient lies: those of scales 2 and 3 in memory that their own windows no longer need."""
+    return {0: GRADIENT, 2: f"{DISTORTED}.1", 3: f"{REFERENCE}.1"}.get(scale, f"{GRADIENT}.{scale}")
 
 
 def _strip_rows(longest: int, rows: int, groups_x: int) -> int:

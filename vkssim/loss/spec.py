@@ -124,4 +124,6 @@ def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str,
     if len(k) != 2:
         raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")
     k1, k2 = k
+    if not (data_range > 0 and k1 > 0 and k2 > 0):
+        raise OptionError(f"data_range, K1 and K2 must be above 0, got {data_range}, {k1} and {k2}")
     return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2}

@@ -87,9 +87,7 @@ class _Job:
             values, result = self._on_host(distorted, reference, gradient=gradient, weight=weight)
         return values.mean() if self.average else values.view(count, channels).mean(dim=1), result
 
-    def _on_host(
-        self, distorted: Tensor, reference: Tensor, *, gradient: bool, weight: float
-    ) -> tuple[Tensor, Tensor | None]:
+    def _on_host(self, distorted: Tensor, reference: Tensor, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
         planes = (-1, self.loss.height, self.loss.width)
         arrays = (_host_copy(image).reshape(planes).numpy() for image in (reference, distorted))
         values, result = evaluate(

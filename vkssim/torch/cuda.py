@@ -72,9 +72,7 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
         return sharing.lease(tuple(shape))
 
 
-def compute(
-    distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
-) -> tuple[Tensor, Tensor | None]:
+def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
     """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape, times
     `weight`.
 
@@ -239,9 +237,7 @@ class _Sharing:
             info = _same_gpu(index)
             self.device = self._stack.enter_context(Device(info, sharing=True))
             self._shape = KernelShape.for_device(info)
-            self._pipelines = PipelineBuilder(
-                self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim")
-            )
+            self._pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
             self._to_vulkan, self._to_cuda = (Timeline(self.device, self._stack) for _ in range(2))
             torch.cuda.current_stream()  # CUDA is up before anything is imported
             self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
@@ -400,7 +396,9 @@ class _Runner:
                 commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
             )
             commands = vk.vkAllocateCommandBuffers(device.handle, info)[0]
-            simultaneous = vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT  # a step may be submitted before the last one has run
+            simultaneous = (
+                vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+            )  # a step may be submitted before the last one has run
             vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=simultaneous))
             binding.record(commands, self._count)
             vk.vkEndCommandBuffer(commands)
