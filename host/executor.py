@@ -43,8 +43,8 @@ class Slot:
     uploaded: Any
     """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
     recorded: dict[tuple[int, bool], list[Any]] = field(default_factory=dict)
-    """The submissions for a number of frames, with copies or without: kernels last, before them the upload where it has a queue of
-    its own."""
+    """The submissions for a number of frames, with copies or without: kernels last, before them the upload where it has a
+    queue of its own."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
 

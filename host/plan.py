@@ -48,8 +48,8 @@ class Dispatch:
     """One run of a kernel over every frame of a batch.
 
     `sources` and `targets` are the names of the buffers read and written, in the order of their bindings; what a kernel changes
-    in place is a target. `push`: the bytes of the push constants; `groups`: the workgroups in x and y; `layers`: how many of z's
-    workgroups make one frame. `label` is the stage's name in profiles.
+    in place is a target. `push`: the bytes of the push constants; `groups`: the workgroups in x and y; `layers`: how many of
+    z's workgroups make one frame. `label` is the stage's name in profiles.
     """
 
     label: str
@@ -84,7 +84,8 @@ class Plan:
 
     def validate(self) -> None:
         """Raise ValueError where the plan contradicts itself: unknown or doubled buffers, bindings left
-        open, a step that races with itself."""
+        open, a step that races with itself.
+        """
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:
             raise ValueError(f"buffers named twice: {doubled}")

@@ -23,7 +23,7 @@ GAUSSIAN = (
 """The 11 taps of the window in each direction. They sum to 1.000002 and stay so: the reference carries that bias."""
 
 WINDOW = tuple(math.exp(-(k**2) / 4.5) / sum(math.exp(-(i**2) / 4.5) for i in range(-5, 6)) for k in range(-5, 6))
-"""The 11 taps of the losses: standard deviation 1.5, not rounded, normalised; Wang et al. 2004, as PyTorch's libraries have it."""
+"""The 11 taps of the losses: standard deviation 1.5, normalised, not rounded; Wang et al. 2004, as in PyTorch's libraries."""
 
 LOW_PASS = (
     0.026727, -0.016828, -0.078201, 0.266846, 0.602914,

@@ -40,8 +40,8 @@ class Kept(Generic[Thing]):
 
     @contextmanager
     def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
-        """The thing of that key, made if there is none. Closed where its use fails: what a failed call left behind must not turn
-        up in the next one.
+        """The thing of that key, made if there is none. Closed where its use fails: what a failed call left behind must not
+        turn up in the next one.
         """
         with self._lock:
             key = key, os.environ.get(DEVICE_VARIABLE)

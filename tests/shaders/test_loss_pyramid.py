@@ -29,7 +29,9 @@ pyramids = pytest.mark.parametrize("pyramid", Pyramid, ids=lambda pyramid: pyram
 
 
 def _loss(size: tuple[int, int], pyramid: Pyramid, scales: int = 2) -> Loss:
-    return Loss(*size, **constants(1.0), padding=Padding.SAME, weights=(0.5,) * scales, pyramid=pyramid, negative=Negative.CLAMP)
+    return Loss(
+        *size, **constants(1.0), padding=Padding.SAME, weights=(0.5,) * scales, pyramid=pyramid, negative=Negative.CLAMP
+    )
 
 
 def _noise(size: tuple[int, int], seed: int) -> npt.NDArray[np.float32]:
@@ -53,13 +55,19 @@ def test_next_scale(device: Device, kernel_shape: KernelShape, pyramid: Pyramid,
         check_array(LOSS_PYRAMID, f"{pyramid.value}, {size}", coarse, shrink(pyramid, planes.astype(np.float64)))
 
 
-def _collect(device: Device, shape: KernelShape, loss: Loss, scale: int, means: npt.NDArray[np.float32]) -> tuple[Any, Any, Any]:
+def _collect(
+    device: Device, shape: KernelShape, loss: Loss, scale: int, means: npt.NDArray[np.float32]
+) -> tuple[Any, Any, Any]:
     """Runs one collect on noise: the fine gradient before and after, and the coarse one."""
     plan = loss_plan(loss, shape, gradient=True).plan
     (dispatch,) = (step for step in plan.dispatches if step.label == f"collect, scale {scale}")
     layouts = [Planes.aligned("", loss.sizes[scale + below]) for below in (0, 1)]
     fine, coarse = (_noise((planes.height, planes.width), seed) - 0.5 for seed, planes in enumerate(layouts))
-    contents = {_coarse(dispatch): pack_rows(layouts[1], coarse), dispatch.targets[0]: pack_rows(layouts[0], fine), MEANS: means}
+    contents = {
+        _coarse(dispatch): pack_rows(layouts[1], coarse),
+        dispatch.targets[0]: pack_rows(layouts[0], fine),
+        MEANS: means,
+    }
     buffers = alone(plan, dispatch)
     padded = {name: _padded(data, buffers.buffer(name).frame_bytes) for name, data in contents.items()}
     return fine, unpack_rows(layouts[0], run_buffers(device, buffers, padded)[dispatch.targets[0]]), coarse

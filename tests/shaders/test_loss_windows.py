@@ -13,10 +13,8 @@ from vkssim.host.device import Device
 from vkssim.loss.plan import DISTORTED, GRADIENT, REFERENCE, Planes, loss_plan
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.reference.loss import mean_and_gradient
-from vkssim.shaders.interface import Shape
 
 from ..differences import check_array, check_number
-from ..geometry import columns_of_a_group
 from ..loss.images import Doubles, images
 from ..tolerances import LOSS_SAMPLE, LOSS_VALUE
 from .harness import push_of, stem_of

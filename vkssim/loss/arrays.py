@@ -35,8 +35,8 @@ def ssim_and_grad(
     Parameters
     ----------
     reference, distorted : array_like
-        Images (H, W), (N, H, W) or (N, C, H, W); uint8, uint16, float32 or float64, any strides, both of the same shape. H and W
-        are 11 at least where padding is "valid". Computed in float32.
+        Images (H, W), (N, H, W) or (N, C, H, W); uint8, uint16, float32 or float64, any strides, both of the same shape. H
+        and W are 11 at least where padding is "valid". Computed in float32.
     data_range : float, optional
         The largest sample there can be. For integers by default that of the type; floats have no default.
     padding : {"valid", "same"}
@@ -44,8 +44,8 @@ def ssim_and_grad(
     k : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     reduction : {"mean", "sum", "none"}
-        What becomes of the images' values, each the mean over its channels; "none" keeps them and gives each image's gradient its
-        own value's.
+        What becomes of the images' values, each the mean over its channels; "none" keeps them and gives each image's
+        gradient its own value's.
     backend : {"vulkan", "cpu"}
         Where it is computed; "cpu" is NumPy in float64. Never on another than the one asked for.
     device : str or int, optional

@@ -83,8 +83,8 @@ class LossEngine:
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
 
-        `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's mean, or
-        of the plane's whole value where there are several. It is given where the engine was made for it.
+        `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's
+        mean, or of the plane's whole value where there are several. It is given where the engine was made for it.
         """
         executor = self._executor
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)

@@ -33,8 +33,8 @@ def evaluate(
 ) -> tuple[Doubles, Planes | None]:
     """Values (P,) float64 of planes and, where wanted, their gradients by the distorted planes (P, H, W), times `weight`.
 
-    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device and gives gradients in float32; "cpu" is
-    the NumPy twin, float64 throughout.
+    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device and gives gradients in float32;
+    "cpu" is the NumPy twin, float64 throughout.
     """
     if backend not in BACKENDS:
         raise OptionError(f"backend is {backend!r}; {' or '.join(BACKENDS)} is possible")

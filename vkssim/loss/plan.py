@@ -63,8 +63,8 @@ class LossPlan:
 def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
     """The plan of a loss, with the gradient by the distorted planes or without.
 
-    DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the mean of
-    the one scale, or of the plane's whole value where there are several. `packed` rows follow each other without a gap, else
+    DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the
+    mean of the one scale, or of the plane's whole value where there are several. `packed` rows follow each other without a gap, else
     they begin on 16 bytes; the strip shape needs the latter.
 
         distorted, reference ──► pyramid ──► … ──► the last scale
@@ -98,7 +98,7 @@ class _Builder:
         self._buffers: list[BufferSpec] = []
 
     def build(self) -> LossPlan:
-        loss, gradient, scales = self._loss, self._gradient, len(self._loss.weights)
+        gradient, scales = self._gradient, len(self._loss.weights)
         means = BufferSpec(MEANS, Role.OUTPUT, 16 * scales)
         self._buffers = [self._images[0][0].spec(Role.INPUT), self._images[1][0].spec(Role.INPUT), self._partials, means]
         for image in self._images:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
@@ -119,7 +119,7 @@ def chosen(kind: type[Choice], text: str, without: Choice | None = None) -> Choi
     raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(choice.value for choice in possible)} is possible")
 
 
-def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, float]:
+def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, Any]:
     """c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
     if len(k) != 2:
         raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")

@@ -1,8 +1,8 @@
 """Twin of the loss: SSIM and MS-SSIM of planes and their gradients in float64, by the formulas as they stand in the literature.
 
 The gradient of a map's mean is that of the moments, carried back through the window: Z. Wang, E. P. Simoncelli, "Stimulus
-synthesis for efficient evaluation and refinement of perceptual image quality metrics", 2004; the moments' derivatives follow from
-the quotient rule. The window is symmetric, so that its adjoint is the window itself.
+synthesis for efficient evaluation and refinement of perceptual image quality metrics", 2004; the moments' derivatives follow
+from the quotient rule. The window is symmetric, so that its adjoint is the window itself.
 """
 
 from __future__ import annotations

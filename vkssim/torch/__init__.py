@@ -7,14 +7,13 @@ their numbers by default. Tensors on the CPU are computed on any Vulkan device, 
 from __future__ import annotations
 
 try:
-    import torch as _torch
-except ImportError as error:
+    from .cuda import empty
+    from .functions import fused_ssim, ms_ssim, ssim
+    from .modules import MS_SSIM, SSIM
+    from .staging import host_staging
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
     raise ImportError("vkssim.torch needs PyTorch: `pip install vkssim[torch]`") from error
-del _torch
-
-from .cuda import empty
-from .functions import fused_ssim, ms_ssim, ssim
-from .modules import MS_SSIM, SSIM
-from .staging import host_staging
 
 __all__ = ["MS_SSIM", "SSIM", "empty", "fused_ssim", "host_staging", "ms_ssim", "ssim"]

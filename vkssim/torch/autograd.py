@@ -23,17 +23,18 @@ class Where:
     device: str | int | None
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator] # what follows the calls would meet Vulkan's binding
 def value(first: Tensor, second: Tensor, loss: Loss, where: Where, *, average: bool) -> Tensor:
     """The value of two (N, C, H, W) tensors: the mean over all planes, or (N,), each image's over its channels.
 
-    Gradients flow to both. They are computed with the value and kept until `backward` multiplies them, where they lie, by what comes
-    from above: no more memory than the result itself. Nothing is kept where no gradient is wanted.
+    Gradients flow to both. They are computed with the value and kept until `backward` multiplies them, where they lie, by
+    what comes from above: no more memory than the result itself. Nothing is kept where no gradient is wanted.
     """
     wanted = tuple(torch.is_grad_enabled() and image.requires_grad for image in (first, second))
     job = _Job(loss, where, average)
     if not any(wanted):
         return job.compute(first.detach(), second.detach(), gradient=False)[0]
-    result: Tensor = _Value.apply(first, second, job, wanted)
+    result: Tensor = _Value.apply(first, second, job, wanted)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -46,7 +47,7 @@ class _Value(torch.autograd.Function):
         return result
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         gradients, ctx.gradients = ctx.gradients, None
         if gradients is None:  # a second time through the same graph: the first has used them up

@@ -76,12 +76,13 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool,
     """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape, times
     `weight`.
 
-    Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared with it.
+    Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared
+    with it.
     """
     if distorted.device.type != "cuda":
         raise DeviceError(
-            f"tensors on {distorted.device} cannot be shared with Vulkan; move them to the CPU, or let them go through the host's"
-            " memory: vkssim.torch.host_staging()"
+            f"tensors on {distorted.device} cannot be shared with Vulkan; move them to the CPU, or let them go through the"
+            " host's memory: vkssim.torch.host_staging()"
         )
     sharing = _sharing_with(_index_of(distorted.device))
     with sharing.lock, torch.cuda.device(distorted.device):
@@ -90,10 +91,10 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool,
             for part in zip(sharing.split(distorted), sharing.split(reference), strict=True)
         ]
         values = torch.cat([part[0] for part in parts]) if len(parts) > 1 else parts[0][0]
-        if not gradient:
+        gradients = [part[1] for part in parts if part[1] is not None]
+        if not gradients:
             return values, None
-        result = torch.cat([part[1] for part in parts]) if len(parts) > 1 else parts[0][1]
-        return values, result.view(distorted.shape)
+        return values, (torch.cat(gradients) if len(gradients) > 1 else gradients[0]).view(distorted.shape)
 
 
 def can_share(device: torch.device) -> bool:
@@ -121,8 +122,8 @@ _opened: dict[int, _Sharing] = {}
 
 
 def _sharing_with(index: int) -> _Sharing:
-    """What is shared with a CUDA device, made at the first call and kept to the end of the process: tensors may outlive any other
-    owner. Raises DeviceError where it cannot be had.
+    """What is shared with a CUDA device, made at the first call and kept to the end of the process: tensors may outlive any
+    other owner. Raises DeviceError where it cannot be had.
     """
     with _opening:
         if index in _refusals():
@@ -285,8 +286,8 @@ class _Sharing:
                 block.close()
 
     def _copied(self, name: str, image: Tensor) -> Tensor:
-        """A copy of a tensor in shared memory. There is one place for each name, as large as the largest so far: what is computed
-        from a copy is done with it before the stream gets to the next one.
+        """A copy of a tensor in shared memory. There is one place for each name, as large as the largest so far: what is
+        computed from a copy is done with it before the stream gets to the next one.
         """
         place = self._staging.get(name)
         if place is None or place.numel() < image.numel():
@@ -314,8 +315,10 @@ class _Sharing:
         tensors = {MEANS: runner.means}
         for name, image in ((DISTORTED, distorted), (REFERENCE, reference)):
             tensors[name] = image if image.data_ptr() in self._by_address else self._copied(name, image)
-        result = tensors[GRADIENT] = self.lease(tuple(distorted.shape)) if gradient else None
-        blocks = {name: self._by_address[tensor.data_ptr()] for name, tensor in tensors.items() if tensor is not None}
+        result = self.lease(tuple(distorted.shape)) if gradient else None
+        if result is not None:
+            tensors[GRADIENT] = result
+        blocks = {name: self._by_address[tensor.data_ptr()] for name, tensor in tensors.items()}
         commands = runner.commands(blocks)
         self._turn += 1
         self._cuda.signal(self._handed, self._turn, stream.cuda_stream)

@@ -191,7 +191,8 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
     loss = Loss(*first.shape[2:], **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
-    return value(first, second, loss, where, average=average)
+    result: Tensor = value(first, second, loss, where, average=average)
+    return result
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str) -> None:

@@ -14,7 +14,7 @@ from .functions import check_window, ms_ssim, ssim
 class SSIM(nn.Module):
     """`ssim` as a module; see there for the arguments.
 
-    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError where an argument has a value that it cannot have.
+    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError for a value that an argument cannot have.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class SSIM(nn.Module):
 class MS_SSIM(nn.Module):  # noqa: N801
     """`ms_ssim` as a module; see there for the arguments.
 
-    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError where an argument has a value that it cannot have.
+    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError for a value that an argument cannot have.
     """
 
     def __init__(
