@@ -55,7 +55,8 @@ class Interface:
 
     `push` names its push constants in order: ints, but floats where `floats` has the name. `sources` buffers are bound from
     0 on, then `targets`. `constants`: the specialisation constants that every build has. `own_workgroup`: the shapes whose
-    workgroup is part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does, with columns of its own and
+    workgroup is part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does, with
+    columns of its own and
     an open workgroup in both shapes.
     """
 

@@ -18,8 +18,8 @@ WINDOWS = {"loss_value", "loss_gradient"}
 
 shapes = pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
 pyramids = pytest.mark.parametrize("pyramid", Pyramid, ids=lambda pyramid: pyramid.value)
-scales = pytest.mark.parametrize("weights", [(1.0,), (0.5, 0.5), MS_SSIM_WEIGHTS, (0.1,) * 6], ids=lambda it: f"{len(it)}
-scales") gradients = pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+scales = pytest.mark.parametrize("weights", [(1.0,), (0.5, 0.5), MS_SSIM_WEIGHTS, (0.1,) * 6], ids=lambda it: f"{len(it)}")
+gradients = pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
 
 
 def _plan(

@@ -1,123 +1,177 @@
-"""`loss_value.comp`, `loss_gradient.comp` and `loss_gather.comp`: sums and gradients of one scale against the twin."""
+"""`loss_value.comp`, `loss_gradient.comp` and `loss_gather.comp`: sums and gradients of one scale against the float64 twin."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count, takewhile
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
-from vkssim.loss.plan import DISTORTED, GRADIENT, REFERENCE, Planes, loss_plan
+from vkssim.host.plan import Dispatch
+from vkssim.loss.plan import LossPlan, Planes, loss_plan
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.reference.loss import mean_and_gradient
+from vkssim.shaders.interface import Shape
 
 from ..differences import check_array, check_number
-from ..loss.images import Doubles, images
+from ..loss.images import images
 from ..tolerances import LOSS_SAMPLE, LOSS_VALUE
-from .harness import push_of, stem_of
-from .losses import Floats, packed, run, unpacked
-
-C = constants(1.0)
-STEMS = {"loss_value", "loss_gradient", "loss_gather"}
-WEIGHT = 3.0
-"""Of the gradient, so that a forgotten one shows."""
+from .buffers import Floats, alone, pack_rows, run_buffers, unpack_rows
+from .harness import push_of
 
 PLANES = 2
-SMALL = [(11, 11), (12, 13), (17, 30), (33, 27)]
-ACROSS = [(47, 250), (251, 61), (13, 700)]
-PLACES = {"cs, first": (2, 0), "l cs, alone": (1, 0), "l cs, last": (2, 1)}
-"""Which scale of how many: the last has luminance in its term."""
+WEIGHT = 3.0
+"""Of the gradient, so that one forgotten or applied twice shows."""
+
+SIZES = [(11, 11), (12, 14), (33, 27), (251, 62), (23, 700)]
+SMALL = [(1, 1), (3, 40), (11, 10), (16, 7)]
+TERMS = {"cs": (2, 0), "l cs": (1, 0), "l cs, behind others": (2, 1)}
+"""How many scales a plan has, and which of them runs: the last has luminance in its term."""
 
 by_padding = pytest.mark.parametrize("padding", Padding, ids=lambda padding: padding.value)
-by_place = pytest.mark.parametrize("place", PLACES)
+by_term = pytest.mark.parametrize("term", TERMS)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A scale of a size of its own in a plan of one scale or two."""
+    """One scale, of a size of its own."""
 
-    scales: int
-    scale: int
     height: int
     width: int
+    term: str = "l cs"
     padding: Padding = Padding.VALID
     packed: bool = False
 
     @property
     def loss(self) -> Loss:
-        factor = 2**self.scale
-        weights = (1 / self.scales,) * self.scales
-        return Loss(
-            factor * self.height, factor * self.width, **C, padding=self.padding, weights=weights, negative=Negative.CLAMP
-        )
+        scales, scale = TERMS[self.term]
+        size = self.height << scale, self.width << scale
+        return Loss(*size, **constants(1.0), padding=self.padding, weights=(1 / scales,) * scales, negative=Negative.CLAMP)
+
+    @property
+    def layout(self) -> Planes:
+        """How its planes lie in memory."""
+        size = self.height, self.width
+        return Planes("", *size, self.width) if self.packed else Planes.aligned("", size)
+
+    def plan(self, shape: KernelShape, *, gradient: bool) -> LossPlan:
+        return loss_plan(self.loss, shape, gradient=gradient, weight=WEIGHT, packed=self.packed)
 
 
-class Result(NamedTuple):
-    """Means (P,) of the term, gradients of the sum of all (P, H, W), and what the maps hold."""
+class Sums(NamedTuple):
+    """What the windows of planes come to: means of the term (P,) and the rest of what the kernel wrote."""
 
-    means: Doubles
-    gradients: Floats | None
-    maps: list[Floats]
-
-
-def _named(buffer: str, scale: int) -> str:
-    return f"{buffer}.{scale}" if scale else buffer
+    means: npt.NDArray[np.float64]
+    rest: Floats | None
 
 
-def _run(device: Device, shape: KernelShape, case: Case, reference: Floats, distorted: Floats, *, gradient: bool) -> Result:
-    made = loss_plan(case.loss, shape, gradient=gradient, weight=WEIGHT, packed=case.packed)
-    dispatches = [
-        dispatch
-        for dispatch in made.plan.dispatches
-        if stem_of(dispatch) in STEMS and dispatch.label.endswith(f"scale {case.scale}")
-    ]
-    layout = made.planes if not case.scale else Planes.aligned("", (case.height, case.width))
-    filled = {
-        _named(DISTORTED, case.scale): packed(layout, distorted),
-        _named(REFERENCE, case.scale): packed(layout, reference),
-    }
-    got = run(device, made.plan, dispatches, filled)
-    push, (across, down) = push_of(dispatches[0]), dispatches[0].groups
-    first, count = push["first_partial"], across * down
-    written = np.isfinite(got["partials"])
-    assert written[:, first : first + count].all(), "a workgroup left no sum"
-    assert written.sum() == written[:, first : first + count].size, "a sum lies where another scale's should"
-    deficits = got["partials"][:, first : first + count].sum(axis=1, dtype=np.float64)
-    maps = [unpacked(layout, memory) for name, memory in got.items() if name.startswith("maps")]
-    written_rows = unpacked(layout, got[_named(GRADIENT, case.scale)])[..., : case.width] if gradient else None
-    return Result(1 - deficits / case.loss.windows[case.scale], written_rows, maps)
+def _dispatch(made: LossPlan, stage: str, case: Case) -> Dispatch:
+    label = f"{stage}, scale {TERMS[case.term][1]}"
+    (found,) = (dispatch for dispatch in made.plan.dispatches if dispatch.label == label)
+    return found
+
+
+def _windows(device: Device, made: LossPlan, case: Case, distorted: Floats, reference: Floats) -> Sums:
+    """Run the walk alone. Each workgroup writes its own sum, and nothing beside them."""
+    dispatch = _dispatch(made, "windows", case)
+    planes = (pack_rows(case.layout, side) for side in (distorted, reference))
+    got = run_buffers(device, alone(made.plan, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
+    *rest, partials = dispatch.targets
+    first, groups = push_of(dispatch)["first_partial"], dispatch.groups[0] * dispatch.groups[1]
+    written = np.isfinite(got[partials])
+    expected = (np.arange(written.shape[1]) >= first) & (np.arange(written.shape[1]) < first + groups)
+    np.testing.assert_array_equal(written, np.broadcast_to(expected, written.shape))
+    deficits = got[partials][:, expected].sum(axis=1, dtype=np.float64) / case.loss.windows[TERMS[case.term][1]]
+    return Sums(1 - deficits, got[rest[0]] if rest else None)
+
+
+def _gradient(device: Device, shape: KernelShape, case: Case, distorted: Floats, reference: Floats) -> Sums:
+    """The same with the gradient (P, H, W): the walk's own, or gathered from its maps, which are whole rows without a gap."""
+    made = case.plan(shape, gradient=True)
+    sums = _windows(device, made, case, distorted, reference)
+    assert sums.rest is not None
+    rows = sums.rest
+    if shape.shape is Shape.STRIP:
+        assert np.isfinite(rows).all(), "the maps have places that are not written"
+        dispatch = _dispatch(made, "gather", case)
+        planes = (pack_rows(case.layout, side) for side in (distorted, reference))
+        contents = dict(zip(dispatch.sources, (rows, *planes), strict=True))
+        rows = run_buffers(device, alone(made.plan, dispatch), contents)[dispatch.targets[0]]
+    return Sums(sums.means, unpack_rows(case.layout, rows))
 
 
 def _check(device: Device, shape: KernelShape, case: Case, kind: str = "natural") -> None:
     reference, distorted = images(kind, PLANES, case.height, case.width)
-    with_luminance = case.scale == case.scales - 1
-    expected, slopes = mean_and_gradient(
-        reference.astype(np.float64), distorted.astype(np.float64), **C, padding=case.padding, with_luminance=with_luminance
-    )
-    value = _run(device, shape, case, reference, distorted, gradient=False)
-    both = _run(device, shape, case, reference, distorted, gradient=True)
-    assert both.gradients is not None
-    unit = WEIGHT * np.abs(slopes).max()
-    check_array(LOSS_SAMPLE, f"{case}, {shape.shape.value}", both.gradients / unit, WEIGHT * slopes / unit)
+    loss, exact = case.loss, [side.astype(np.float64) for side in (reference, distorted)]
+    with_luminance = case.term != "cs"
+    means, slopes = mean_and_gradient(*exact, loss.c1, loss.c2, case.padding, with_luminance=with_luminance)
+    value = _windows(device, case.plan(shape, gradient=False), case, distorted, reference)
+    sums = _gradient(device, shape, case, distorted, reference)
+    where, unit = f"{shape.shape.value}, {case}", np.abs(slopes).max(axis=(1, 2), keepdims=True)
+    assert sums.rest is not None
+    check_array(LOSS_SAMPLE, where, sums.rest / (WEIGHT * unit), slopes / unit)
     for plane in range(PLANES):
-        where = f"{case}, {shape.shape.value}, plane {plane}"
-        check_number(LOSS_VALUE, "loss_value", where, value.means[plane], expected[plane])
-        check_number(LOSS_VALUE, "loss_gradient", where, both.means[plane], expected[plane])
-        check_number(LOSS_VALUE, "one against the other", where, value.means[plane], both.means[plane])
+        check_number(LOSS_VALUE, "loss_value", f"{where}, plane {plane}", value.means[plane], means[plane])
+        check_number(LOSS_VALUE, "loss_gradient", f"{where}, plane {plane}", sums.means[plane], means[plane])
+        check_number(LOSS_VALUE, "both kernels", f"{where}, plane {plane}", sums.means[plane], value.means[plane])
 
 
-def _cases(place: str, height: int, width: int, padding: Padding) -> Case:
-    """Where there are two scales the second of 11x11 is the smallest: sides of the first are brought up to it."""
-    scales, scale = PLACES[place]
-    smallest = 21 if (scales, scale) == (2, 0) else 0
-    return Case(scales, scale, max(height, smallest), max(width, smallest), padding)
-
-
-@by_place
 @by_padding
-@pytest.mark.parametrize(("height", "width"), SMALL + ACROSS)
-def test_every_size(device: Device, kernel_shape: KernelShape, place: str, height: int, width: int, padding: Padding) -> None:
-    _check(device, kernel_shape, _cases(place, height, width, padding))
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_every_size(device: Device, kernel_shape: KernelShape, size: tuple[int, int], padding: Padding) -> None:
+    _check(device, kernel_shape, Case(*size, padding=padding))
+
+
+@by_term
+def test_every_term(device: Device, kernel_shape: KernelShape, term: str) -> None:
+    for padding in Padding:
+        _check(device, kernel_shape, Case(39, 131, term, padding))
+
+
+@pytest.mark.parametrize("size", SMALL, ids=str)
+def test_planes_smaller_than_the_window(device: Device, kernel_shape: KernelShape, size: tuple[int, int]) -> None:
+    _check(device, kernel_shape, Case(*size, padding=Padding.SAME), "noise")
+
+
+@pytest.mark.parametrize("beside", [-1, 0, 1])
+@pytest.mark.parametrize("gradient", [False, True], ids=["value", "gradient"])
+def test_columns_where_a_workgroup_begins(device: Device, kernel_shape: KernelShape, gradient: bool, beside: int) -> None:
+    """The two kernels of the staged shape differ in the columns that a workgroup has."""
+
+    def groups(width: int) -> int:
+        made = Case(16, width, padding=Padding.SAME).plan(kernel_shape, gradient=gradient)
+        return made.plan.dispatches[0].groups[0]
+
+    columns = sum(1 for _ in takewhile(lambda width: groups(width) == 1, count(1)))
+    for across, padding in enumerate(Padding, 1):
+        _check(device, kernel_shape, Case(30, across * columns + beside, padding=padding))
+
+
+def test_strips_as_long_as_they_get(device: Device, kernel_shape: KernelShape) -> None:
+    """Strips are cut short while workgroups are few; here the rows alone make many."""
+    _check(device, kernel_shape, Case(2881, 15))
+
+
+@by_padding
+@pytest.mark.parametrize("width", range(60, 64))
+def test_rows_without_a_gap(device: Device, padding: Padding, width: int) -> None:
+    """Where the width is a multiple of four the kernel reads and writes sixteen bytes at a time, else four."""
+    shape = KernelShape(Shape.STAGED, 64)  # the strip shape needs rows that begin on sixteen bytes
+    for across in (width, width + 4 * 40):
+        _check(device, shape, Case(35, across, padding=padding, packed=True))
+
+
+@by_term
+def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape, term: str) -> None:
+    """Sums and gradient are exactly 0."""
+    case = Case(45, 131, term, Padding.SAME)
+    plane, _ = images("natural", PLANES, case.height, case.width)
+    sums = _gradient(device, kernel_shape, case, plane, plane)
+    assert sums.rest is not None
+    assert not sums.rest.any()
+    assert (sums.means == 1.0).all()

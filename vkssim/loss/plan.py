@@ -64,7 +64,8 @@ def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float =
     """The plan of a loss, with the gradient by the distorted planes or without.
 
     DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the
-    mean of the one scale, or of the plane's whole value where there are several. `packed` rows follow each other without a gap, else
+    mean of the one scale, or of the plane's whole value where there are several. `packed` rows follow each other
+    without a gap, else
     they begin on 16 bytes; the strip shape needs the latter.
 
         distorted, reference ──► pyramid ──► … ──► the last scale

@@ -1,0 +1,119 @@
+"""What is kept open between calls: how much of it, and when it is let go."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+
+import pytest
+
+from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.kept import Kept
+
+
+class _Thing:
+    """Counts how often it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def kept() -> Iterator[Kept[_Thing]]:
+    made: Kept[_Thing] = Kept(most=2)
+    yield made
+    made.close()
+
+
+def _use(kept: Kept[_Thing], key: str) -> _Thing:
+    with kept.use(key, _Thing) as thing:
+        return thing
+
+
+def test_the_same_key_gives_the_same_thing(kept: Kept[_Thing]) -> None:
+    first = _use(kept, "a")
+    assert _use(kept, "a") is first
+    assert _use(kept, "b") is not first
+    assert not first.closed
+
+
+def test_what_was_used_longest_ago_is_closed(kept: Kept[_Thing]) -> None:
+    first, second = _use(kept, "a"), _use(kept, "b")
+    _use(kept, "a")
+    _use(kept, "c")
+    assert (first.closed, second.closed) == (0, 1)
+    assert _use(kept, "a") is first
+    assert _use(kept, "b") is not second
+
+
+def test_a_use_that_fails_closes_its_thing(kept: Kept[_Thing]) -> None:
+    other, first = _use(kept, "b"), _use(kept, "a")
+    with pytest.raises(RuntimeError, match="half way"), kept.use("a", _Thing):
+        raise RuntimeError("half way")
+    assert (first.closed, other.closed) == (1, 0)
+    assert _use(kept, "a") is not first
+
+
+def test_a_thing_that_cannot_be_made_leaves_nothing(kept: Kept[_Thing]) -> None:
+    def fail() -> _Thing:
+        raise RuntimeError("no device")
+
+    with pytest.raises(RuntimeError, match="no device"), kept.use("a", fail):
+        pass
+    assert not _use(kept, "a").closed
+
+
+def test_another_device_by_the_environment_is_another_thing(kept: Kept[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _use(kept, "a")
+    monkeypatch.setenv(DEVICE_VARIABLE, "another")
+    assert _use(kept, "a") is not first
+
+
+def test_close_lets_go_of_everything(kept: Kept[_Thing]) -> None:
+    things = [_use(kept, "a"), _use(kept, "b")]
+    kept.close()
+    kept.close()
+    assert [thing.closed for thing in things] == [1, 1]
+    assert _use(kept, "a") not in things
+
+
+def test_forgetting_closes_nothing(kept: Kept[_Thing]) -> None:
+    """Even while someone holds the lock, as a thread that a fork left behind would."""
+    with kept.use("a", _Thing) as thing:
+        kept.forget()
+        assert _use(kept, "a") is not thing
+    assert not thing.closed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
+    """In a process of its own: the child makes a thing anew, and closes neither when it ends the parent's."""
+    script = """
+        import os
+        from vkssim.kept import Kept
+
+        class Thing:
+            def __init__(self):
+                self.maker = os.getpid()
+            def close(self):
+                os.write(1, b"parent closes\\n" if self.maker == parent else b"child closes\\n")
+
+        parent, kept = os.getpid(), Kept(most=2)
+        with kept.use("a", Thing):
+            child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        else:
+            with kept.use("a", Thing) as thing:
+                os.write(1, b"anew\\n" if thing.maker == os.getpid() else b"the parent's\\n")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.splitlines() == ["anew", "child closes", "parent closes"]
