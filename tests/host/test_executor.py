@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, ingest
 from vkssim.formats import FrameFormat
+from vkssim.host import memory
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceError, DeviceTimeoutError
 from vkssim.host.executor import Executor
+from vkssim.host.memory import MemoryClass
 from vkssim.host.plan import Plan, Role
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import Shape
@@ -92,6 +95,76 @@ def test_a_plan_that_contradicts_itself_is_refused(device: Device) -> None:
     plan = _plan(device)
     with pytest.raises(ValueError, match="unknown buffers"):
         Executor(device, Plan(plan.buffers[:1], plan.steps), load_module)
+
+
+# -- large outputs and runs without copies -----------------------------------------------------------------------------
+
+
+@pytest.fixture(params=[True, False], ids=["one memory", "memory of its own"])
+def copying(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the executor copies to and from the device: as this device would, and as the other kind does."""
+    monkeypatch.setattr(Device, "unified", property(lambda _: request.param))
+    chosen = memory._memory_type  # lavapipe has no memory beside its own to stage in: it takes what it would read back from
+
+    def without_staging(where: Device, allowed: int, kind: MemoryClass) -> tuple[int, int]:
+        return chosen(where, allowed, MemoryClass.READBACK if kind is MemoryClass.UPLOAD else kind)
+
+    monkeypatch.setattr(memory, "_memory_type", without_staging)
+    return not request.param
+
+
+def _open_large(device: Device, **options: Any) -> Executor:
+    plan = _plan(device)
+    *others, target = plan.buffers
+    return Executor(device, replace(plan, buffers=(*others, replace(target, role=Role.LARGE_OUTPUT))), load_module, **options)
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_large_outputs_reach_the_host(device: Device, copying: bool, frames: int) -> None:
+    """Through a copy of just the frames that were run where the device has memory of its own."""
+    with _open_large(device, batch=3, slots=2) as executor:
+        for seed, slot in enumerate(executor.slots):
+            assert (slot.buffers["out"] is not slot.readback["out"]) == copying
+            samples = _samples(frames, seed)
+            slot.inputs[SOURCE.buffer][:frames] = samples
+            slot.outputs["out"][:] = 0xFF
+            executor.submit(slot, frames)
+            executor.wait(slot)
+            np.testing.assert_array_equal(slot.outputs["out"][:frames].view(np.float32), 2.0 * samples)
+            assert (slot.outputs["out"][frames:] == 0xFF).all()
+
+
+def test_without_copies_kernels_see_the_last_upload(device: Device, copying: bool) -> None:
+    """And large outputs stay on the device; where there is one memory, there is nothing to leave out."""
+    with _open_large(device, slots=1) as executor:
+        slot = executor.slots[0]
+        first, second = _samples(1, 1), _samples(1, 2)
+        slot.inputs[SOURCE.buffer][:] = first
+        executor.submit(slot, 1)
+        executor.wait(slot)
+        slot.inputs[SOURCE.buffer][:] = second
+        slot.outputs["out"][:] = 0xFF
+        executor.submit(slot, 1, copies=False)
+        executor.wait(slot)
+        if copying:
+            assert (slot.outputs["out"] == 0xFF).all()
+        else:
+            np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * second)
+        executor.submit(slot, 1)
+        executor.wait(slot)
+        np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * second)
+
+
+def test_without_copies_small_outputs_are_read_all_the_same(device: Device, copying: bool) -> None:
+    with _open(device, slots=1) as executor:
+        slot = executor.slots[0]
+        slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
+        executor.submit(slot, 1)
+        executor.wait(slot)
+        slot.outputs["out"][:] = 0xFF
+        executor.submit(slot, 1, copies=False)
+        executor.wait(slot)
+        np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * _samples(1, 1))
 
 
 # -- leaks ------------------------------------------------------------------------------------------------------------
