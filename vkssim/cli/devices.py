@@ -1,0 +1,40 @@
+"""vkssim devices: what there is to run on."""
+
+from __future__ import annotations
+
+import click
+
+from .main import SETTINGS
+
+
+@click.command("devices", context_settings=SETTINGS)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(as_json: bool) -> None:
+    """List the Vulkan devices, the preferred one first."""
+    from ..host.devices import list_devices
+    from ..host.instance import Instance
+
+    with Instance() as instance:
+        found = list_devices(instance)
+        if not found:
+            from ..errors import NoDeviceError
+
+            raise NoDeviceError(
+                "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
+            )
+        if as_json:
+            import json
+
+            keys = ("index", "name", "driver", "lacks")
+            rows = [
+                {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
+                for device in found
+            ]
+            click.echo(json.dumps(rows, indent=2))
+            return
+        for device in found:
+            version = ".".join(map(str, device.api_version))
+            kind = device.kind.name.lower()
+            click.echo(f"{device.index}: {device.name} [{kind}] Vulkan {version}, {device.driver}, UUID {device.uuid}")
+            if device.lacks:
+                click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")

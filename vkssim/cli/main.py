@@ -1,0 +1,68 @@
+"""The command `vkssim`: finds the command asked for, and turns errors into a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import VkssimError, exit_code
+
+TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
+"""Set to 1, this environment variable shows where an unexpected error came from."""
+
+COMMANDS = ("score", "devices", "features")
+"""The commands, as they are listed; each is `command` of the module of its name."""
+
+SETTINGS = {"help_option_names": ["--help"], "max_content_width": 100}  # -h is the height, as in libvmaf's tool
+
+
+class _Main(click.Group):
+    """Imports a command when it is used, and lets no traceback reach the user."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f".{cmd_name}", __package__).command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except VkssimError as error:
+            click.echo(f"vkssim: {error}", err=True)
+            ctx.exit(exit_code(error))
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (KeyboardInterrupt, click.Abort):
+            click.echo("vkssim: interrupted", err=True)
+            ctx.exit(130)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
+            ctx.exit(2)
+        except Exception as error:
+            if os.environ.get(TRACEBACK_VARIABLE) == "1":
+                raise
+            click.echo(
+                f"vkssim: unexpected {type(error).__name__}: {error}. This is a fault of vkssim: please report it, with what"
+                f" it prints under {TRACEBACK_VARIABLE}=1",
+                err=True,
+            )
+            ctx.exit(2)
+
+
+@click.group(cls=_Main, context_settings=SETTINGS)
+@click.version_option(__version__, prog_name="vkssim")
+def main() -> None:
+    """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
+
+    Exit codes: 0 scored; 1 the scores fail a demand (--strict); 2 usage, input or output error; 3 no usable device;
+    130 interrupted.
+    """

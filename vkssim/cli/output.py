@@ -1,0 +1,56 @@
+"""Where the scores of a command go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import OptionError, OutputError
+
+if TYPE_CHECKING:
+    from ..results import ScoreReport
+
+FORMS = ("json", "xml", "csv", "sub")
+
+
+def output(path: str | None, form: str | None, precision: str, inputs: Sequence[str]) -> Callable[[ScoreReport], None] | None:
+    """What delivers a report where it was asked for, checked before anything is scored; None where none was asked for."""
+    from ..report import check_writable, render, write
+    from ..report.numbers import NumberFormat
+
+    NumberFormat.parse(precision)
+    if path is None and form is None:
+        return None
+    if form is None:
+        assert path is not None
+        form = Path(path).suffix.lstrip(".").lower()
+        if form not in FORMS:
+            endings = ", ".join("." + name for name in FORMS)
+            raise OptionError(f"--output {path} does not end in {endings}; say --json, --xml, --csv or --sub")
+    chosen = form
+    if path in (None, "-"):
+        return lambda report: print_text(render(report, chosen, precision))
+    assert path is not None
+    target = Path(path)
+    check_target(target, "--output", inputs)
+    check_writable(target)
+    return lambda report: write(render(report, chosen, precision), target)
+
+
+def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
+    """Raise OutputError where what is to be written is one of the clips."""
+    if any(target.exists() and Path(name).exists() and target.samefile(name) for name in inputs):
+        raise OutputError(f"{flag} {target} is one of the clips; it would be overwritten")
+
+
+def print_text(text: str) -> None:
+    """To standard output. Raises OutputError where it cannot be written, BrokenPipeError where nobody reads on."""
+    try:
+        click.echo(text, nl=False)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"standard output cannot be written: {error.strerror}") from None

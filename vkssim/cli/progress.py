@@ -1,0 +1,37 @@
+"""The progress bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class ProgressBar:
+    """A progress bar on standard error, shown from the first scored batch on."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that so many frames of so many are scored."""
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        if self._bar is None:
+            columns = (
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("frames, {task.fields[rate]:.1f} frames/s,"),
+                TimeRemainingColumn(),
+                TextColumn("left"),
+            )
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("", total=total, rate=0.0)
+        task = self._bar.tasks[0]
+        self._bar.update(self._task, completed=done, total=total, rate=task.speed or 0.0)
+
+    def close(self) -> None:
+        """Take it from the screen."""
+        if self._bar is not None:
+            self._bar.stop()
