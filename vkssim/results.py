@@ -19,7 +19,8 @@ class ScoreReport:
     """Scores of a pair of clips.
 
     `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
-    dB may be infinite. `seconds` is the time from the first frame read to the last scored.
+    dB may be infinite. `notes` say what was done to the pictures before they were compared, `rate` how many frames of the
+    reference a second lasts, where that is known. `seconds` is the time from the first frame read to the last scored.
     """
 
     reference: str
@@ -31,6 +32,8 @@ class ScoreReport:
     backend: BackendInfo
     frames: list[FrameScores] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    rate: float | None = None
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
 

@@ -27,10 +27,14 @@ _CORES_TO_SPARE = 4
 
 @dataclass(frozen=True, slots=True)
 class FrameScores:
-    """The scores of one frame: its number, counted from 0, and a float for each metric, NaN where there is none."""
+    """The scores of one frame: its number, counted from 0, and a float for each metric, NaN where there is none.
+
+    `time` is when the reference shows it, in seconds from its first frame; None where the clip does not tell.
+    """
 
     index: int
     metrics: Mapping[str, float]
+    time: float | None = None
 
 
 def open_backend(

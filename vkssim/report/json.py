@@ -18,6 +18,7 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "frames": [
             {
                 "frameNum": frame.index,
+                **({} if frame.time is None else {"time": round(frame.time, 6)}),
                 "metrics": {name: numbers.number(value) for name, value in frame.metrics.items()},
             }
             for frame in report.frames
@@ -36,6 +37,8 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "device": report.backend.device,
         "driver": report.backend.driver,
         "warnings": report.warnings,
+        "notes": report.notes,
+        "frame_rate": report.rate,
     }
 
 

@@ -1,0 +1,73 @@
+"""Reports written as JSON and read back."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from vkssim.errors import InputError
+from vkssim.report import render
+from vkssim.report.reading import read_report
+
+from ..golden import FIXTURES
+from .reports import small_report
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    report = small_report()
+    report.notes, report.rate = ["distorted scaled"], 25.0
+    path = tmp_path / "scores.json"
+    path.write_text(render(report, "json", "max"))
+    found = read_report(path)
+    assert (found.reference, found.distorted, found.width, found.height, found.bits) == (
+        report.reference,
+        report.distorted,
+        report.width,
+        report.height,
+        report.bits,
+    )
+    assert (found.names, found.backend, found.notes, found.warnings) == (
+        report.names,
+        report.backend,
+        report.notes,
+        report.warnings,
+    )
+    assert found.rate == 25.0
+    assert found.frames[0] == report.frames[0]
+    assert [frame.index for frame in found.frames] == [0, 5]
+    assert math.isnan(found.frames[1].metrics["float_ms_ssim"])
+
+
+def test_reports_of_libvmaf_are_read() -> None:
+    report = read_report(FIXTURES / "bbb_576x324.libvmaf.json")
+    assert len(report.frames) == 48
+    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(0.839040, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"frames": 5}',
+        '{"frames": [{"frameNum": 0}]}',
+        '{"frames": [{"frameNum": 0, "metrics": {"a": "b"}}]}',
+        json.dumps({"frames": [{"frameNum": 0, "metrics": {"a": 1}}, {"frameNum": 1, "metrics": {"b": 1}}]}),
+        "[" * 100_000,
+    ],
+)
+def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "scores.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"scores\.json"):
+        read_report(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_report(tmp_path / "none.json")

@@ -1,0 +1,65 @@
+"""Reports read back from the JSON that `vkssim score` or libvmaf's tools wrote."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from ..backends.base import BackendInfo
+from ..errors import InputError
+from ..results import ScoreReport
+from ..scorer import FrameScores
+
+_LARGEST_BYTES = 1 << 30
+
+
+def read_report(path: Path) -> ScoreReport:
+    """The report of a JSON file; what libvmaf does not write is empty, 0 or None. A score that is null is NaN.
+
+    Raises InputError where the file cannot be read or is no such report.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise InputError(f"{path} has over {_LARGEST_BYTES} bytes; that is no report")
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON: {error}") from None
+    try:
+        return _report(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(
+            f"{path} is no report of frames and their metrics ({type(error).__name__}: {error}); `vkssim score -o FILE.json`"
+            " writes one"
+        ) from None
+
+
+def _report(data: Any) -> ScoreReport:
+    frames = [_frame(entry) for entry in data["frames"]]
+    names = tuple(frames[0].metrics) if frames else ()
+    for frame in frames:
+        if tuple(frame.metrics) != names:
+            raise ValueError(f"frame {frame.index} has other metrics than the first")
+    rate = data.get("frame_rate")
+    return ScoreReport(
+        reference=str(data.get("reference", "")),
+        distorted=str(data.get("distorted", "")),
+        width=int(data.get("width", 0)),
+        height=int(data.get("height", 0)),
+        bits=int(data.get("bitdepth", 0)),
+        names=names,
+        backend=BackendInfo(*(str(data.get(key, "")) for key in ("backend", "device", "driver"))),
+        frames=frames,
+        warnings=[str(text) for text in data.get("warnings", [])],
+        notes=[str(text) for text in data.get("notes", [])],
+        rate=None if rate is None else float(rate),
+    )
+
+
+def _frame(entry: Any) -> FrameScores:
+    time = entry.get("time")
+    metrics = {str(name): math.nan if value is None else float(value) for name, value in entry["metrics"].items()}
+    return FrameScores(int(entry["frameNum"]), metrics, None if time is None else float(time))
