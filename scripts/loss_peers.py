@@ -89,17 +89,9 @@ def _ours(module: Any, cuda: bool, where: dict[str, str]) -> list[Contender]:
         "ms_ssim libvmaf": ("ms_ssim", ms_ssim("libvmaf"), ms_ssim("libvmaf")),
     }
 
-    def release() -> None:
-        for sharing in module.cuda._opened.values():
-            with sharing.lock:
-                torch.cuda.synchronize()
-                while sharing._runners:
-                    sharing._runners.popitem()[1].close()
-                sharing._release_idle()
-
     places = {", shared": module.empty, ", ordinary": _plain(cuda)} if cuda else {"": _plain(cuda)}
     return [
-        Contender(loss, f"vkssim {name}{place}", value, inference, empty, ours=True, release=release)
+        Contender(loss, f"vkssim {name}{place}", value, inference, empty, ours=True, release=module.empty_cache)
         for loss, (name, value, inference) in values.items()
         for place, empty in places.items()
     ]

@@ -7,7 +7,7 @@ their numbers by default. Tensors on the CPU are computed on any Vulkan device, 
 from __future__ import annotations
 
 try:
-    from .cuda import empty
+    from .cuda import empty, empty_cache
     from .functions import fused_ssim, ms_ssim, ssim
     from .modules import MS_SSIM, SSIM
     from .staging import host_staging
@@ -16,4 +16,4 @@ except ModuleNotFoundError as error:
         raise
     raise ImportError("vkssim.torch needs PyTorch: `pip install vkssim[torch]`") from error
 
-__all__ = ["MS_SSIM", "SSIM", "empty", "fused_ssim", "host_staging", "ms_ssim", "ssim"]
+__all__ = ["MS_SSIM", "SSIM", "empty", "empty_cache", "fused_ssim", "host_staging", "ms_ssim", "ssim"]

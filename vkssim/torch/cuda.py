@@ -72,6 +72,13 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
         return sharing.lease(tuple(shape))
 
 
+def empty_cache() -> None:
+    """Give back the GPU memory that losses keep from one step to the next, as `torch.cuda.empty_cache` does PyTorch's own."""
+    for sharing in list(_opened.values()):
+        with sharing.lock:
+            sharing.empty_cache()
+
+
 def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
     """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape, times
     `weight`.
@@ -284,6 +291,14 @@ class _Sharing:
                 block = blocks.pop()
                 del self._by_address[block.address]
                 block.close()
+
+    def empty_cache(self) -> None:
+        """Release all that no tensor in use lies in."""
+        torch.cuda.synchronize(self._index)
+        while self._runners:
+            self._runners.popitem()[1].close()
+        self._staging.clear()
+        self._release_idle()
 
     def _copied(self, name: str, image: Tensor) -> Tensor:
         """A copy of a tensor in shared memory. There is one place for each name, as large as the largest so far: what is
