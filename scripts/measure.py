@@ -24,7 +24,7 @@ from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription
-from vkssim.scorer import make_scorers
+from vkssim.planes import FrameMetrics
 
 Row = dict[str, Any]
 Frames = list[npt.NDArray[Any]]
@@ -65,12 +65,12 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
     """Microseconds a frame of every stage, by timestamp queries: medians over submissions of full batches."""
     frame = FrameFormat.of_bits(width, height, bits)
     where = {"section": "kernels", "size": f"{width}x{height}", "bits": bits, "feature": feature}
-    with VulkanBackend(frame, make_scorers([feature], frame), device=device, batch=batch, slots=1, profile=True) as backend:
+    with VulkanBackend(FrameMetrics(feature, [frame]).planes, device=device, batch=batch, slots=1, profile=True) as backend:
         count = backend.batch_size
         current = backend.batches[0]
         references, distorted = pairs(width, height, bits)
         for i in range(count):
-            current.reference[i], current.distorted[i] = references[i % _DISTINCT], distorted[i % _DISTINCT]
+            current.reference[0][i], current.distorted[0][i] = references[i % _DISTINCT], distorted[i % _DISTINCT]
         samples: list[dict[str, float]] = []
         spent: dict[str, float] = {}
         for _ in range(_WARM_UP + 15):

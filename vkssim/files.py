@@ -17,8 +17,9 @@ from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription, open_source
 from .frames.source import FrameSource
+from .planes import FrameMetrics
 from .results import ScoreReport
-from .scorer import finish, make_scorers, open_backend, rows
+from .scorer import open_backend, rows
 from .types import Samples
 
 Progress = Callable[[int, int | None], None]
@@ -116,12 +117,11 @@ def score_files(
     with ExitStack() as stack:
         sources = tuple(stack.enter_context(open_source(path, raw)) for path in paths)
         frame = common_format(*sources)
-        scorers = make_scorers(features, frame)
-        engine = stack.enter_context(open_backend(backend, frame, scorers, device=device, profile=profile))
-        names = tuple(name for scorer in scorers for name in scorer.names)
+        metrics = FrameMetrics(features, [frame])
+        engine = stack.enter_context(open_backend(backend, metrics, device=device, profile=profile))
         info = sources[0].info
-        report = ScoreReport(*paths, info.width, info.height, info.bits, names, engine.info)
-        run = _Run(sources, engine, selection, report, lambda means: finish(scorers, means), progress)
+        report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
+        run = _Run(sources, engine, selection, report, metrics.finish, progress)
         try:
             stack.enter_context(run)
             run.score()
@@ -237,7 +237,7 @@ class _Run:
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
         skips = self._selection.skip_reference, self._selection.skip_distorted
-        planes = batch.reference, batch.distorted
+        planes = batch.reference[0], batch.distorted[0]
         return [
             reader.start(range(numbers.start + skip, numbers.stop + skip, numbers.step), target)
             for reader, skip, target in zip(self._readers, skips, planes, strict=True)

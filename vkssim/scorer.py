@@ -14,10 +14,13 @@ import numpy.typing as npt
 
 from .backends.base import Backend, BackendInfo, Batch
 from .errors import FrameError, OptionError
-from .features import make_scorer
-from .features.base import Doubles, FrameScorer
+from .features.base import Doubles
 from .formats import FrameFormat
+from .planes import FrameMetrics, plane_formats
 from .types import Samples
+
+Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
+"""A frame: its luma, (H, W), or its planes Y, Cb and Cr where all are scored."""
 
 BACKENDS = ("vulkan", "cpu")
 
@@ -39,8 +42,7 @@ class FrameScores:
 
 def open_backend(
     name: str,
-    frame: FrameFormat,
-    scorers: Sequence[FrameScorer],
+    metrics: FrameMetrics,
     *,
     device: str | int | None = None,
     batch: int | None = None,
@@ -50,35 +52,14 @@ def open_backend(
     if name == "vulkan":
         from .backends.vulkan import VulkanBackend
 
-        return VulkanBackend(frame, scorers, device=device, batch=batch, profile=profile)
+        return VulkanBackend(metrics.planes, device=device, batch=batch, profile=profile)
     if name == "cpu":
         from .backends.cpu import CpuBackend
 
         if device is not None:
             raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
-        return CpuBackend(frame, scorers)
+        return CpuBackend(metrics.planes)
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
-
-
-def make_scorers(features: Sequence[str] | str, frame: FrameFormat) -> list[FrameScorer]:
-    """The metrics asked for. Raises OptionError where there is none or one is asked for twice, and as `make_scorer`."""
-    texts = [features] if isinstance(features, str) else list(features)
-    if not texts:
-        raise OptionError("no feature asked for")
-    scorers = [make_scorer(text, frame) for text in texts]
-    names = [scorer.names[0] for scorer in scorers]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError(f"feature {name} is asked for twice")
-    return scorers
-
-
-def finish(scorers: Sequence[FrameScorer], means: Sequence[Doubles]) -> dict[str, Doubles]:
-    """Scores by name, each (frames,), from the means of each metric."""
-    columns: dict[str, Doubles] = {}
-    for scorer, terms in zip(scorers, means, strict=True):
-        columns.update(scorer.finish(terms))
-    return {name: columns[name] for scorer in scorers for name in scorer.names}
 
 
 def rows(columns: Mapping[str, Doubles], numbers: Iterable[int]) -> list[FrameScores]:
@@ -106,6 +87,11 @@ class Scorer:
         The largest sample there can be; by default that of the integer type. Floats have no default.
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
+    planes
+        ``"y"``: frames are their luma. ``"yuv"``: frames are (Y, Cb, Cr), and each score comes for every plane, as
+        ``float_ssim_y``, ``_cb`` and ``_cr``; ``"all"``: also ``float_ssim_all``, their mean weighted by area, as FFmpeg's All.
+    chroma
+        How chroma is subsampled, where it is scored: 420, 422, 444, 440, 411 or 410.
     backend
         ``"vulkan"`` or ``"cpu"``. Never another than the one asked for.
     device
@@ -140,6 +126,8 @@ class Scorer:
         dtype: npt.DTypeLike | None = None,
         data_range: float | None = None,
         features: Sequence[str] | str = ("float_ms_ssim",),
+        planes: str = "y",
+        chroma: str = "420",
         backend: str = "vulkan",
         device: str | int | None = None,
         batch: int | None = None,
@@ -147,13 +135,14 @@ class Scorer:
         if batch is not None and batch < 1:
             raise OptionError(f"batch is {batch}; it must be 1 or more")
         if bits is not None and dtype is None and data_range is None:
-            self._format = FrameFormat.of_bits(width, height, bits)
+            luma = FrameFormat.of_bits(width, height, bits)
         elif dtype is not None and bits is None:
-            self._format = FrameFormat.of_array(width, height, dtype, data_range)
+            luma = FrameFormat.of_array(width, height, dtype, data_range)
         else:
             raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
-        self._scorers = make_scorers(features, self._format)
-        self._backend = open_backend(backend, self._format, self._scorers, device=device, batch=batch)
+        self._formats = plane_formats(luma, planes, chroma)
+        self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
+        self._backend = open_backend(backend, self._metrics, device=device, batch=batch)
         self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None
@@ -172,13 +161,18 @@ class Scorer:
     @property
     def names(self) -> tuple[str, ...]:
         """The scores that each frame gets."""
-        return tuple(name for scorer in self._scorers for name in scorer.names)
+        return self._metrics.names
 
-    def reserve(self) -> tuple[Samples, Samples]:
-        """Where the next reference and distorted frame go: two (H, W) arrays to be written, then `commit`.
+    def reserve(self) -> tuple[Any, Any]:
+        """Where the next reference and distorted frame go: two (H, W) arrays to be written, then `commit`; two tuples of three
+        such arrays where all planes are scored.
 
         They are the memory that the device reads, so filling them is the only copy. Rows may be padded.
         """
+        reference, distorted = self._reserve()
+        return (reference, distorted) if len(self._formats) > 1 else (reference[0], distorted[0])
+
+    def _reserve(self) -> tuple[tuple[Samples, ...], tuple[Samples, ...]]:
         if self._closed:
             raise FrameError("the scorer is closed")
         if self._filling is None:
@@ -186,7 +180,8 @@ class Scorer:
                 self._collect_oldest()
             self._filling = self._free.pop()
         self._reserved = True
-        return self._filling.reference[self._filled], self._filling.distorted[self._filled]
+        batch, number = self._filling, self._filled
+        return tuple(plane[number] for plane in batch.reference), tuple(plane[number] for plane in batch.distorted)
 
     def commit(self) -> list[FrameScores]:
         """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order."""
@@ -198,19 +193,18 @@ class Scorer:
             self._submit()
         return self._take_ready()
 
-    def feed(self, reference: npt.NDArray[Any], distorted: npt.NDArray[Any]) -> list[FrameScores]:
-        """Take a pair of (H, W) frames, any strides; returns the scores that have become ready, in order, often none.
+    def feed(self, reference: Picture, distorted: Picture) -> list[FrameScores]:
+        """Take a pair of frames, any strides; returns the scores that have become ready, in order, often none.
 
-        Raises FrameError where shape or type is not what the scorer was opened for.
+        A frame is its luma (H, W), or its three planes where all are scored. Raises FrameError where their number, shape or
+        type is not what the scorer was opened for.
         """
-        reference, distorted = np.asarray(reference), np.asarray(distorted)
-        for name, plane in (("reference", reference), ("distorted", distorted)):
-            self._check(name, plane)
-        target_reference, target_distorted = self.reserve()
-        other = self._copier.submit(np.copyto, target_distorted, distorted, "same_kind") if self._copier else None
-        np.copyto(target_reference, reference, "same_kind")
+        sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
+        targets = self._reserve()
+        other = self._copier.submit(_copy, targets[1], sources[1]) if self._copier else None
+        _copy(targets[0], sources[0])
         if other is None:
-            np.copyto(target_distorted, distorted, "same_kind")
+            _copy(targets[1], sources[1])
         else:
             other.result()
         return self.commit()
@@ -224,24 +218,24 @@ class Scorer:
         ready, self._ready = self._ready, []
         return ready
 
-    def score(self, pairs: Iterable[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Iterator[FrameScores]:
+    def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
         """Scores of (reference, distorted) pairs, in order, as they become ready."""
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
         yield from self.flush()
 
-    def _check(self, name: str, plane: npt.NDArray[Any]) -> None:
-        expected = (self._format.height, self._format.width)
-        if plane.shape != expected:
-            raise FrameError(f"the {name} frame has shape {plane.shape}, the scorer was opened for (H, W) = {expected}")
-        kind = self._format.dtype.kind
-        casting: Literal["same_kind", "safe"] = "same_kind" if kind == "f" else "safe"  # integers never wrap
-        if plane.dtype.kind != kind or not np.can_cast(plane.dtype, self._format.dtype, casting):
-            raise FrameError(f"the {name} frame has {plane.dtype} samples, the scorer was opened for {self._format.dtype}")
+    def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
+        planes = [np.asarray(plane) for plane in (picture if len(self._formats) > 1 else (picture,))]
+        if len(planes) != len(self._formats):
+            raise FrameError(f"the {name} frame has {len(planes)} planes, the scorer was opened for {len(self._formats)}")
+        for plane, expected in zip(planes, self._formats, strict=True):
+            _check(name, plane, expected)
+        return planes
 
     def _make_copier(self) -> ThreadPoolExecutor | None:
         """A second thread to copy the other frame of a pair, where frames are large and the device does not need the cores."""
-        large = self._format.row_bytes * self._format.height >= _LARGE_FRAME_BYTES
+        luma = self._formats[0]
+        large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
         spare = (os.cpu_count() or 1) >= _CORES_TO_SPARE
         return ThreadPoolExecutor(1, thread_name_prefix="vkssim-copy") if large and spare else None
 
@@ -254,7 +248,7 @@ class Scorer:
 
     def _collect_oldest(self) -> None:
         batch = self._in_flight.popleft()
-        columns = finish(self._scorers, self._backend.collect(batch))
+        columns = self._metrics.finish(self._backend.collect(batch))
         frames = len(next(iter(columns.values())))
         self._ready += rows(columns, range(self._next_index, self._next_index + frames))
         self._next_index += frames
@@ -280,3 +274,18 @@ class Scorer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _check(name: str, plane: Samples, expected: FrameFormat) -> None:
+    shape = (expected.height, expected.width)
+    if plane.shape != shape:
+        raise FrameError(f"the {name} frame has shape {plane.shape}, the scorer was opened for (H, W) = {shape}")
+    kind = expected.dtype.kind
+    casting: Literal["same_kind", "safe"] = "same_kind" if kind == "f" else "safe"  # integers never wrap
+    if plane.dtype.kind != kind or not np.can_cast(plane.dtype, expected.dtype, casting):
+        raise FrameError(f"the {name} frame has {plane.dtype} samples, the scorer was opened for {expected.dtype}")
+
+
+def _copy(targets: Sequence[Samples], sources: Sequence[Samples]) -> None:
+    for target, source in zip(targets, sources, strict=True):
+        np.copyto(target, source, "same_kind")

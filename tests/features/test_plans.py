@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from vkssim.backends.vulkan import frame_plan
-from vkssim.features import make_scorer
 from vkssim.features.planes import KernelShape
 from vkssim.formats import FrameFormat
 from vkssim.host.plan import Dispatch, Plan, Role
+from vkssim.planes import FrameMetrics
 from vkssim.shaders.constants import SCALES
 from vkssim.shaders.interface import Shape
 
@@ -28,7 +28,7 @@ WITH_INGEST = {"float", "range of its own"}
 
 
 def _plan(frame: FrameFormat, shape: KernelShape, *features: str) -> Plan:
-    plan, _ = frame_plan(frame, [make_scorer(feature, frame) for feature in features or ("float_ms_ssim",)], shape)
+    plan, _ = frame_plan(FrameMetrics(features or ("float_ms_ssim",), [frame]).planes, shape)
     plan.validate()
     return plan
 

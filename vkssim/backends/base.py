@@ -29,13 +29,14 @@ class BackendInfo:
 class Batch:
     """Memory for some frames on their way to the device.
 
-    `reference` and `distorted` are (batch, H, W) views to be written; rows may be padded, so they need not be contiguous.
+    `reference` and `distorted` have a (batch, H, W) view to be written for each plane; rows may be padded, so that they need
+    not be contiguous.
     """
 
-    reference: Samples
-    distorted: Samples
+    reference: tuple[Samples, ...]
+    distorted: tuple[Samples, ...]
     slot: Any = None
-    results: list[Doubles] = field(default_factory=list)
+    results: list[list[Doubles]] = field(default_factory=list)
 
 
 class Backend(ABC):
@@ -51,7 +52,7 @@ class Backend(ABC):
     @property
     def batch_size(self) -> int:
         """Frames of a batch."""
-        return int(self.batches[0].reference.shape[0])
+        return len(self.batches[0].reference[0])
 
     @abstractmethod
     def submit(self, batch: Batch, frames: int) -> None:
@@ -62,8 +63,8 @@ class Backend(ABC):
         """True where `collect` would not wait."""
 
     @abstractmethod
-    def collect(self, batch: Batch) -> list[Doubles]:
-        """Wait for a submitted batch: for each metric its (frames, terms) means."""
+    def collect(self, batch: Batch) -> list[list[Doubles]]:
+        """Wait for a submitted batch: for each plane, for each of its metrics, (frames, terms) means."""
 
     def stage_seconds(self) -> Mapping[str, float]:
         """Seconds spent in each stage so far, where the backend was asked to take them."""

@@ -7,37 +7,45 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..features.base import Doubles, FrameScorer
-from ..formats import FrameFormat
+from ..features.base import Doubles
+from ..planes import PlaneMetrics
 from ..reference.ingest import ingest
+from ..types import Samples
 from .base import Backend, BackendInfo, Batch, empty_planes
 
 
 class CpuBackend(Backend):
     """Computes every frame when it is submitted."""
 
-    def __init__(self, frame: FrameFormat, scorers: Sequence[FrameScorer]) -> None:
-        self._frame = frame
-        self._scorers = scorers
+    def __init__(self, planes: Sequence[PlaneMetrics]) -> None:
+        self._planes = planes
         self.info = BackendInfo("cpu", platform.processor() or platform.machine(), f"NumPy {np.__version__}")
-        planes = [empty_planes(1, frame.height, frame.width, frame.dtype) for _ in range(4)]
-        self.batches = (Batch(planes[0], planes[1]), Batch(planes[2], planes[3]))
+        self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(2))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""
-        pairs = [
-            (ingest(batch.reference[i], self._frame.factor), ingest(batch.distorted[i], self._frame.factor))
-            for i in range(frames)
+        batch.results = [
+            _means(plane, reference[:frames], distorted[:frames])
+            for plane, reference, distorted in zip(self._planes, batch.reference, batch.distorted, strict=True)
         ]
-        batch.results = [np.stack([scorer.reference_means(*pair) for pair in pairs]) for scorer in self._scorers]
 
     def is_done(self, batch: Batch) -> bool:
         """Always."""
         return True
 
-    def collect(self, batch: Batch) -> list[Doubles]:
+    def collect(self, batch: Batch) -> list[list[Doubles]]:
         """The means computed by `submit`."""
         return batch.results
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def _empty_frame(self) -> tuple[Samples, ...]:
+        return tuple(empty_planes(1, plane.format.height, plane.format.width, plane.format.dtype) for plane in self._planes)
+
+
+def _means(plane: PlaneMetrics, references: Samples, distorteds: Samples) -> list[Doubles]:
+    pairs = [
+        tuple(ingest(samples, plane.format.factor) for samples in pair) for pair in zip(references, distorteds, strict=True)
+    ]
+    return [np.stack([scorer.reference_means(*pair) for pair in pairs]) for scorer in plane.scorers]

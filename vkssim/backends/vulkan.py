@@ -6,19 +6,21 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 import numpy as np
 import platformdirs
 
-from ..features.base import Doubles, FeaturePlan, FrameScorer
+from ..features.base import Doubles, FeaturePlan
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest
 from ..formats import FrameFormat
 from ..host.device import Device
 from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor, Slot
 from ..host.instance import shared_instance
-from ..host.plan import Dispatch, Plan, Role
+from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..planes import PLANES, PlaneMetrics
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Samples
@@ -28,26 +30,62 @@ _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
-def frame_plan(frame: FrameFormat, scorers: Sequence[FrameScorer], shape: KernelShape) -> tuple[Plan, list[FeaturePlan]]:
-    """The plan of a frame for some metrics, and the part of each of them; no device is needed.
+def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[BufferSpec]]]:
+    """The plan of a frame, and the partial sums of each plane's metrics; no device is needed.
 
-    The metrics share the samples and, for floats, the ingest. Their steps run side by side.
+    What needs nothing of each other runs side by side: planes, and the metrics of a plane, which share its samples and, for
+    floats, the ingest. Each plane's buffers and stages begin with its name; the luma's, which is always there, do not.
     """
-    raw = PlanePair.raw(frame)
+    plans, partials = [], []
+    for plane in planes:
+        plan, parts = _plane_plan(plane, shape)
+        prefix = _prefix(plane)
+        plans.append(_prefixed(plan, prefix))
+        partials.append([_renamed(part.partials, prefix) for part in parts])
+    buffers = tuple(chain.from_iterable(plan.buffers for plan in plans))
+    return Plan(buffers, _side_by_side([plan.steps for plan in plans])), partials
+
+
+def _prefix(plane: PlaneMetrics) -> str:
+    return "" if plane.name == PLANES[0] else f"{plane.name}."
+
+
+def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[FeaturePlan]]:
+    raw = PlanePair.raw(plane.format)
     buffers = [raw.spec(Role.INPUT)]
-    steps: list[tuple[Dispatch, ...]] = []
-    planes = raw
-    if frame.needs_ingest:
-        planes = PlanePair.floats("planes", frame.width, frame.height)
-        buffers.append(planes.spec(Role.WORK))
-        steps.append(ingest(shape, raw, planes, frame.factor))
-    parts = [scorer.plan(shape, planes) for scorer in scorers]
+    steps: tuple[tuple[Dispatch, ...], ...] = ()
+    samples = raw
+    if plane.format.needs_ingest:
+        samples = PlanePair.floats("planes", raw.width, raw.height)
+        buffers.append(samples.spec(Role.WORK))
+        steps = (ingest(shape, raw, samples, plane.format.factor),)
+    parts = [scorer.plan(shape, samples) for scorer in plane.scorers]
     for part in parts:
         buffers.extend(part.buffers)
-    steps += [
-        tuple(chain.from_iterable(side_by_side)) for side_by_side in zip_longest(*(part.steps for part in parts), fillvalue=())
-    ]
-    return Plan(tuple(buffers), tuple(steps)), parts
+    return Plan(tuple(buffers), steps + _side_by_side([part.steps for part in parts])), parts
+
+
+def _side_by_side(parts: Sequence[Sequence[tuple[Dispatch, ...]]]) -> tuple[tuple[Dispatch, ...], ...]:
+    return tuple(tuple(chain.from_iterable(steps)) for steps in zip_longest(*parts, fillvalue=()))
+
+
+def _prefixed(plan: Plan, prefix: str) -> Plan:
+    def renamed(dispatch: Dispatch) -> Dispatch:
+        return replace(
+            dispatch,
+            label=prefix + dispatch.label,
+            sources=tuple(prefix + name for name in dispatch.sources),
+            targets=tuple(prefix + name for name in dispatch.targets),
+        )
+
+    return Plan(
+        tuple(_renamed(spec, prefix) for spec in plan.buffers),
+        tuple(tuple(renamed(dispatch) for dispatch in step) for step in plan.steps),
+    )
+
+
+def _renamed(spec: BufferSpec, prefix: str) -> BufferSpec:
+    return replace(spec, name=prefix + spec.name)
 
 
 class VulkanBackend(Backend):
@@ -55,10 +93,8 @@ class VulkanBackend(Backend):
 
     Parameters
     ----------
-    frame
-        Size and samples of the frames.
-    scorers
-        The metrics; each at most once.
+    planes
+        The planes of the frames and their metrics, luma first.
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     batch
@@ -77,15 +113,14 @@ class VulkanBackend(Backend):
 
     def __init__(
         self,
-        frame: FrameFormat,
-        scorers: Sequence[FrameScorer],
+        planes: Sequence[PlaneMetrics],
         *,
         device: str | int | None = None,
         batch: int | None = None,
         slots: int = 4,
         profile: bool = False,
     ) -> None:
-        self._scorers = scorers
+        self._planes = planes
         self._seconds: defaultdict[str, float] = defaultdict(float)
         self._profile = profile
         self._stack = ExitStack()
@@ -98,19 +133,19 @@ class VulkanBackend(Backend):
             self.device = self._stack.enter_context(Device(info))
             self.info = BackendInfo("vulkan", info.name, info.driver)
             shape = KernelShape.for_device(info)
-            plan, self._parts = frame_plan(frame, scorers, shape)
+            plan, self._partials = frame_plan(planes, shape)
             self._executor = self._stack.enter_context(
                 Executor(
                     self.device,
                     plan,
                     load_module,
-                    batch=batch or _choose_batch(frame, plan, shape.shape, info.max_storage_bytes),
+                    batch=batch or _choose_batch(planes, plan, shape.shape, info.max_storage_bytes),
                     slots=slots,
                     cache_folder=platformdirs.user_cache_path("vkssim"),
                     profile=profile,
                 )
             )
-            self.batches = tuple(_make_batch(frame, slot) for slot in self._executor.slots)
+            self.batches = tuple(_make_batch(planes, slot) for slot in self._executor.slots)
             guard.pop_all()
 
     @property
@@ -126,14 +161,17 @@ class VulkanBackend(Backend):
         """True where the device has finished the batch."""
         return self._executor.is_done(batch.slot)
 
-    def collect(self, batch: Batch) -> list[Doubles]:
+    def collect(self, batch: Batch) -> list[list[Doubles]]:
         """Wait for the batch and add its partial sums in double."""
         frames = self._executor.wait(batch.slot)
         began = time.perf_counter()
-        means = []
-        for scorer, part in zip(self._scorers, self._parts, strict=True):
-            sums = batch.slot.outputs[part.partials.name][:frames].view(np.float32)
-            means.append(scorer.means(sums))
+        means = [
+            [
+                scorer.means(batch.slot.outputs[spec.name][:frames].view(np.float32))
+                for scorer, spec in zip(plane.scorers, partials, strict=True)
+            ]
+            for plane, partials in zip(self._planes, self._partials, strict=True)
+        ]
         if self._profile:
             readback = time.perf_counter() - began
             for stage, seconds in {**self._executor.stage_times(batch.slot), "readback": readback}.items():
@@ -149,14 +187,19 @@ class VulkanBackend(Backend):
         self._stack.close()
 
 
-def _choose_batch(frame: FrameFormat, plan: Plan, shape: Shape, max_storage_bytes: int) -> int:
+def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_storage_bytes: int) -> int:
     largest_buffer = max(spec.frame_bytes for spec in plan.buffers)
-    wanted = min(_LARGEST_BATCH[shape], _BATCH_PIXELS[shape] // (frame.width * frame.height))
+    pixels = sum(plane.format.width * plane.format.height for plane in planes)
+    wanted = min(_LARGEST_BATCH[shape], _BATCH_PIXELS[shape] // pixels)
     return max(1, min(wanted, max_storage_bytes // largest_buffer))
 
 
-def _make_batch(frame: FrameFormat, slot: Slot) -> Batch:
-    memory: Bytes = slot.inputs[SAMPLES]
-    rows = memory.reshape(len(memory), 2, frame.height, -1)[..., : frame.row_bytes]
-    planes: Samples = rows.view(frame.dtype)
-    return Batch(planes[:, 0], planes[:, 1], slot)
+def _make_batch(planes: Sequence[PlaneMetrics], slot: Slot) -> Batch:
+    pairs = [_pair(slot.inputs[_prefix(plane) + SAMPLES], plane.format) for plane in planes]
+    return Batch(tuple(pair[:, 0] for pair in pairs), tuple(pair[:, 1] for pair in pairs), slot)
+
+
+def _pair(memory: Bytes, plane: FrameFormat) -> Samples:
+    rows = memory.reshape(len(memory), 2, plane.height, -1)[..., : plane.row_bytes]
+    samples: Samples = rows.view(plane.dtype)
+    return samples

@@ -44,6 +44,14 @@ class FrameScorer(Protocol):
         """(terms,) means of one frame from two (H, W) planes on the 0..255 scale, by NumPy."""
         ...
 
+    def score(self, means: Doubles) -> Doubles:
+        """(frames,) scores, 1 for identical frames, NaN where there is none, from (frames, terms) means."""
+        ...
+
+    def given(self, score: Doubles) -> Doubles:
+        """The scores as the options want them: themselves, or in dB."""
+        ...
+
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Scores by name, each (frames,) float64, NaN where there is none, from (frames, terms) means."""
         ...

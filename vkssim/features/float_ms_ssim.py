@@ -88,15 +88,23 @@ class FloatMsSsimScorer:
         """(15,) means of a frame by NumPy, in the order of `means`."""
         return scale_means(reference, distorted).reshape(-1)
 
-    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+    def score(self, means: Doubles) -> Doubles:
         """Wang's product of l^alpha c^beta s^gamma over the scales; NaN where a mean structure is negative."""
         lcs = means.reshape(-1, SCALES, len(_TERMS))
         bases = np.maximum(lcs, 0.0) if self._options["negative"] == "clamp" else lcs
         exponents = np.stack([ALPHA, BETA, GAMMA], axis=1)
         with np.errstate(invalid="ignore"):
-            score = np.prod(np.prod(bases**exponents, axis=2), axis=1)
-        scores = {FloatMsSsim.name: to_decibel(score, self._frame, self._options)}
+            score: Doubles = np.prod(np.prod(bases**exponents, axis=2), axis=1)
+        return score
+
+    def given(self, score: Doubles) -> Doubles:
+        """The score, in dB where asked for."""
+        return to_decibel(score, self._frame, self._options)
+
+    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+        """The score, then l, c and s of each scale where asked for."""
+        scores = {FloatMsSsim.name: self.given(self.score(means))}
         if self._options["enable_lcs"]:
-            by_term = lcs.transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
+            by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
             scores.update(zip(self._lcs_names, by_term, strict=True))
         return scores

@@ -79,8 +79,16 @@ class FloatSsimScorer:
         """(4,) means of a frame by NumPy, in the order of `means`."""
         return ssim_means(reference, distorted, self._factor)
 
+    def score(self, means: Doubles) -> Doubles:
+        """The mean of l c s."""
+        return means[:, 0]
+
+    def given(self, score: Doubles) -> Doubles:
+        """The score, in dB where asked for."""
+        return to_decibel(score, self._frame, self._options)
+
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """The means by name, the score itself in dB where asked for."""
         scores = dict(zip(self.names, means.T, strict=False))
-        scores[FloatSsim.name] = to_decibel(means[:, 0], self._frame, self._options)
+        scores[FloatSsim.name] = self.given(self.score(means))
         return scores

@@ -1,0 +1,121 @@
+"""Which planes of a frame are scored, by which metrics, and what the scores are called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .errors import FrameError, OptionError
+from .features import make_scorer
+from .features.base import Doubles, FrameScorer
+from .formats import FrameFormat
+
+PLANES = ("y", "cb", "cr")
+CHOICES = ("y", "yuv", "all")
+"""Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
+
+SUBSAMPLING = {"444": (1, 1), "422": (2, 1), "420": (2, 2), "440": (1, 2), "411": (4, 1), "410": (4, 4)}
+"""How many luma samples a chroma sample spans, across and down."""
+
+
+def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[FrameFormat, ...]:
+    """The formats of the planes to be scored. Chroma is rounded up where a side is odd.
+
+    Raises OptionError for a choice that there is not, FrameError where there is no chroma.
+    """
+    if planes not in CHOICES:
+        raise OptionError(f"planes is {planes!r}; {', '.join(CHOICES)} are possible")
+    if planes == "y":
+        return (luma,)
+    if chroma not in SUBSAMPLING:
+        raise FrameError(f"planes is {planes!r}, but the pixel format {chroma} has no chroma; planes=y scores its luma")
+    across, down = SUBSAMPLING[chroma]
+    half = replace(luma, width=-(-luma.width // across), height=-(-luma.height // down))
+    return luma, half, half
+
+
+@dataclass(frozen=True)
+class PlaneMetrics:
+    """One plane and its metrics."""
+
+    name: str
+    format: FrameFormat
+    scorers: tuple[FrameScorer, ...]
+
+
+class FrameMetrics:
+    """The metrics of a frame, the same for each of its planes.
+
+    Parameters
+    ----------
+    features
+        Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
+    formats
+        Of the luma, or of Y, Cb and Cr.
+    total
+        Also the mean of the planes' scores, weighted by area, as FFmpeg's All.
+
+    Raises
+    ------
+    OptionError
+        There is no metric, one is asked for twice, or its options are not possible.
+    FrameError
+        A plane is too small for a metric.
+
+    """
+
+    def __init__(self, features: Sequence[str] | str, formats: Sequence[FrameFormat], *, total: bool = False) -> None:
+        texts = [features] if isinstance(features, str) else list(features)
+        if not texts:
+            raise OptionError("no feature asked for")
+        self._total = total
+        self.planes = tuple(
+            PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)
+        )
+        metrics = [scorer.names[0] for scorer in self.planes[0].scorers]
+        for metric in metrics:
+            if metrics.count(metric) > 1:
+                raise OptionError(f"feature {metric} is asked for twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scores that a frame gets. Plain names are the luma's; with chroma each has its `_y`, `_cb`, `_cr` as well."""
+        names: list[str] = []
+        for scorer in self.planes[0].scorers:
+            names += scorer.names
+            if len(self.planes) > 1:
+                names += [f"{name}_{plane.name}" for plane in self.planes for name in scorer.names]
+            if self._total:
+                names.append(f"{scorer.names[0]}_all")
+        return tuple(names)
+
+    def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
+        """Scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
+        columns: dict[str, Doubles] = {}
+        for plane, terms in zip(self.planes, means, strict=True):
+            for scorer, mean in zip(plane.scorers, terms, strict=True):
+                scores = scorer.finish(mean)
+                if plane.name == PLANES[0]:
+                    columns.update(scores)
+                columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
+        if self._total:
+            for number, scorer in enumerate(self.planes[0].scorers):
+                columns[f"{scorer.names[0]}_all"] = scorer.given(self._mean_score(number, means))
+        return {name: columns[name] for name in self.names}
+
+    def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:
+        areas = [plane.format.width * plane.format.height for plane in self.planes]
+        scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
+        mean: Doubles = np.average(scores, axis=0, weights=areas)
+        return mean
+
+
+def _scorers(features: Sequence[str], plane: FrameFormat, name: str) -> tuple[FrameScorer, ...]:
+    try:
+        return tuple(make_scorer(text, plane) for text in features)
+    except FrameError as error:
+        if name == PLANES[0]:
+            raise
+        raise FrameError(f"the {name} plane: {error}; planes=y scores the luma alone") from None
