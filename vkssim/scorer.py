@@ -81,11 +81,16 @@ def finish(scorers: Sequence[FrameScorer], means: Sequence[Doubles]) -> dict[str
     return {name: columns[name] for scorer in scorers for name in scorer.names}
 
 
-def rows(columns: Mapping[str, Doubles], numbers: Iterable[int]) -> list[FrameScores]:
-    """One FrameScores a frame from columns of scores."""
+def rows(
+    columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
+) -> list[FrameScores]:
+    """One FrameScores a frame from columns of scores; no time where none are given."""
     names = tuple(columns)
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [FrameScores(number, dict(zip(names, row, strict=True))) for number, row in zip(numbers, values, strict=True)]
+    values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return [
+        FrameScores(number, dict(zip(names, row, strict=True)), time)
+        for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
+    ]
 
 
 class Scorer:
