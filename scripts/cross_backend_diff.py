@@ -16,10 +16,10 @@ try:
 
     from vkssim import ScoreReport, VkssimError, score_files
     from vkssim.features import FEATURES
-    from vkssim.files import Selection
     from vkssim.formats import BIT_DEPTHS
     from vkssim.frames.open import RawDescription
     from vkssim.scorer import BACKENDS
+    from vkssim.selection import Selection
 except ImportError as error:
     import use_venv
 

@@ -12,9 +12,9 @@ import pytest
 
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, TruncatedInputError
-from vkssim.files import Selection
 from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
+from vkssim.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
 from .golden import clip_paths

@@ -8,10 +8,11 @@ __version__ = "0.1.0"
 
 _HOME = {
     "FrameScores": "scorer",
+    "PictureOptions": "frames.pictures",
     "RawDescription": "frames.open",
     "ScoreReport": "results",
     "Scorer": "scorer",
-    "Selection": "files",
+    "Selection": "selection",
     "VkssimError": "errors",
     "ms_ssim": "arrays",
     "ms_ssim_and_grad": "loss.arrays",
@@ -22,6 +23,7 @@ _HOME = {
 
 __all__ = [
     "FrameScores",
+    "PictureOptions",
     "RawDescription",
     "ScoreReport",
     "Scorer",
@@ -38,11 +40,13 @@ __all__ = [
 if TYPE_CHECKING:
     from .arrays import ms_ssim, ssim
     from .errors import VkssimError
-    from .files import Selection, score_files
+    from .files import score_files
     from .frames.open import RawDescription
+    from .frames.pictures import PictureOptions
     from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
     from .results import ScoreReport
     from .scorer import FrameScores, Scorer
+    from .selection import Selection
 
 
 def __getattr__(name: str) -> Any:

@@ -8,18 +8,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 
 from .backends.base import Backend, Batch
 from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
-from .frames.open import RawDescription, open_source
+from .frames.open import RawDescription
+from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.source import FrameSource
-from .planes import FrameMetrics
+from .planes import FrameMetrics, plane_formats
 from .results import ScoreReport
 from .scorer import open_backend, rows
+from .selection import Schedule, Selection
+from .timing import Clock
 from .types import Samples
 
 Progress = Callable[[int, int | None], None]
@@ -29,50 +31,16 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 _MOST_NAMED_FRAMES = 8
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file."""
-
-    skip_reference: int = 0
-    skip_distorted: int = 0
-    count: int | None = None
-    subsample: int = 1
-
-    def __post_init__(self) -> None:
-        for name, value, least in (
-            ("--frame_skip_ref", self.skip_reference, 0),
-            ("--frame_skip_dist", self.skip_distorted, 0),
-            ("--frame_cnt", self.count, 1),
-            ("--subsample", self.subsample, 1),
-        ):
-            if value is not None and value < least:
-                raise InputError(f"{name} is {value}; it must be {least} or more")
-
-    def pairs(self, reference: FrameSource, distorted: FrameSource) -> int | None:
-        """How many pairs there are before subsampling, or None where that is not known."""
-        known = [
-            max(0, source.info.frames - skip)
-            for source, skip in ((reference, self.skip_reference), (distorted, self.skip_distorted))
-            if source.concurrent and source.info.frames is not None
-        ]
-        if self.count is not None:
-            known.append(self.count)
-        return min(known) if len(known) >= (2 if self.count is None else 3) else None
-
-    def expected_pairs(self, reference: FrameSource, distorted: FrameSource) -> int | None:
-        """The same by what the sources say of themselves, which may be wrong: for the progress bar only."""
-        skips = (reference, self.skip_reference), (distorted, self.skip_distorted)
-        expected = [max(0, source.expected - skip) for source, skip in skips if source.expected is not None]
-        return min([*expected, self.count or max(expected)]) if expected else None
-
-
 def score_files(
     reference: str | os.PathLike[str],
     distorted: str | os.PathLike[str],
     *,
     features: Sequence[str] | str = ("float_ms_ssim", "float_ssim"),
+    planes: str = "y",
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
-    selection: Selection = Selection(),
+    selection: Selection = Selection(),  # noqa: B008 - frozen
+    sync: str = "index",
+    pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -84,15 +52,23 @@ def score_files(
     Parameters
     ----------
     reference, distorted
-        Files: raw YUV, Y4M, or a container that FFmpeg reads; ``-`` for raw or Y4M on standard input, one of the two.
+        Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them; ``-`` for raw
+        or Y4M on standard input, one of the two.
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
+    planes
+        ``"y"``, the luma; ``"yuv"``, all three planes; ``"all"``, also their mean weighted by area. See `Scorer`.
     raw
         Size, pixel format and depth of raw files.
     selection
         Which frames are compared.
+    sync
+        ``"index"`` pairs frames by their number, ``"pts"`` by the time at which they are shown.
+    pictures
+        Whether they are scaled or cropped first.
     strict
-        Raise DemandError where one file is shorter than the other; otherwise the report has a warning.
+        Raise DemandError where one file is shorter than the other, or frames have no partner; otherwise the report has a
+        warning.
     backend, device
         Where to compute; see `Scorer`.
     profile
@@ -103,7 +79,7 @@ def score_files(
     Returns
     -------
     ScoreReport
-        Luma scores of every pair of frames.
+        Scores of every pair of frames.
 
     Raises
     ------
@@ -115,17 +91,24 @@ def score_files(
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     with ExitStack() as stack:
-        sources = tuple(stack.enter_context(open_source(path, raw)) for path in paths)
-        frame = common_format(*sources)
-        metrics = FrameMetrics(features, [frame])
-        engine = stack.enter_context(open_backend(backend, metrics, device=device, profile=profile))
+        sources = open_pair(*paths, raw, pictures, chroma=planes != "y")
+        for source in sources:
+            stack.enter_context(source)
         info = sources[0].info
+        formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, info.chroma)
+        metrics = FrameMetrics(features, formats, total=planes == "all")
+        schedule = selection.schedule(*sources, sync)
+        engine = stack.enter_context(open_backend(backend, metrics, device=device, profile=profile))
         report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
-        run = _Run(sources, engine, selection, report, metrics.finish, progress)
+        report.rate = None if info.fps is None else float(info.fps)
+        report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
+        report.warnings = colour_warnings(info, sources[1].info)
+        clock = Clock(sources, schedule.pairing, sync)
+        run = _Run(sources, engine, schedule, clock, report, metrics, progress)
         try:
             stack.enter_context(run)
             run.score()
-            _judge(report, sources, run, strict)
+            _judge(report, sources, clock, run, strict)
         except VkssimError as error:
             error.report = report
             raise
@@ -139,16 +122,24 @@ def score_files(
     return report
 
 
-def common_format(reference: FrameSource, distorted: FrameSource) -> FrameFormat:
-    """The format of both sources. Raises InputError where they differ."""
+def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
+    """The format of the luma of both sources. Raises InputError where they differ, with `chroma` also where that does."""
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
         described = [f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second)]
-        raise InputError(f"{described[0]}, {described[1]}; they must be alike. Scale or convert one of them first")
+        raise InputError(
+            f"{described[0]}, {described[1]}; they must be alike. --scale reference brings both to the size of the"
+            " reference, and the one of less depth to that of the other"
+        )
+    if chroma and first.chroma != second.chroma:
+        raise InputError(
+            f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"
+            " alone (--planes y), or convert one of them"
+        )
     return FrameFormat.of_bits(first.width, first.height, first.bits)
 
 
-def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, strict: bool) -> None:
+def _judge(report: ScoreReport, sources: Sequence[FrameSource], clock: Clock, run: _Run, strict: bool) -> None:
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -163,6 +154,8 @@ def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, stric
         raise InputError(
             f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped"
         )
+    if clock.out_of_step is not None:
+        report.warnings.append(clock.out_of_step)
     if run.shorter is not None:
         report.warnings.append(run.shorter)
         if strict:
@@ -184,40 +177,40 @@ class _Run:
         self,
         sources: Sequence[FrameSource],
         engine: Backend,
-        selection: Selection,
+        schedule: Schedule,
+        clock: Clock,
         report: ScoreReport,
-        finish_means: Callable[..., dict[str, np.ndarray]],
+        metrics: FrameMetrics,
         progress: Progress | None,
     ) -> None:
         self._sources = sources
         self._engine = engine
-        self._selection = selection
+        self._schedule = schedule
+        self._clock = clock
         self._report = report
-        self._finish = finish_means
+        self._metrics = metrics
         self._progress = progress
         self._readers = [_Reader(source) for source in sources]
         self.read_seconds = 0.0
         self.host_seconds = 0.0
-        self.shorter: str | None = None
+        self.shorter = schedule.unmatched
 
     def score(self) -> None:
         """Read, submit and collect until a source ends."""
-        engine, selection = self._engine, self._selection
-        pairs = selection.pairs(*self._sources)
-        limit = selection.count if pairs is None else pairs
-        expected = pairs if pairs is not None else selection.expected_pairs(*self._sources)
-        total = None if expected is None else -(-expected // selection.subsample)
+        engine, schedule, step = self._engine, self._schedule, self._schedule.step
+        limit = schedule.stop
+        total = None if schedule.expected is None else len(range(schedule.start, schedule.expected, step))
         free = deque(engine.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = 0
+        next_number = schedule.start
         ended = False
         started = time.perf_counter()
         while True:
             while free and not ended and (limit is None or next_number < limit):
                 batch = free.popleft()
-                stop = next_number + engine.batch_size * selection.subsample
-                numbers = range(next_number, stop if limit is None else min(stop, limit), selection.subsample)
+                stop = next_number + engine.batch_size * step
+                numbers = range(next_number, stop if limit is None else min(stop, limit), step)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (not reading or (not free and engine.is_done(in_flight[0][0]))):
@@ -236,11 +229,11 @@ class _Run:
         self._note_lengths()
 
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
-        skips = self._selection.skip_reference, self._selection.skip_distorted
-        planes = batch.reference[0], batch.distorted[0]
+        pairing = self._schedule.pairing
+        reference, distorted = self._readers
         return [
-            reader.start(range(numbers.start + skip, numbers.stop + skip, numbers.step), target)
-            for reader, skip, target in zip(self._readers, skips, planes, strict=True)
+            reference.start(pairing.reference(numbers), batch.reference),
+            distorted.start(pairing.distorted(numbers), batch.distorted),
         ]
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
@@ -249,7 +242,7 @@ class _Run:
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
-            scored = numbers.start // numbers.step + counts[short]
+            scored = (numbers.start - self._schedule.start) // numbers.step + counts[short]
             self.shorter = (
                 f"{self._sources[short].info.path} is shorter than {self._sources[long].info.path}; the first {scored} pairs"
                 " were scored"
@@ -260,7 +253,7 @@ class _Run:
         report = self._report
         means = self._engine.collect(batch)
         collected = time.perf_counter()
-        report.frames += rows(self._finish(means), numbers)
+        report.frames += rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:
@@ -269,13 +262,12 @@ class _Run:
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end reading did not meet: lengths are known at the start, or subsampling passed it."""
-        selection = self._selection
+        pairing, asked = self._schedule.pairing, self._schedule.asked_stop
         lengths = [source.length for source in self._sources]
-        skips = selection.skip_reference, selection.skip_distorted
-        left = [length - skip for length, skip in zip(lengths, skips, strict=True) if length is not None]
+        left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
         if self.shorter is not None or len(left) < 2 or left[0] == left[1]:
             return
-        if selection.count is None or min(left) < selection.count:
+        if asked is None or min(left) < asked:
             self.shorter = (
                 f"{self._sources[0].info.path} has {left[0]} frames to compare, {self._sources[1].info.path} {left[1]};"
                 f" the {min(left)} pairs that both have were compared"
@@ -298,13 +290,12 @@ class _Reader:
         self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="vkssim-read")
 
-    def start(self, numbers: range, targets: Samples) -> list[Future[int]]:
-        part = -(-len(numbers) // self._threads)
+    def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
+        size = max(1, -(-len(numbers) // self._threads))
+        targets = list(zip(*planes, strict=True))[: len(numbers)]
         return [
-            self._pool.submit(
-                self._source.read, numbers[first : first + part], list(targets[first : first + part][: len(numbers) - first])
-            )
-            for first in range(0, len(numbers), part)
+            self._pool.submit(self._source.read, numbers[first : first + size], targets[first : first + size])
+            for first in range(0, len(numbers), size)
         ]
 
     @staticmethod

@@ -20,6 +20,23 @@ _DTYPES: dict[SampleCode, SampleType] = {
 }
 LARGEST_SIDE = 32768
 
+CHROMA_STEPS = {
+    "400": None,
+    "410": (4, 4),
+    "411": (1, 4),
+    "420": (2, 2),
+    "422": (1, 2),
+    "440": (2, 1),
+    "444": (1, 1),
+}
+"""For each chroma format, every how many rows and columns of luma there is a sample of Cb and Cr; None without chroma."""
+
+
+def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:
+    """(H, W) of Y, and of Cb and Cr where there are any; odd sizes round chroma up."""
+    steps = CHROMA_STEPS[chroma]
+    return [(height, width)] + ([] if steps is None else [(-(-height // steps[0]), -(-width // steps[1]))] * 2)
+
 
 @dataclass(frozen=True)
 class FrameFormat:

@@ -10,14 +10,11 @@ import numpy as np
 from .errors import FrameError, OptionError
 from .features import make_scorer
 from .features.base import Doubles, FrameScorer
-from .formats import FrameFormat
+from .formats import CHROMA_STEPS, FrameFormat, plane_shapes
 
 PLANES = ("y", "cb", "cr")
 CHOICES = ("y", "yuv", "all")
 """Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
-
-SUBSAMPLING = {"444": (1, 1), "422": (2, 1), "420": (2, 2), "440": (1, 2), "411": (4, 1), "410": (4, 4)}
-"""How many luma samples a chroma sample spans, across and down."""
 
 
 def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[FrameFormat, ...]:
@@ -29,11 +26,10 @@ def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[
         raise OptionError(f"planes is {planes!r}; {', '.join(CHOICES)} are possible")
     if planes == "y":
         return (luma,)
-    if chroma not in SUBSAMPLING:
+    if CHROMA_STEPS.get(chroma) is None:
         raise FrameError(f"planes is {planes!r}, but the pixel format {chroma} has no chroma; planes=y scores its luma")
-    across, down = SUBSAMPLING[chroma]
-    half = replace(luma, width=-(-luma.width // across), height=-(-luma.height // down))
-    return luma, half, half
+    shapes = plane_shapes(luma.width, luma.height, chroma)
+    return tuple(replace(luma, width=width, height=height) for height, width in shapes)
 
 
 @dataclass(frozen=True)

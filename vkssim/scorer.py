@@ -62,11 +62,16 @@ def open_backend(
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
-def rows(columns: Mapping[str, Doubles], numbers: Iterable[int]) -> list[FrameScores]:
-    """One FrameScores a frame from columns of scores."""
+def rows(
+    columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
+) -> list[FrameScores]:
+    """One FrameScores a frame from columns of scores; no time where none are given."""
     names = tuple(columns)
-    values = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [FrameScores(number, dict(zip(names, row, strict=True))) for number, row in zip(numbers, values, strict=True)]
+    values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return [
+        FrameScores(number, dict(zip(names, row, strict=True)), time)
+        for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
+    ]
 
 
 class Scorer:

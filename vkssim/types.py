@@ -14,3 +14,6 @@ DoublePlane = npt.NDArray[np.float64]
 
 Samples = npt.NDArray[Any]
 """(H, W) luma as it came: uint8, uint16, float32 or float64."""
+
+Planes = tuple[Samples, ...]
+"""A frame: (y,) or (y, cb, cr), each (H, W)."""

@@ -22,7 +22,7 @@ def read(source: FrameSource, numbers: range | None = None) -> Picture:
     numbers = range(100) if numbers is None else numbers
     info = source.info
     frames = np.zeros((len(numbers), info.height, info.width), np.uint8 if info.bits == 8 else np.uint16)
-    return frames[: source.read(numbers, list(frames))]
+    return frames[: source.read(numbers, [(frame,) for frame in frames])]
 
 
 def read_file(path: str, raw: RawDescription = NOTHING_SAID) -> Picture:

@@ -73,17 +73,6 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
         open_source(path, RawDescription(66, 48, "420", 8))
 
 
-def test_packed_pixels_have_no_luma_of_their_own(tmp_path: Path) -> None:
-    path = tmp_path / "clip.mkv"
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("ffv1", rate=25)
-        stream.width, stream.height, stream.pix_fmt = 64, 48, "bgr0"
-        container.mux(stream.encode(av.VideoFrame.from_ndarray(np.zeros((48, 64, 3), np.uint8), "rgb24")))
-        container.mux(stream.encode(None))
-    with pytest.raises(InputError, match=r"pixel format bgr0 has no luma plane.*ffmpeg -i IN"):
-        open_source(str(path), NOTHING_SAID)
-
-
 def test_no_video_stream(tmp_path: Path) -> None:
     path = tmp_path / "sound.mkv"
     with av.open(str(path), "w") as container:

@@ -49,7 +49,7 @@ def test_rows_of_the_target_may_be_padded(tmp_path: Path) -> None:
     path = write(tmp_path / "clip.yuv", raw_bytes(luma))
     padded = np.zeros((2, 24, 48), np.uint8)
     with open_source(path, describe(luma)) as source:
-        assert source.read(range(2), list(padded[..., :32])) == 2
+        assert source.read(range(2), [(plane,) for plane in padded[..., :32]]) == 2
     np.testing.assert_array_equal(padded[..., :32], luma)
     assert not padded[..., 32:].any()
 

@@ -11,8 +11,9 @@ import click
 from ..formats import BIT_DEPTHS
 
 if TYPE_CHECKING:
-    from ..files import Selection
     from ..frames.open import RawDescription
+    from ..frames.pictures import PictureOptions
+    from ..selection import Selection
 
 
 def option_group(
@@ -38,10 +39,24 @@ def _raw(width: int | None, height: int | None, pixel_format: str | None, bitdep
     return RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None)
 
 
-def _selection(subsample: int, frame_cnt: int | None, frame_skip_ref: int, frame_skip_dist: int) -> Selection:
-    from ..files import Selection
+def _selection(
+    subsample: int,
+    frame_cnt: int | None,
+    frame_skip_ref: int,
+    frame_skip_dist: int,
+    offset: int,
+    start: str | None,
+    end: str | None,
+) -> Selection:
+    from ..selection import Selection
 
-    return Selection(frame_skip_ref, frame_skip_dist, frame_cnt, subsample)
+    return Selection(frame_skip_ref, frame_skip_dist, frame_cnt, subsample, offset, start, end)
+
+
+def _pictures(crop: str | None, scale: str | None, resampler: str) -> PictureOptions:
+    from ..frames.pictures import PictureOptions
+
+    return PictureOptions(crop, scale, resampler)
 
 
 raw_options = option_group(
@@ -59,10 +74,37 @@ raw_options = option_group(
 selection_options = option_group(
     "selection",
     _selection,
-    click.Option(["--subsample"], type=click.IntRange(1), default=1, show_default=True, help="Score every N-th frame only."),
+    click.Option(
+        ["--subsample", "--every", "subsample"],
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Score every N-th frame only.",
+    ),
     click.Option(["--frame_cnt"], type=click.IntRange(1), help="Compare that many frames at most."),
     click.Option(["--frame_skip_ref"], type=click.IntRange(0), default=0, help="Skip frames of the reference."),
     click.Option(["--frame_skip_dist"], type=click.IntRange(0), default=0, help="Skip frames of the distorted clip."),
+    click.Option(
+        ["--offset"], type=int, default=0, show_default=True, help="Compare frame i of the reference with i+N of the distorted."
+    ),
+    click.Option(["--start"], metavar="FRAME|TIME", help="First frame of the reference: 250, 12.5s or 00:01:02.5."),
+    click.Option(["--end"], metavar="FRAME|TIME", help="The frame of the reference to stop before."),
+)
+picture_options = option_group(
+    "pictures",
+    _pictures,
+    click.Option(["--crop"], metavar="WxH+X+Y|auto", help="Crop both clips; auto takes off black bars of the reference."),
+    click.Option(["--scale"], metavar="reference|distorted|WxH", help="Bring both clips to that size, and to one depth."),
+    click.Option(
+        ["--resampler"], metavar="NAME", default="bicubic", show_default=True, help="bicubic, lanczos, bilinear, area, spline …"
+    ),
+)
+sync_option = click.option(
+    "--sync",
+    type=click.Choice(["index", "pts"]),
+    default="index",
+    show_default=True,
+    help="Pair frames by number, or by the time they are shown.",
 )
 backend_options = option_group(
     "where",
@@ -75,6 +117,13 @@ backend_options = option_group(
         help="cpu is NumPy: slow, exact.",
     ),
     click.Option(["--device"], metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU."),
+)
+planes_option = click.option(
+    "--planes",
+    type=click.Choice(["y", "yuv", "all"]),
+    default="y",
+    show_default=True,
+    help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb, NAME_cr; or these and NAME_all, their mean by area.",
 )
 feature_option = click.option(
     "--feature",

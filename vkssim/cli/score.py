@@ -9,13 +9,22 @@ import click
 
 from ..errors import VkssimError
 from .main import SETTINGS
-from .options import backend_options, feature_option, raw_options, selection_options
+from .options import (
+    backend_options,
+    feature_option,
+    picture_options,
+    planes_option,
+    raw_options,
+    selection_options,
+    sync_option,
+)
 from .output import output
 from .progress import ProgressBar
 
 if TYPE_CHECKING:
-    from ..files import Selection
     from ..frames.open import RawDescription
+    from ..frames.pictures import PictureOptions
+    from ..selection import Selection
 
 
 @click.command("score", context_settings=SETTINGS)
@@ -23,6 +32,7 @@ if TYPE_CHECKING:
 @click.option("-d", "--distorted", required=True, metavar="FILE", help="Distorted clip; one of the two may be -.")
 @raw_options
 @feature_option
+@planes_option
 @click.option("-o", "--output", "path", metavar="FILE", help="Write scores there; - is stdout. The form follows the ending.")
 @click.option("--json", "form", flag_value="json", help="Output as JSON.")
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
@@ -30,6 +40,8 @@ if TYPE_CHECKING:
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @selection_options
+@sync_option
+@picture_options
 @click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
 @backend_options
 @click.option("--profile", is_flag=True, help="Show where the time goes, stage by stage.")
@@ -39,10 +51,13 @@ def command(
     distorted: str,
     raw: RawDescription,
     features: tuple[str, ...],
+    planes: str,
     path: str | None,
     form: str | None,
     precision: str,
     selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
     strict: bool,
     where: dict[str, str | None],
     profile: bool,
@@ -60,8 +75,11 @@ def command(
             reference,
             distorted,
             features=features,
+            planes=planes,
             raw=raw,
             selection=selection,
+            sync=sync,
+            pictures=pictures,
             strict=strict,
             backend=str(where["backend"]),
             device=where["device"],
@@ -77,6 +95,8 @@ def command(
             progress.close()
     if deliver is not None:
         deliver(report)
+    for note in report.notes:
+        click.echo(f"vkssim: note: {note}", err=True)
     for warning in report.warnings:
         click.echo(f"vkssim: warning: {warning}", err=True)
     if not quiet:

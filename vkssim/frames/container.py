@@ -1,57 +1,143 @@
-"""The first video stream of a container file, decoded by PyAV (FFmpeg), without scaling or conversion."""
+"""The first video stream of a container, a picture or a sequence of pictures, decoded by PyAV (FFmpeg)."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
-from ..types import Samples
-from .source import SequentialSource, VideoInfo
-
-_PLANAR = re.compile(r"(?:yuvj?|yuva)4(?:20|22|44|11|10|40)p(?:(\d+)le)?$|gray(?:(\d+)le)?$|nv(?:12|16|21|24)$")
+from ..types import Planes
+from .colour import MATRICES, RANGES, RGB_DEFAULT, Colour
+from .info import VideoInfo
+from .layout import check_size
+from .orientation import Orientation, orientation
+from .pixels import RGB_BITS, PixelFormat, pixel_format
+from .sequence import sequence
+from .source import SequentialSource
 
 
 class ContainerFile(SequentialSource):
-    """Decodes ahead on FFmpeg's own threads. Raises InputError where there is no video that can be compared."""
+    """Decodes ahead on FFmpeg's own threads. Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits.
+
+    The first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec.
+    Raises InputError where there is no video that can be compared.
+    """
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        import av  # here, since it is not quick and only containers need it
-
-        self._av_error: type[Exception] = av.FFmpegError
+        self._path = path
+        self._container = self._open()
         try:
-            self._container = av.open(path)
-        except (av.FFmpegError, OSError) as error:
-            raise InputError(f"{path}: FFmpeg cannot open it ({error})") from None
-        try:
-            self._open_stream(path)
+            self._open_stream()
         except BaseException:
             self._container.close()
             raise
 
-    def _open_stream(self, path: str) -> None:
-        if not self._container.streams.video:
-            raise InputError(f"{path}: no video stream in it")
-        stream = self._container.streams.video[0]
-        stream.thread_type = "AUTO"
-        pixel_format = stream.codec_context.pix_fmt or ""
-        if not _PLANAR.match(pixel_format):
-            raise InputError(
-                f"{path}: its pixel format {pixel_format or 'unknown'} has no luma plane of its own; convert it, for instance"
-                " with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
-            )
-        bits = next((int(group) for group in _PLANAR.match(pixel_format).groups() if group), 8)  # type: ignore[union-attr]
-        context = stream.codec_context
-        frames = stream.frames or None
-        self.info = VideoInfo(path, context.name, context.width, context.height, bits, frames, stream.average_rate)
-        self._pixel_format = pixel_format
-        self._frames: Iterator[Any] = self._container.decode(stream)
+    def _open(self) -> Any:
+        import av  # here, since it is not quick and only containers need it
 
-    def _next(self, target: Samples | None) -> bool:
+        self._av_error: type[Exception] = av.FFmpegError
+        self._sequence = sequence(self._path)
+        try:
+            if self._sequence is None:
+                return av.open(self._path)
+            return av.open(self._path, format="image2", options=self._sequence.options)
+        except (av.FFmpegError, OSError) as error:
+            raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
+
+    def _open_stream(self) -> None:
+        if not self._container.streams.video:
+            raise InputError(f"{self._path}: no video stream in it")
+        self._stream = stream = self._container.streams.video[0]
+        if stream.codec_context is None:
+            raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
+        check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))
+        stream.thread_type = "AUTO"
+        self._decoded = self._container.decode(stream)
+        try:
+            first = next(self._decoded, None)
+        except self._av_error as error:
+            raise InputError(f"{self._path}: its first frame cannot be decoded ({error})") from None
+        if first is None:
+            raise InputError(f"{self._path}: no frame can be decoded from it")
+        self._frames: Iterator[Any] = chain([first], self._decoded)
+        self._format_name = first.format.name
+        self._format: PixelFormat = pixel_format(self._path, self._format_name)
+        self._size = first.width, first.height
+        self._times: list[float | None] = []
+        self._first_pts = first.pts
+        self.info = self._described(first)
+        self.orientation = self._orientation(first)
+        self._unconverted = self.info
+        self.is_rgb = self._format.rgb
+        if self.is_rgb:
+            self.convert_to(RGB_DEFAULT)
+
+    def _described(self, first: Any) -> VideoInfo:
+        check_size(*self._size)
+        stream, pixels = self._stream, self._format
+        pictures = "image2" in self._container.format.name or self._container.format.name.endswith("_pipe")
+        notes = ("its alpha is left out",) if any(part.is_alpha for part in first.format.components) else ()
+        full = self._format_name.startswith("yuvj")
+        return VideoInfo(
+            self._path,
+            stream.codec_context.name,
+            *self._size,
+            pixels.bits,
+            self._sequence.frames if self._sequence is not None else stream.frames or None,
+            None if pictures else stream.average_rate,
+            pixels.chroma,
+            None if pixels.rgb else MATRICES.get(first.colorspace),
+            None if pixels.rgb else "full" if full else RANGES.get(first.color_range),
+            notes,
+        )
+
+    def _orientation(self, first: Any) -> Orientation | None:
+        matrix = first.side_data.get("DISPLAYMATRIX")
+        if matrix is None:
+            return None
+        turned = orientation(bytes(matrix))
+        if turned is None and first.rotation:
+            note = f"to be shown turned by {first.rotation} degrees, which is no multiple of 90 and was not done"
+            self.info = replace(self.info, notes=(*self.info.notes, note))
+        return turned
+
+    def convert_to(self, colour: Colour) -> None:
+        """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
+        from av.video.reformatter import ColorRange, Colorspace
+
+        spaces = {
+            "BT.709": Colorspace.ITU709,
+            "FCC": Colorspace.FCC,
+            "BT.601": Colorspace.ITU601,
+            "SMPTE 240M": Colorspace.SMPTE240M,
+            "BT.2020": Colorspace.BT2020,
+        }
+        space = spaces[colour.matrix]
+        self._conversion = {
+            "src_colorspace": space,
+            "dst_colorspace": space,
+            "src_color_range": ColorRange.JPEG,
+            "dst_color_range": ColorRange.MPEG if colour.range == "limited" else ColorRange.JPEG,
+        }
+        note = f"converted from {self._format_name} to Y'CbCr of {RGB_BITS} bits by {colour.matrix}, {colour.range} range"
+        self.info = replace(self._unconverted, matrix=colour.matrix, range=colour.range, notes=(*self._unconverted.notes, note))
+
+    def _converted(self, frame: Any) -> Any:
+        from av.video.reformatter import Interpolation, VideoReformatter
+
+        if not hasattr(self, "_reformatter"):
+            self._reformatter = VideoReformatter()
+        exact = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INP
+        conversion = self._conversion if self.is_rgb else {}
+        return self._reformatter.reformat(frame, format=self._format.via, interpolation=exact, **conversion)
+
+    def _next(self, target: Planes | None) -> bool:
         if self.problem is not None:
             return False
         try:
@@ -61,18 +147,52 @@ class ContainerFile(SequentialSource):
             return False
         if frame is None:
             return False
-        size = (frame.width, frame.height, frame.format.name)
-        if size != (self.info.width, self.info.height, self._pixel_format):
+        size = frame.width, frame.height
+        if (size, frame.format.name) != (self._size, self._format_name):
             self.problem = InputError(
-                f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {size[2]}, the first one"
-                f" {self.info.width}x{self.info.height} {self._pixel_format}; a change within a stream cannot be scored"
+                f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {frame.format.name}, the first one"
+                f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
             )
             return False
+        self._times.append(frame.time)
         if target is not None:
-            plane = frame.planes[0]
-            rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)[: self.info.height]
-            target[:] = rows[:, : self.info.width * target.itemsize].view(target.dtype)
+            self._format.copy(frame if self._format.via is None else self._converted(frame), target)
         return True
+
+    def time(self, number: int) -> float | None:
+        """See FrameSource.time: by the presentation times of the frames."""
+        if self.info.fps is None or number >= len(self._times):
+            return None
+        first, this = self._times[0], self._times[number]
+        return super().time(number) if first is None or this is None else this - first
+
+    def times(self) -> npt.NDArray[np.float64] | None:
+        """See FrameSource.times: by the presentation times of the packets, read from the container once more."""
+        if self.info.fps is None or self._first_pts is None:
+            return None
+        with self._open() as container:
+            packets = container.demux(container.streams.video[0])
+            stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+        if any(stamp is None for stamp in stamps):
+            return None
+        ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded
+        return np.array(ticks, np.float64) * float(self._stream.time_base)
+
+    def sample(self, count: int) -> Iterator[Planes]:
+        """See FrameSource.sample: key frames, which are quick to come by."""
+        container = self._container
+        if not container.duration or self._sequence is not None:
+            yield from super().sample(count)
+            return
+        target = self.info.new_planes(1)
+        for number in range(count):
+            try:
+                container.seek((container.start_time or 0) + container.duration * number // count)
+                self._frames = container.decode(self._stream)
+            except self._av_error:
+                return
+            if self._next(target):
+                yield target
 
     def close(self) -> None:
         """Close the container."""

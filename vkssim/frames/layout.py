@@ -1,13 +1,20 @@
-"""Where the luma lies within a planar frame."""
+"""Where the planes lie within a planar frame."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ..errors import InputError
-from ..formats import BIT_DEPTHS, LARGEST_SIDE
+from ..formats import BIT_DEPTHS, CHROMA_STEPS, LARGEST_SIDE, plane_shapes
 
-PIXEL_FORMATS = ("420", "422", "444", "411", "444alpha", "400")
+PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
+
+
+def check_size(width: int, height: int) -> None:
+    """Raise InputError where no frame can be of that size; asked before anything is allocated."""
+    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+        raise InputError(f"a frame of {width}x{height}; each side must be 1 to {LARGEST_SIDE}")
 
 
 @dataclass(frozen=True)
@@ -20,12 +27,16 @@ class PlanarLayout:
     bits: int
 
     def __post_init__(self) -> None:
-        if not (1 <= self.width <= LARGEST_SIDE and 1 <= self.height <= LARGEST_SIDE):
-            raise InputError(f"a frame of {self.width}x{self.height}; each side must be 1 to {LARGEST_SIDE}")
+        check_size(self.width, self.height)
         if self.pixel_format not in PIXEL_FORMATS:
             raise InputError(f"pixel format {self.pixel_format!r}; {', '.join(PIXEL_FORMATS)} are possible")
         if self.bits not in BIT_DEPTHS:
             raise InputError(f"{self.bits} bits a sample; {', '.join(map(str, BIT_DEPTHS))} are possible")
+
+    @property
+    def chroma(self) -> str:
+        """The chroma format, whether or not there is an alpha plane as well."""
+        return self.pixel_format.removesuffix("alpha")
 
     @property
     def sample_bytes(self) -> int:
@@ -33,20 +44,23 @@ class PlanarLayout:
         return 1 if self.bits == 8 else 2
 
     @property
+    def plane_bytes(self) -> list[int]:
+        """Bytes of each plane, alpha included."""
+        shapes = plane_shapes(self.width, self.height, self.chroma)
+        alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
+        return [height * width * self.sample_bytes for height, width in shapes + alpha]
+
+    @property
+    def plane_offsets(self) -> list[int]:
+        """Where each plane begins, in bytes from the start of the frame."""
+        return [0, *accumulate(self.plane_bytes)][:-1]
+
+    @property
     def luma_bytes(self) -> int:
         """Bytes of the luma plane."""
-        return self.width * self.height * self.sample_bytes
+        return self.plane_bytes[0]
 
     @property
     def frame_bytes(self) -> int:
         """Bytes of all planes."""
-        half_width, half_height = (self.width + 1) // 2, (self.height + 1) // 2
-        others = {
-            "400": 0,
-            "420": 2 * half_width * half_height,
-            "422": 2 * half_width * self.height,
-            "411": 2 * ((self.width + 3) // 4) * self.height,
-            "444": 2 * self.width * self.height,
-            "444alpha": 3 * self.width * self.height,
-        }[self.pixel_format]
-        return self.luma_bytes + others * self.sample_bytes
+        return sum(self.plane_bytes)

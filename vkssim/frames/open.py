@@ -9,9 +9,12 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 from . import y4m
+from .info import VideoInfo
 from .layout import PlanarLayout
+from .processed import ProcessedSource
 from .raw import RawFile, raw_pipe
-from .source import FrameSource, VideoInfo
+from .sequence import sequence
+from .source import FrameSource
 
 _TRANSPORT_PACKET = 188  # MPEG transport streams begin each packet with 0x47
 _PEEK = 2 * _TRANSPORT_PACKET + 1
@@ -30,6 +33,10 @@ _CONTAINER_STARTS = (
     b"\x00\x00\x01\xba",  # MPEG program stream
     b"\x00\x00\x01\xb3",  # MPEG-1/2 elementary stream
     b"\x89PNG\r\n\x1a\n",
+    b"\xff\xd8\xff",  # JPEG
+    b"II*\x00",  # TIFF
+    b"MM\x00*",
+    b"GIF8",
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
 )
@@ -87,13 +94,38 @@ class RawDescription:
         }
 
 
-def open_source(path: str, raw: RawDescription) -> FrameSource:
-    """Open a file, or standard input for ``-``, as raw YUV, Y4M or a container.
+def open_source(path: str, raw: RawDescription, chroma: bool = False) -> FrameSource:
+    """Open a file, or standard input for ``-``, as raw YUV, Y4M or whatever FFmpeg reads, turned as it says.
 
-    Raises InputError where it cannot be opened, is empty, is no video, or contradicts `raw`.
+    Raises InputError where it cannot be opened, is empty, is no video, contradicts `raw`, or has no chroma though `chroma` asks
+    for it.
     """
+    source = turned(open_file(path, raw))
+    if chroma:
+        check_chroma(source)
+    return source
+
+
+def turned(source: FrameSource) -> FrameSource:
+    """The same source as it is to be shown."""
+    return source if source.orientation is None else ProcessedSource(source, source.orientation)
+
+
+def check_chroma(source: FrameSource) -> None:
+    """Raise InputError, and close the source, where it has no chroma."""
+    if source.info.chroma == "400":
+        source.close()
+        raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
+
+
+def open_file(path: str, raw: RawDescription) -> FrameSource:
+    """As `open_source`, but not turned."""
     if path == "-":
         return _open_stream("standard input", sys.stdin.buffer, raw)
+    if sequence(path) is not None:
+        from .container import ContainerFile
+
+        return _checked(ContainerFile(path), raw)
     try:
         stream = open(path, "rb")  # noqa: SIM115 - handed on to the source
         head = stream.peek(_PEEK)[:_PEEK]

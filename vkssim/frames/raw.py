@@ -9,9 +9,10 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import InputError, TruncatedInputError
-from ..types import Samples
+from ..types import Planes, Samples
+from .info import VideoInfo
 from .layout import PlanarLayout
-from .source import FrameSource, SequentialSource, VideoInfo
+from .source import FrameSource, SequentialSource
 
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
@@ -23,27 +24,31 @@ def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> 
 
 
 class RawFile(FrameSource):
-    """Raw YUV in a regular file: frames lie at known places, so several threads may read at once, luma only."""
+    """Raw YUV in a regular file: frames lie at known places, so several threads may read at once, each plane that is
+    asked for straight into its place.
+    """
 
     concurrent = True
 
     def __init__(self, path: str, layout: PlanarLayout) -> None:
-        self._layout = layout
+        self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
-        self.info = VideoInfo(path, "raw", layout.width, layout.height, layout.bits, frames)
+        self.info = VideoInfo(path, "raw", layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
         if rest:
             self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
 
-    def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         assert self.info.frames is not None
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if number >= self.info.frames:
                 return count
-            self._read_plane(number * self._layout.frame_bytes, target)
+            start = number * self._frame_bytes
+            for offset, plane in zip(self._offsets, target, strict=False):
+                self._read_plane(start + offset, plane)
         return len(numbers)
 
     def _read_plane(self, offset: int, target: Samples) -> None:
@@ -87,30 +92,32 @@ class PlanarStream(SequentialSource):
         super().__init__()
         self.info = info
         self._stream = stream
-        self._layout = layout
+        self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
         self._offset = position
-        self._plane = bytearray()
 
     def _frame_header(self) -> bool:
         """Read what stands before a frame; False at the end of the stream. May set `problem`."""
         return True
 
-    def _next(self, target: Samples | None) -> bool:
+    def _next(self, target: Planes | None) -> bool:
         if self.problem is not None or not self._frame_header():
             return False
-        layout = self._layout
         start = self._offset
-        if target is not None and target.flags.c_contiguous:
-            complete = self._fill(target.data.cast("B"))
-        else:
-            if not self._plane:
-                self._plane = bytearray(layout.luma_bytes)
-            complete = self._fill(memoryview(self._plane))
-            if complete and target is not None:
-                target[:] = np.frombuffer(self._plane, target.dtype).reshape(target.shape)
-        complete = complete and self._skip(layout.frame_bytes - layout.luma_bytes)
+        end = start + self._frame_bytes
+        complete = all(
+            self._skip(start + offset - self._offset) and self._read_plane(plane)
+            for offset, plane in zip(self._offsets, target or (), strict=False)
+        ) and self._skip(end - self._offset)
         if not complete and (self._offset > start or self._has_frame_headers):
-            self.problem = truncated(self.info.path, self._position, start, self._offset, layout.frame_bytes)
+            self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
+        return complete
+
+    def _read_plane(self, target: Samples) -> bool:
+        if target.flags.c_contiguous:
+            return self._fill(target.data.cast("B"))
+        plane = np.empty(target.shape, target.dtype)
+        complete = self._fill(plane.data.cast("B"))
+        target[:] = plane
         return complete
 
     _has_frame_headers = False
@@ -141,4 +148,4 @@ class PlanarStream(SequentialSource):
 
 def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
     """Raw YUV from a stream that cannot seek."""
-    return PlanarStream(stream, VideoInfo(path, "raw", layout.width, layout.height, layout.bits), layout)
+    return PlanarStream(stream, VideoInfo(path, "raw", layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)

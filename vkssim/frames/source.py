@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
 from typing import Self
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import InputError
-from ..types import Samples
+from ..types import Planes
+from .colour import Colour
+from .info import VideoInfo
+from .orientation import Orientation
 
-
-@dataclass(frozen=True)
-class VideoInfo:
-    """What is known of a stream when it is opened. `frames` is None where only reading to the end can tell."""
-
-    path: str
-    kind: str
-    width: int
-    height: int
-    bits: int
-    frames: int | None = None
-    fps: Fraction | None = None
+_UNKNOWN_LENGTH_STEP = 24  # frames between samples of a stream of which nothing is known
 
 
 class FrameSource(ABC):
-    """A stream of luma planes; use with `with`.
+    """A stream of frames; use with `with`.
 
     `concurrent` sources may be read from several threads at once and in any order; the others in order, by one thread.
     """
@@ -37,6 +30,13 @@ class FrameSource(ABC):
     """Why the stream ended before its time, once that is known; the frames before are good."""
     length: int | None = None
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
+    orientation: Orientation | None = None
+    """How frames are to be turned before they are shown."""
+    is_rgb = False
+    """True where pictures are R'G'B', so that somebody has to choose what Y'CbCr they become."""
+
+    def convert_to(self, colour: Colour) -> None:  # noqa: B027 - only R'G'B' has a choice
+        """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
 
     @property
     def expected(self) -> int | None:
@@ -44,11 +44,30 @@ class FrameSource(ABC):
         return self.info.frames
 
     @abstractmethod
-    def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
-        """Read the luma of the frames of these numbers, counted from 0 and rising, into (H, W) arrays.
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """Read the frames of these numbers, counted from 0 and rising, into (y,) or (y, cb, cr), each an (H, W) array.
 
         Returns how many there were: less than asked for at the end of the stream.
         """
+
+    def time(self, number: int) -> float | None:
+        """When a frame that was read is shown, in seconds from the first frame; None where the stream does not tell."""
+        return None if self.info.fps is None else float(number / self.info.fps)
+
+    def times(self) -> npt.NDArray[np.float64] | None:
+        """The same for all frames, (frames,) float64, found without decoding; None where that cannot be known beforehand."""
+        if self.info.fps is None or self.expected is None:
+            return None
+        return np.arange(self.expected) / float(self.info.fps)
+
+    def sample(self, count: int) -> Iterator[Planes]:
+        """Luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
+        step = _UNKNOWN_LENGTH_STEP if self.expected is None else max(1, self.expected // count)
+        target = self.info.new_planes(1)
+        for number in range(0, count * step, step):
+            if not self.read([number], [target]):
+                return
+            yield target
 
     @abstractmethod
     def close(self) -> None:
@@ -68,10 +87,10 @@ class SequentialSource(FrameSource):
         self._position = 0
 
     @abstractmethod
-    def _next(self, target: Samples | None) -> bool:
+    def _next(self, target: Planes | None) -> bool:
         """Read the next frame, or pass over it where there is no target; False at the end. May set `problem`."""
 
-    def read(self, numbers: Sequence[int], targets: Sequence[Samples]) -> int:
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             while self._position <= number:

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import BinaryIO
 
 from ..errors import InputError
+from .info import VideoInfo
 from .layout import PlanarLayout
 from .raw import PlanarStream
-from .source import VideoInfo
 
 MAGIC = b"YUV4MPEG2"
 _LONGEST_LINE = 4096
@@ -25,14 +25,16 @@ class Y4mStream(PlanarStream):
     def __init__(self, path: str, stream: BinaryIO) -> None:
         line = stream.readline(_LONGEST_LINE)
         layout, fps = parse_header(path, line)
-        info = VideoInfo(path, "Y4M", layout.width, layout.height, layout.bits, fps=fps)
+        info = VideoInfo(
+            path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, range=_stated_range(line)
+        )
         super().__init__(stream, info, layout, position=len(line))
         self._size = os.fstat(stream.fileno()).st_size - len(line) if stream.seekable() else None
 
     @property
     def expected(self) -> int | None:
         """See FrameSource.expected; right where no FRAME line has parameters."""
-        return None if self._size is None else self._size // (len("FRAME\n") + self._layout.frame_bytes)
+        return None if self._size is None else self._size // (len("FRAME\n") + self._frame_bytes)
 
     def _frame_header(self) -> bool:
         line = self._stream.readline(_LONGEST_LINE)
@@ -69,6 +71,12 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
         return PlanarLayout(width, height, pixel_format, int(bits or 8)), rate
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _stated_range(line: bytes) -> str | None:
+    """FFmpeg's own extension of the header."""
+    match = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
+    return match[1].decode().lower() if match else None
 
 
 def _number(path: str, fields: dict[str, str], key: str) -> int:

@@ -1,0 +1,93 @@
+"""Cropping: to a rectangle, or to what is left when black bars are taken off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError, OptionError
+from ..formats import CHROMA_STEPS
+from ..types import Planes
+from .info import VideoInfo
+
+_RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")
+_BLACK = 24  # of 255; rows and columns of a mean up to that are a bar, as FFmpeg's cropdetect has it
+_GRID = 2
+
+
+@dataclass(frozen=True)
+class Crop:
+    """A rectangle of luma samples, and the chroma that belongs to it."""
+
+    width: int
+    height: int
+    left: int = 0
+    top: int = 0
+    found: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Crop:
+        """From WxH+X+Y, or WxH at the upper left. Raises OptionError."""
+        match = _RECTANGLE.fullmatch(text)
+        if match is None:
+            raise OptionError(f"crop is {text!r}; auto or WxH+X+Y is possible, such as 1920x800+0+140")
+        width, height, left, top = (int(number or 0) for number in match.groups())
+        return cls(width, height, left, top)
+
+    def info(self, before: VideoInfo) -> VideoInfo:
+        """What is known of the cropped stream. Raises InputError where the rectangle does not fit into it."""
+        if not (
+            self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
+        ):
+            raise InputError(f"crop to {self} does not lie within {before.path}, which is {before.width}x{before.height}")
+        rows, columns = CHROMA_STEPS[before.chroma] or (1, 1)
+        aligned = self.top % rows == 0 and self.left % columns == 0
+        note = f"cropped to {self}{self.found}"
+        if not aligned:  # then luma alone can be compared
+            note += f"; chroma {before.chroma} has no samples there"
+        chroma = before.chroma if aligned else "400"
+        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=(*before.notes, note))
+
+    def __call__(self, planes: Planes) -> Planes:
+        """The rectangle of each plane, as views."""
+        height, width = planes[0].shape
+        cropped = []
+        for plane in planes:
+            rows, columns = -(-height // plane.shape[0]), -(-width // plane.shape[1])
+            top, left = self.top // rows, self.left // columns
+            below, right = -(-(self.top + self.height) // rows), -(-(self.left + self.width) // columns)
+            cropped.append(plane[top:below, left:right])
+        return tuple(cropped)
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}+{self.left}+{self.top}"
+
+
+def without_bars(frames: Iterable[Planes], info: VideoInfo) -> Crop | None:
+    """The smallest rectangle, on even samples, that has all that is not black bars in any of these frames.
+
+    None where there is no bar, or nothing but black.
+    """
+    limit = _BLACK * 2.0 ** (info.bits - 8)
+    rows, columns = np.zeros(info.height, bool), np.zeros(info.width, bool)
+    count = 0
+    for luma, *_ in frames:
+        rows |= luma.mean(axis=1) > limit
+        columns |= luma.mean(axis=0) > limit
+        count += 1
+    if not (rows.any() and columns.any()):
+        return None
+    steps = CHROMA_STEPS[info.chroma] or (1, 1)
+    (top, below), (left, right) = (_extent(lit, max(_GRID, step)) for lit, step in zip((rows, columns), steps, strict=True))
+    if (right - left, below - top) == (info.width, info.height):
+        return None
+    return Crop(right - left, below - top, left, top, f" (black bars off, found in {count} frames of the reference)")
+
+
+def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:
+    """From the first to after the last that is lit, widened to a grid."""
+    (where,) = lit.nonzero()
+    return int(where[0]) // grid * grid, min(len(lit), -(-int(where[-1] + 1) // grid) * grid)

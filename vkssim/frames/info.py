@@ -1,0 +1,37 @@
+"""What is known of a stream when it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ..formats import plane_shapes
+from ..types import Planes
+
+
+@dataclass(frozen=True)
+class VideoInfo:
+    """What is known of a stream when it is opened.
+
+    `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`
+    and `range` ("full" or "limited") where it does not state them. `notes` say what was done to its pictures.
+    """
+
+    path: str
+    kind: str
+    width: int
+    height: int
+    bits: int
+    frames: int | None = None
+    fps: Fraction | None = None
+    chroma: str = "400"
+    matrix: str | None = None
+    range: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def new_planes(self, count: int) -> Planes:
+        """Memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
+        dtype = np.uint8 if self.bits == 8 else np.uint16
+        return tuple(np.empty(shape, dtype) for shape in plane_shapes(self.width, self.height, self.chroma)[:count])

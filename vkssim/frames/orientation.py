@@ -1,0 +1,60 @@
+"""The display matrix of a stream: how a decoded picture is turned before it is shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..formats import CHROMA_STEPS
+from ..types import Planes
+from .info import VideoInfo
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """Transposed first, then mirrored top to bottom, then left to right."""
+
+    transposed: bool
+    upside_down: bool
+    mirrored: bool
+
+    def info(self, before: VideoInfo) -> VideoInfo:
+        """What is known of the turned stream. Chroma that has no name once it is turned (4:1:1) is given up."""
+        after = replace(before, notes=(*before.notes, f"turned as its display matrix says: {self}"))
+        if not self.transposed:
+            return after
+        steps = CHROMA_STEPS[before.chroma]
+        turned = None if steps is None else (steps[1], steps[0])
+        chroma = next((name for name, its_steps in CHROMA_STEPS.items() if its_steps == turned), "400")
+        return replace(after, width=before.height, height=before.width, chroma=chroma)
+
+    def __call__(self, planes: Planes) -> Planes:
+        """The turned planes, as views."""
+        rows, columns = (slice(None, None, -1 if flipped else 1) for flipped in (self.upside_down, self.mirrored))
+        return tuple((plane.T if self.transposed else plane)[rows, columns] for plane in planes)
+
+    def __str__(self) -> str:
+        rotations = {
+            (False, True, True): "by 180 degrees",
+            (True, True, False): "by 90 degrees counter-clockwise",
+            (True, False, True): "by 90 degrees clockwise",
+        }
+        parts = {"transposed": self.transposed, "upside down": self.upside_down, "mirrored": self.mirrored}
+        words = ", ".join(name for name, done in parts.items() if done)
+        return rotations.get((self.transposed, self.upside_down, self.mirrored), words)
+
+
+def orientation(display_matrix: bytes) -> Orientation | None:
+    """What a display matrix (ISO/IEC 14496-12, 9 int32) asks for; None for nothing, or for no multiple of 90 degrees.
+
+    A decoded point (x, y) is shown at (a x + c y, b x + d y), the matrix being a b u c d v and so on.
+    """
+    a, b, _, c, d, *_ = (int(value) for value in np.frombuffer(display_matrix, np.int32))
+    if b == c == 0 and a and d:
+        turned = Orientation(False, d < 0, a < 0)
+    elif a == d == 0 and b and c:
+        turned = Orientation(True, b < 0, c < 0)
+    else:
+        return None
+    return turned if turned != Orientation(False, False, False) else None

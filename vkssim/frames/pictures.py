@@ -1,0 +1,126 @@
+"""What is done to the pictures of a pair of clips so that they can be compared."""
+
+from __future__ import annotations
+
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import InputError, OptionError
+from .colour import RGB_DEFAULT, Colour
+from .crop import Crop, without_bars
+from .info import VideoInfo
+from .open import RawDescription, check_chroma, open_file, turned
+from .processed import ProcessedSource
+from .scale import RESAMPLERS, Deepen, Scale
+from .source import FrameSource
+
+_SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
+_SAMPLED_FRAMES = 12
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """Changes that have to be asked for: none by default.
+
+    `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or ``"WxH"``, by a `resampler` of libswscale; it also
+    brings the clip of less depth to that of the other. `crop` is ``"WxH+X+Y"``, in samples of the scaled pictures, or
+    ``"auto"``, which takes off what are black bars in the reference. Raises OptionError for anything else.
+    """
+
+    crop: str | None = None
+    scale: str | None = None
+    resampler: str = "bicubic"
+
+    def __post_init__(self) -> None:
+        if self.crop not in (None, "auto"):
+            Crop.parse(str(self.crop))
+        if self.scale not in (None, "reference", "distorted") and not _SIZE.fullmatch(str(self.scale)):
+            raise OptionError(f"scale is {self.scale!r}; reference, distorted or WxH is possible, such as 1920x1080")
+        if self.resampler not in RESAMPLERS:
+            raise OptionError(f"resampler is {self.resampler!r}; {', '.join(RESAMPLERS)} are possible")
+
+    def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
+        """The size that both clips get; None to leave them as they are."""
+        if self.scale is None:
+            return None
+        if match := _SIZE.fullmatch(self.scale):
+            return int(match[1]), int(match[2])
+        info = reference if self.scale == "reference" else distorted
+        return info.width, info.height
+
+
+def open_pair(
+    reference: str, distorted: str, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
+) -> tuple[FrameSource, FrameSource]:
+    """Open both clips: turned as they say, R'G'B' converted, then scaled and cropped as asked for.
+
+    R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
+    `open_source`, and where a crop does not fit.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_file(path, raw)) for path in (reference, distorted)]
+        _agree_on_colour(*files)
+        rgb = any(file.is_rgb for file in files)
+        first, second = (turned(file) for file in files)
+        size = pictures.size(first.info, second.info)
+        bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None else None
+
+        def alike(source: FrameSource) -> FrameSource:
+            return _deepened(_scaled(source, size, pictures.resampler), bits)
+
+        sources = alike(first), alike(second)
+        crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
+        if pictures.crop == "auto":
+            _check_seen_twice(reference)
+            with alike(turned(open_file(reference, raw))) as probe:
+                crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
+        if crop is not None:
+            sources = ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
+        if chroma:
+            for source in sources:
+                check_chroma(source)
+        stack.pop_all()
+    return sources
+
+
+def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
+    """What clips of different colours are warned of: their samples do not mean the same."""
+    said = (
+        ("range", reference.range, distorted.range, "the same grey has other samples in each"),
+        ("matrix", reference.matrix, distorted.matrix, "the same colour has another luma in each"),
+    )
+    return [
+        f"{reference.path} states {first} {what}, {distorted.path} {second}: {effect}; scores are of the samples as they are."
+        " Convert one of them, or correct what it states"
+        for what, first, second, effect in said
+        if first and second and first != second
+    ]
+
+
+def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
+    for source, other in ((first, second), (second, first)):
+        if source.is_rgb and not other.is_rgb:
+            info = other.info
+            source.convert_to(Colour(info.matrix or RGB_DEFAULT.matrix, info.range or RGB_DEFAULT.range))
+
+
+def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str) -> FrameSource:
+    info = source.info
+    if size in (None, (info.width, info.height)):
+        return source
+    assert size is not None
+    return ProcessedSource(source, Scale(*size, resampler, info.bits, info.chroma))
+
+
+def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
+    if bits in (None, source.info.bits):
+        return source
+    assert bits is not None
+    return ProcessedSource(source, Deepen(bits - source.info.bits))
+
+
+def _check_seen_twice(path: str) -> None:
+    if path == "-" or Path(path).is_fifo():
+        raise InputError(f"--crop auto has to read the reference twice, which {path} does not allow; give WxH+X+Y")

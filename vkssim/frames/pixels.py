@@ -1,0 +1,117 @@
+"""FFmpeg's pixel formats: where the samples of Y, Cb and Cr lie in a decoded frame."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..formats import BIT_DEPTHS, CHROMA_STEPS
+from ..types import Planes
+
+RGB_BITS = 16
+"""Depth that R'G'B' is converted at: 8-bit R'G'B' has 256 times finer luma than 8-bit Y' could hold."""
+
+_PLANAR = re.compile(r"yuv[ja]?(?P<chroma>4\d\d)p(?P<bits>\d+)?(?P<order>le|be)?$")
+_GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")
+_PAIRED = re.compile(r"nv(?P<kind>12|21|16|20|24|42)(?P<order>le|be)?$")
+_PAIRED_HIGH = re.compile(r"p(?P<kind>[024])(?P<bits>1\d)(?P<order>le|be)$")
+_PAIRED_CHROMA = {"12": "420", "21": "420", "16": "422", "20": "422", "24": "444", "42": "444"}
+_CR_FIRST = ("21", "42")
+_HIGH_CHROMA = {"0": "420", "2": "422", "4": "444"}
+
+_Where = tuple[int, int, int]  # plane, first sample in a row, every how many samples
+
+
+@dataclass(frozen=True)
+class PixelFormat:
+    """How samples are taken from a frame: `where` for each of Y, Cb, Cr, shifted right by `shift`.
+
+    Frames in other formats are first brought to the format `via` by libswscale, which only moves samples about, but for R'G'B'
+    (`rgb`), which it converts.
+    """
+
+    chroma: str
+    bits: int
+    order: str = "<"
+    shift: int = 0
+    where: tuple[_Where, ...] = ((0, 0, 1), (1, 0, 1), (2, 0, 1))
+    via: str | None = None
+    rgb: bool = False
+
+    def copy(self, frame: Any, target: Planes) -> None:
+        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for."""
+        dtype = np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
+        for plane, (number, first, step) in zip(target, self.where, strict=False):
+            height, width = plane.shape
+            samples = plane_samples(frame.planes[number], dtype)[:height, first::step][:, :width]
+            if self.shift:
+                np.right_shift(samples, self.shift, out=plane)
+            else:
+                plane[:] = samples
+
+
+def plane_samples(plane: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The memory of a plane of an av.VideoFrame, (rows, samples with padding), not copied."""
+    rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+    return rows[:, : plane.line_size // dtype.itemsize * dtype.itemsize].view(dtype)
+
+
+def pixel_format(path: str, name: str | None) -> PixelFormat:
+    """What FFmpeg's name of a pixel format means. Raises InputError where it has no luma that could be compared."""
+    own = _own_planes(name or "")
+    if own is not None:
+        return own
+    converted = _converted(name) if name else None
+    if converted is None:
+        raise InputError(
+            f"{path}: nothing is known of the luma of its pixel format {name or '(none)'}; convert it, for instance with"
+            " `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
+        )
+    return converted
+
+
+def _own_planes(name: str) -> PixelFormat | None:
+    """Formats whose planes or rows can be read as they are."""
+    if match := _PLANAR.match(name):
+        return _of(match["chroma"], int(match["bits"] or 8), match["order"])
+    if match := _GREY.match(name):
+        step = 1 if match["kind"] == "gray" else 2
+        return _of("400", int(match["bits"] or 8), match["order"], where=((0, 0, step),))
+    if match := _PAIRED.match(name):
+        blue, red = (1, 0) if match["kind"] in _CR_FIRST else (0, 1)
+        where = (0, 0, 1), (1, blue, 2), (1, red, 2)
+        return _of(_PAIRED_CHROMA[match["kind"]], 10 if match["kind"] == "20" else 8, match["order"], where=where)
+    if match := _PAIRED_HIGH.match(name):
+        bits, where = int(match["bits"]), ((0, 0, 1), (1, 0, 2), (1, 1, 2))
+        return _of(_HIGH_CHROMA.get(match["kind"], ""), bits, match["order"], shift=16 - bits, where=where)
+    return None
+
+
+def _of(chroma: str, bits: int, order: str | None, **rest: Any) -> PixelFormat | None:
+    if chroma not in CHROMA_STEPS or bits not in BIT_DEPTHS:
+        return None
+    return PixelFormat(chroma, bits, ">" if order == "be" else "<", **rest)
+
+
+def _converted(name: str) -> PixelFormat | None:
+    from av.video.format import VideoFormat
+
+    side = 16  # any that all chroma steps divide
+    told = VideoFormat(name, side, side)
+    bits = max(component.bits for component in told.components)
+    if told.is_bayer or name.startswith("xyz") or bits not in (*range(9), *BIT_DEPTHS):
+        return None
+    if told.is_rgb or told.has_palette:
+        return PixelFormat("444", RGB_BITS, via="yuv444p16le", rgb=True)
+    if name in ("monow", "monob"):
+        return PixelFormat("400", 8, where=((0, 0, 1),), via="gray")
+    steps = side // told.chroma_height(side), side // told.chroma_width(side)
+    chroma = next((chroma for chroma, its_steps in CHROMA_STEPS.items() if its_steps == steps), None)
+    if chroma is None or len(told.components) < 3:
+        return None
+    return PixelFormat(chroma, bits, via=f"yuv{chroma}p" + ("" if bits == 8 else f"{bits}le"))

@@ -1,0 +1,69 @@
+"""A source whose frames go through a step on their way: turned, scaled, deepened or cropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Planes
+from .info import VideoInfo
+from .source import FrameSource
+
+
+class Step(Protocol):
+    """Changes each frame of a source; may be called from several threads at once."""
+
+    def info(self, before: VideoInfo) -> VideoInfo:
+        """What is known of the stream after the step, with a note of what it did."""
+
+    def __call__(self, planes: Planes) -> Planes:
+        """The planes after the step; may be views of those before."""
+
+
+class ProcessedSource(FrameSource):
+    """Another source and a step; closing it closes that one."""
+
+    def __init__(self, source: FrameSource, step: Step) -> None:
+        self._source = source
+        self._step = step
+        self.info = step.info(source.info)
+        self.concurrent = source.concurrent
+        self._take_over()
+
+    def _take_over(self) -> None:
+        self.problem, self.length = self._source.problem, self._source.length
+
+    @property
+    def expected(self) -> int | None:
+        """See FrameSource.expected."""
+        return self._source.expected
+
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """See FrameSource.read."""
+        planes = self._source.info.new_planes(len(targets[0]) if targets else 0)
+        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
+            if not self._source.read([number], [planes]):
+                self._take_over()
+                return count
+            for place, plane in zip(target, self._step(planes), strict=True):
+                place[:] = plane
+        return len(numbers)
+
+    def time(self, number: int) -> float | None:
+        """See FrameSource.time."""
+        return self._source.time(number)
+
+    def times(self) -> npt.NDArray[np.float64] | None:
+        """See FrameSource.times."""
+        return self._source.times()
+
+    def sample(self, count: int) -> Iterator[Planes]:
+        """See FrameSource.sample."""
+        return map(self._step, self._source.sample(count))
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()

@@ -1,0 +1,73 @@
+"""Scaling and deepening, so that clips of different size or depth can be compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..formats import plane_shapes
+from ..types import Planes
+from .info import VideoInfo
+from .layout import check_size
+from .pixels import plane_samples
+
+RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
+"""Of libswscale, by its names."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Every plane by itself, by libswscale; samples lie at the centres of their areas.
+
+    `bits` and `chroma` are those of the frames that come in.
+    """
+
+    width: int
+    height: int
+    resampler: str
+    bits: int
+    chroma: str
+
+    def info(self, before: VideoInfo) -> VideoInfo:
+        """What is known of the scaled stream."""
+        check_size(self.width, self.height)
+        note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
+        return replace(before, width=self.width, height=self.height, notes=(*before.notes, note))
+
+    def __call__(self, planes: Planes) -> Planes:
+        """The scaled planes."""
+        from av.video.reformatter import Interpolation, VideoReformatter
+
+        how = Interpolation[self.resampler.upper()] | Interpolation.ACCURATE_RND | Interpolation.BITEXACT
+        shapes = plane_shapes(self.width, self.height, self.chroma)
+        scaled = []
+        for plane, (height, width) in zip(planes, shapes, strict=False):
+            frame = VideoReformatter().reformat(self._frame(plane), width, height, interpolation=how, threads=1)
+            scaled.append(plane_samples(frame.planes[0], plane.dtype)[:height, :width])
+        return tuple(scaled)
+
+    def _frame(self, plane: np.ndarray) -> Any:
+        from av import VideoFrame
+
+        height, width = plane.shape
+        frame = VideoFrame(width, height, "gray" if self.bits == 8 else f"gray{self.bits}le")
+        plane_samples(frame.planes[0], plane.dtype)[:height, :width] = plane
+        return frame
+
+
+@dataclass(frozen=True)
+class Deepen:
+    """Samples times a power of two: libvmaf divides those of b bits by 2^(b-8), so that scores stay the same to the bit."""
+
+    shift: int
+
+    def info(self, before: VideoInfo) -> VideoInfo:
+        """What is known of the deeper stream."""
+        bits = before.bits + self.shift
+        return replace(before, bits=bits, notes=(*before.notes, f"brought from {before.bits} to {bits} bits, exactly"))
+
+    def __call__(self, planes: Planes) -> Planes:
+        """The deeper planes."""
+        return tuple(plane.astype(np.uint16) << self.shift for plane in planes)

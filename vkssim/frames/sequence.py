@@ -1,0 +1,55 @@
+"""Picture sequences: `frame_%04d.png`, counted from the lowest number there is, and `frame_*.png`."""
+
+from __future__ import annotations
+
+import glob
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from ..errors import InputError
+
+_PATTERN = re.compile(r"%0?\d*d")
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Sequence:
+    """How FFmpeg's demuxer image2 is asked for a sequence of so many pictures."""
+
+    frames: int
+    options: dict[str, str] = field(default_factory=dict)
+
+
+def sequence(path: str) -> Sequence | None:
+    """What a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
+    if Path(path).exists():
+        return None
+    if len(_PATTERN.findall(path)) == 1:
+        return _numbered(path)
+    if _GLOB.search(path):
+        found = glob.glob(path)
+        if not found:
+            raise InputError(f"{path}: no such files")
+        return Sequence(len(found), {"pattern_type": "glob"})
+    return None
+
+
+def _numbered(path: str) -> Sequence:
+    folder, name = Path(path).parent, Path(path).name
+    before, after = _PATTERN.split(name)
+    numbers = []
+    if folder.is_dir():
+        named = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
+        found = (named.fullmatch(entry.name) for entry in folder.iterdir())
+        numbers = sorted(int(match[1]) for match in found if match and name % int(match[1]) == match[0])
+    if not numbers:
+        raise InputError(f"{path}: no such files")
+    missing = next((first + 1 for first, second in pairwise(numbers) if second != first + 1), None)
+    if missing is not None:
+        raise InputError(
+            f"{path}: {name % missing} is missing between {name % numbers[0]} and {name % numbers[-1]}; number the pictures"
+            f" without gaps, or name them by a wildcard such as {before}*{after}"
+        )
+    return Sequence(len(numbers), {"start_number": str(numbers[0])})

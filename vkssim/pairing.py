@@ -1,0 +1,115 @@
+"""Which frame of the distorted clip is compared with which of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
+
+SYNCS = ("index", "pts")
+
+
+class Pairing(Protocol):
+    """The frames of each pair. Pairs are counted from 0, also those that are left out. `skips` are the frames of the first."""
+
+    skips: tuple[int, int]
+
+    def reference(self, pairs: range) -> Sequence[int]:
+        """Numbers of frames of the reference."""
+
+    def distorted(self, pairs: range) -> Sequence[int]:
+        """Numbers of frames of the distorted clip."""
+
+    def indices(self, pairs: range) -> Sequence[int]:
+        """The numbers that the pairs have in a report."""
+
+
+class ByIndex:
+    """First with first, second with second, after skipping some of each."""
+
+    def __init__(self, skip_reference: int, skip_distorted: int) -> None:
+        self.skips = skip_reference, skip_distorted
+
+    def reference(self, pairs: range) -> range:
+        """See Pairing."""
+        return range(pairs.start + self.skips[0], pairs.stop + self.skips[0], pairs.step)
+
+    def distorted(self, pairs: range) -> range:
+        """See Pairing."""
+        return range(pairs.start + self.skips[1], pairs.stop + self.skips[1], pairs.step)
+
+    def indices(self, pairs: range) -> range:
+        """See Pairing."""
+        return pairs
+
+
+class ByTime:
+    """Frames shown at the same time, counted from the first that is not skipped of each clip.
+
+    The nearest is taken, if it is less than half the duration of the reference's frame away; a frame is in one pair at most.
+    `times` are (frames,) seconds, rising. A pair has the number of its frame of the reference in a report.
+    """
+
+    def __init__(
+        self,
+        reference: npt.NDArray[np.float64],
+        distorted: npt.NDArray[np.float64],
+        skip_reference: int,
+        skip_distorted: int,
+    ) -> None:
+        first, second = reference[skip_reference:], distorted[skip_distorted:]
+        self.skips = skip_reference, skip_distorted
+        self.left_over = len(first), len(second)
+        if not (len(first) and len(second)):
+            self._pairs = np.empty((0, 2), int)
+            return
+        first, second = first - first[0], second - second[0]
+        partner = _nearest(second, first)
+        mutual = _nearest(first, second)[partner] == np.arange(len(first))
+        close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
+        (matched,) = (mutual & close).nonzero()
+        self._pairs = np.stack([matched, partner[matched]], axis=1)
+        self.left_over = len(first) - len(matched), len(second) - len(matched)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def pair_of(self, reference: int) -> int:
+        """The first pair whose frame of the reference has at least that number, counted after skipping."""
+        return int(np.searchsorted(self._pairs[:, 0], reference))
+
+    def reference(self, pairs: range) -> list[int]:
+        """See Pairing."""
+        return self._column(pairs, 0, self.skips[0])
+
+    def distorted(self, pairs: range) -> list[int]:
+        """See Pairing."""
+        return self._column(pairs, 1, self.skips[1])
+
+    def indices(self, pairs: range) -> list[int]:
+        """See Pairing."""
+        return self._column(pairs, 0, 0)
+
+    def _column(self, pairs: range, column: int, skip: int) -> list[int]:
+        chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, column] + skip).tolist()
+        return chosen
+
+
+def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+    """For each of `to` the index of the nearest of `times`; of two as near the earlier."""
+    after = np.clip(np.searchsorted(times, to), 1, max(1, len(times) - 1))
+    before = after - 1
+    after = np.minimum(after, len(times) - 1)
+    return np.where(times[after] - to < to - times[before], after, before)
+
+
+def _durations(times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """How long each frame is shown: until the next; the last as long as the one before it."""
+    if len(times) == 1:
+        return np.array([np.inf])
+    durations = np.diff(times)
+    return np.append(durations, durations[-1])

@@ -1,0 +1,161 @@
+"""Which frames are compared."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from .errors import InputError, OptionError
+from .frames.source import FrameSource
+from .pairing import ROUNDING, SYNCS, ByIndex, ByTime, Pairing
+
+_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Every `step`-th pair from `start` to before `stop`, None where only reading tells; `asked_stop` is the user's own.
+
+    `expected` is where they should end by what the clips say of themselves, `unmatched` what to say of frames that have no
+    partner.
+    """
+
+    pairing: Pairing
+    step: int
+    start: int
+    stop: int | None
+    asked_stop: int | None
+    expected: int | None
+    unmatched: str | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file.
+
+    With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference; N may be negative. `start` and
+    `end` (which is not compared itself) are places in the reference: a number of a frame, or a time since its first frame as
+    ``"12.5s"`` or ``"00:01:02.5"``.
+    """
+
+    skip_reference: int = 0
+    skip_distorted: int = 0
+    count: int | None = None
+    subsample: int = 1
+    offset: int = 0
+    start: int | str | None = None
+    end: int | str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, least in (
+            ("--frame_skip_ref", self.skip_reference, 0),
+            ("--frame_skip_dist", self.skip_distorted, 0),
+            ("--frame_cnt", self.count, 1),
+            ("--subsample", self.subsample, 1),
+        ):
+            if value is not None and value < least:
+                raise InputError(f"{name} is {value}; it must be {least} or more")
+        for name, place in (("--start", self.start), ("--end", self.end)):
+            if place is not None:
+                _place(name, place)
+
+    @property
+    def first_reference(self) -> int:
+        """The frame of the reference that is in the first pair."""
+        return self.skip_reference + max(0, -self.offset)
+
+    @property
+    def first_distorted(self) -> int:
+        """The frame of the distorted clip that is in the first pair."""
+        return self.skip_distorted + max(0, self.offset)
+
+    def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
+        """The pairs of two sources, by ``"index"`` or by ``"pts"``. Raises InputError where a time is needed and not known."""
+        if sync not in SYNCS:
+            raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
+        first, last = (
+            None if place is None else max(0, _frame(name, place, reference) - self.first_reference)
+            for name, place in (("--start", self.start), ("--end", self.end))
+        )
+        return (
+            self._by_index(reference, distorted, first or 0, last)
+            if sync == "index"
+            else self._by_time(reference, distorted, first or 0, last)
+        )
+
+    def _by_index(self, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
+        skips = (reference, self.first_reference), (distorted, self.first_distorted)
+        asked = _least((last, None if self.count is None else first + self.count))
+        known = [source.info.frames if source.concurrent else None for source, _ in skips]
+        lengths = _least(_left(known, skips)) if None not in known else None
+        expected = _least(_left([source.expected for source, _ in skips], skips))
+        return Schedule(
+            ByIndex(self.first_reference, self.first_distorted),
+            self.subsample,
+            first,
+            _least((asked, lengths)),
+            asked,
+            None if expected is None else _least((asked, expected)),
+        )
+
+    def _by_time(self, reference: FrameSource, distorted: FrameSource, first: int, last: int | None) -> Schedule:
+        times = []
+        for source in (reference, distorted):
+            found = source.times()
+            if found is None:
+                raise InputError(f"{source.info.path} does not say when its frames are shown, so --sync pts is not possible")
+            times.append(found)
+        pairing = ByTime(times[0], times[1], self.first_reference, self.first_distorted)
+        start = pairing.pair_of(first)
+        stop = min(
+            len(pairing),
+            len(pairing) if last is None else pairing.pair_of(last),
+            len(pairing) if self.count is None else start + self.count,
+        )
+        unmatched = None
+        if any(pairing.left_over):
+            unmatched = (
+                f"{pairing.left_over[0]} frames of {reference.info.path} and {pairing.left_over[1]} of {distorted.info.path}"
+                " have none in the other clip within half a frame of their time; they were not compared"
+            )
+        return Schedule(pairing, self.subsample, start, stop, stop, stop, unmatched)
+
+
+def _left(frames: Iterable[int | None], skips: Iterable[tuple[FrameSource, int]]) -> list[int | None]:
+    return [None if count is None else max(0, count - skip) for count, (_, skip) in zip(frames, skips, strict=True)]
+
+
+def _least(values: Iterable[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _place(name: str, place: int | str) -> int | Fraction:
+    """A frame's number, or seconds. Raises OptionError."""
+    text = str(place)
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    if match := _SECONDS.fullmatch(text):
+        return Fraction(match[1])
+    if match := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = match.groups()
+        return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
+    raise OptionError(f"{name} is {text!r}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
+
+
+def _frame(name: str, place: int | str, reference: FrameSource) -> int:
+    """The first frame of the reference that is not before a place."""
+    where = _place(name, place)
+    if isinstance(where, int):
+        return where
+    times = reference.times()
+    if times is not None:
+        return int(np.searchsorted(times, float(where) - ROUNDING))
+    if reference.info.fps is None:
+        raise InputError(f"{reference.info.path} does not say when its frames are shown; give {name} as a number of a frame")
+    return math.ceil(where * reference.info.fps)
