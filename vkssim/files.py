@@ -13,16 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from .backends.base import Backend, Batch
+from .demands import Demand, check_names, parse_demand, unmet
 from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription, open_source
 from .frames.source import FrameSource
 from .results import ScoreReport
-from .scorer import finish, make_scorers, open_backend, rows
+from .scorer import FrameScores, finish, make_scorers, open_backend, rows
 from .types import Samples
 
 Progress = Callable[[int, int | None], None]
 """Called with the frames scored so far and their total, None where it is not known."""
+
+OnFrames = Callable[[Sequence[FrameScores]], None]
+"""Called with frames that have just been scored, in order."""
 
 _MOST_READERS = 4  # of each file; more only wait for each other between their reads
 _MOST_NAMED_FRAMES = 8
@@ -77,6 +81,8 @@ def score_files(
     device: str | int | None = None,
     profile: bool = False,
     progress: Progress | None = None,
+    on_frames: OnFrames | None = None,
+    fail_under: Sequence[str] = (),
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -98,6 +104,12 @@ def score_files(
         Take the time of each stage, for `ScoreReport.stage_seconds`.
     progress
         Called after every batch.
+    on_frames
+        Called with each frame as soon as it is scored. Batches are of one frame then, and none waits for the next: scores come
+        early, but fewer a second.
+    fail_under
+        Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
+        another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
 
     Returns
     -------
@@ -110,6 +122,7 @@ def score_files(
         See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
 
     """
+    demands = [parse_demand(text) for text in fail_under]
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
@@ -117,15 +130,19 @@ def score_files(
         sources = tuple(stack.enter_context(open_source(path, raw)) for path in paths)
         frame = common_format(*sources)
         scorers = make_scorers(features, frame)
-        engine = stack.enter_context(open_backend(backend, frame, scorers, device=device, profile=profile))
         names = tuple(name for scorer in scorers for name in scorer.names)
+        similarities = tuple(name for scorer in scorers for name in scorer.similarities)
+        check_names(demands, names, similarities)
+        batch = None if on_frames is None else 1
+        engine = stack.enter_context(open_backend(backend, frame, scorers, device=device, batch=batch, profile=profile))
         info = sources[0].info
         report = ScoreReport(*paths, info.width, info.height, info.bits, names, engine.info)
-        run = _Run(sources, engine, selection, report, lambda means: finish(scorers, means), progress)
+        report.similarities = similarities
+        run = _Run(sources, engine, selection, report, lambda means: finish(scorers, means), progress, on_frames)
         try:
             stack.enter_context(run)
             run.score()
-            _judge(report, sources, run, strict)
+            _judge(report, sources, run, strict, demands)
         except VkssimError as error:
             error.report = report
             raise
@@ -148,7 +165,7 @@ def common_format(reference: FrameSource, distorted: FrameSource) -> FrameFormat
     return FrameFormat.of_bits(first.width, first.height, first.bits)
 
 
-def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, strict: bool) -> None:
+def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, strict: bool, demands: Sequence[Demand]) -> None:
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -163,10 +180,13 @@ def _judge(report: ScoreReport, sources: Sequence[FrameSource], run: _Run, stric
         raise InputError(
             f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped"
         )
+    failed = unmet(demands, report)
     if run.shorter is not None:
         report.warnings.append(run.shorter)
         if strict:
-            raise DemandError(f"{run.shorter} (--strict)")
+            failed.insert(0, f"{run.shorter} (--strict)")
+    if failed:
+        raise DemandError("; ".join(failed))
 
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:
@@ -188,6 +208,7 @@ class _Run:
         report: ScoreReport,
         finish_means: Callable[..., dict[str, np.ndarray]],
         progress: Progress | None,
+        on_frames: OnFrames | None,
     ) -> None:
         self._sources = sources
         self._engine = engine
@@ -195,6 +216,7 @@ class _Run:
         self._report = report
         self._finish = finish_means
         self._progress = progress
+        self._on_frames = on_frames
         self._readers = [_Reader(source) for source in sources]
         self.read_seconds = 0.0
         self.host_seconds = 0.0
@@ -220,7 +242,11 @@ class _Run:
                 numbers = range(next_number, stop if limit is None else min(stop, limit), selection.subsample)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
-            if in_flight and (not reading or (not free and engine.is_done(in_flight[0][0]))):
+            if in_flight and (
+                not reading
+                or (not free and engine.is_done(in_flight[0][0]))
+                or (self._on_frames is not None and not _all_done(reading[0][2]))
+            ):
                 free.append(self._collect(*in_flight.popleft(), total, started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
@@ -260,11 +286,14 @@ class _Run:
         report = self._report
         means = self._engine.collect(batch)
         collected = time.perf_counter()
-        report.frames += rows(self._finish(means), numbers)
+        scored = rows(self._finish(means), numbers)
+        report.frames += scored
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:
             self._progress(len(report.frames), total)
+        if self._on_frames is not None:
+            self._on_frames(scored)
         return batch
 
     def _note_lengths(self) -> None:
@@ -287,6 +316,10 @@ class _Run:
     def __exit__(self, *exception: object) -> None:
         for reader in self._readers:
             reader.close()
+
+
+def _all_done(futures: list[list[Future[int]]]) -> bool:
+    return all(future.done() for parts in futures for future in parts)
 
 
 class _Reader:
