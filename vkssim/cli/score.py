@@ -20,12 +20,26 @@ if TYPE_CHECKING:
 
 
 @click.command("score", context_settings=SETTINGS)
-@click.option("-r", "--reference", required=True, metavar="FILE", help="Reference clip: raw YUV, Y4M or container; - is stdin.")
-@click.option("-d", "--distorted", required=True, metavar="FILE", help="Distorted clip; one of the two may be -.")
+@click.option(
+    "-r",
+    "--reference",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Reference clip: raw YUV, Y4M or container; - is stdin.",
+)
+@click.option(
+    "-d", "--distorted", required=True, type=click.Path(), metavar="FILE", help="Distorted clip; one of the two may be -."
+)
 @raw_options
 @feature_option
 @click.option(
-    "-o", "--output", "path", metavar="FILE", help="Write scores there; - is stdout. The form follows the ending, else XML."
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write scores there; - is stdout. The form follows the ending, else XML.",
 )
 @click.option("--json", "form", flag_value="json", help="Output as JSON.")
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
