@@ -10,7 +10,7 @@ import click
 from .. import __version__
 from ..errors import OptionError
 
-_WITHOUT_EFFECT = (["-n", "--no_prediction"], ["--threads"], ["--cpumask"], ["--gpumask"])
+_WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
 _REFUSED = {
     "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
     "aom_ctc": "vkssim gives SSIM and MS-SSIM alone. What that preset asks of them is"
@@ -28,9 +28,9 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator that adds the flags, unseen in the help, to a command; the command gets none of their values."""
-    for names in _WITHOUT_EFFECT:
-        flag = "-n" in names
-        function = click.option(*names, is_flag=flag, multiple=not flag, expose_value=False, hidden=True)(function)
+    function = click.option("-n", "--no_prediction", is_flag=True, expose_value=False, hidden=True)(function)
+    for name in _WITHOUT_EFFECT:
+        function = click.option(name, expose_value=False, hidden=True)(function)
     for names in (["-m", "--model"], ["--aom_ctc"], ["--nflx_ctc"]):
         function = click.option(*names, multiple=True, callback=_refuse, expose_value=False, hidden=True)(function)
     return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(function)
