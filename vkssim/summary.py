@@ -47,7 +47,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
         return
     names = [name for name in report.names if name in FEATURES]
     frames = worst_frames(report, names[0], count)
-    table = Table(title=f"worst frames by {names[0]}", title_justify="left")
+    table = Table()
     table.add_column("frame", justify="right")
     timed = any(frame.time is not None for frame in frames)
     if timed:
@@ -55,9 +55,11 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
     for name in names:
         table.add_column(name, justify="right")
     for frame in frames:
-        when = [] if not timed else ["" if frame.time is None else time_code(frame.time)]
+        when: list[str] = [] if not timed else ["" if frame.time is None else time_code(frame.time)]
         table.add_row(str(frame.index), *when, *(_number(frame.metrics[name]) for name in names))
-    _console(file).print(table)
+    console = _console(file)
+    console.print(f"worst frames by {names[0]}", style="italic", highlight=False)
+    console.print(table)
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
