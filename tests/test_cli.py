@@ -138,10 +138,11 @@ def test_forms_to_standard_output_and_to_a_file(raw_pair: tuple[str, ...], tmp_p
     assert without_speed(vkssim(*raw_pair, *other).stdout) == without_speed(printed.stdout)
 
 
-def test_unknown_ending_names_the_forms(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
-    result = vkssim(*raw_pair, "-o", str(tmp_path / "scores.txt"))
-    assert result.exit_code == 2
-    assert "--json, --xml, --csv or --sub" in result.stderr
+@pytest.mark.parametrize("name", ["scores.txt", "scores", "json"])
+def test_unknown_ending_is_xml(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
+    """As libvmaf's tool has it for every file."""
+    assert vkssim(*raw_pair, "-o", str(tmp_path / name)).exit_code == 0
+    assert ElementTree.parse(tmp_path / name).getroot().tag == "VMAF"
 
 
 def test_outputs_are_libvmafs(tmp_path: Path) -> None:

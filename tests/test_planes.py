@@ -74,7 +74,10 @@ def test_names() -> None:
     assert FrameMetrics("float_ssim", [luma]).names == ("float_ssim",)
     chroma = plane_formats(luma, "yuv", "420")
     assert FrameMetrics("float_ssim", chroma).names == ("float_ssim", "float_ssim_y", "float_ssim_cb", "float_ssim_cr")
-    assert FrameMetrics("float_ssim", chroma, total=True).names[-1] == "float_ssim_all"
+    metrics = FrameMetrics("float_ssim=enable_lcs=true", chroma, total=True)
+    assert metrics.names[-1] == "float_ssim_all"
+    assert metrics.similarities == ("float_ssim", "float_ssim_y", "float_ssim_cb", "float_ssim_cr", "float_ssim_all")
+    assert FrameMetrics("float_ssim=enable_db=true", chroma, total=True).similarities == ()
 
 
 def test_sizes_of_chroma() -> None:

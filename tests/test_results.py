@@ -9,7 +9,10 @@ import pytest
 
 from vkssim import errors
 from vkssim.errors import exit_code
+from vkssim.features import make_scorer
+from vkssim.formats import FrameFormat
 from vkssim.results import pool
+from vkssim.scorer import FrameScores
 
 from .report.reports import small_report
 
@@ -31,6 +34,35 @@ def test_one_missing_score_leaves_no_pooled_value() -> None:
 def test_perfect_scores_in_decibel_pool_without_a_warning() -> None:
     pooled = pool(np.array([math.inf, math.inf]))
     assert pooled["mean"] == pooled["min"] == pooled["harmonic_mean"] == math.inf
+
+
+def test_mean_in_decibel_of_similarities_alone() -> None:
+    report = small_report()
+    report.similarities = ("float_ms_ssim",)
+    report.frames = [FrameScores(n, {"float_ms_ssim": 0.9, "float_ssim": 0.5}) for n in range(3)]
+    assert report.pooled()["float_ms_ssim"]["mean_db"] == pytest.approx(10.0)
+    assert "mean_db" not in report.pooled()["float_ssim"]
+
+
+@pytest.mark.parametrize(("scores", "expected"), [((1.0, 1.0 + 2e-16), math.inf), ((0.5, math.nan), math.nan)])
+def test_mean_in_decibel_where_there_is_no_number(scores: tuple[float, float], expected: float) -> None:
+    report = small_report()
+    report.similarities = ("float_ms_ssim",)
+    report.frames = [FrameScores(n, {"float_ms_ssim": score, "float_ssim": 0.5}) for n, score in enumerate(scores)]
+    assert report.pooled()["float_ms_ssim"]["mean_db"] == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("feature", "similarities"),
+    [
+        ("float_ssim=enable_lcs=true", ("float_ssim",)),
+        ("float_ms_ssim=enable_lcs=true", ("float_ms_ssim",)),
+        ("float_ssim=enable_db=true", ()),
+        ("float_ms_ssim=enable_db=true:clip_db=true", ()),
+    ],
+)
+def test_what_is_a_similarity(feature: str, similarities: tuple[str, ...]) -> None:
+    assert make_scorer(feature, FrameFormat.of_bits(176, 176, 8)).similarities == similarities
 
 
 def test_columns() -> None:

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 import numpy as np
 
 from .backends.base import Backend, Batch
+from .demands import Demand, check_names, parse_demand, unmet
 from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
@@ -19,13 +20,16 @@ from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.source import FrameSource
 from .planes import FrameMetrics, plane_formats
 from .results import ScoreReport
-from .scorer import open_backend, rows
+from .scorer import FrameScores, open_backend, rows
 from .selection import Schedule, Selection
 from .timing import Clock
 from .types import Samples
 
 Progress = Callable[[int, int | None], None]
 """Called with the frames scored so far and their total, None where it is not known."""
+
+OnFrames = Callable[[Sequence[FrameScores]], None]
+"""Called with frames that have just been scored, in order."""
 
 _MOST_READERS = 4  # of each file; more only wait for each other between their reads
 _MOST_NAMED_FRAMES = 8
@@ -46,6 +50,8 @@ def score_files(
     device: str | int | None = None,
     profile: bool = False,
     progress: Progress | None = None,
+    on_frames: OnFrames | None = None,
+    fail_under: Sequence[str] = (),
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -75,6 +81,12 @@ def score_files(
         Take the time of each stage, for `ScoreReport.stage_seconds`.
     progress
         Called after every batch.
+    on_frames
+        Called with each frame as soon as it is scored. Batches are of one frame then, and none waits for the next: scores come
+        early, but fewer a second.
+    fail_under
+        Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
+        another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
 
     Returns
     -------
@@ -87,6 +99,7 @@ def score_files(
         See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
 
     """
+    demands = [parse_demand(text) for text in fail_under]
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
@@ -97,18 +110,21 @@ def score_files(
         info = sources[0].info
         formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, info.chroma)
         metrics = FrameMetrics(features, formats, total=planes == "all")
+        check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
-        engine = stack.enter_context(open_backend(backend, metrics, device=device, profile=profile))
+        batch = None if on_frames is None else 1
+        engine = stack.enter_context(open_backend(backend, metrics, device=device, batch=batch, profile=profile))
         report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
+        report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
         report.warnings = colour_warnings(info, sources[1].info)
         clock = Clock(sources, schedule.pairing, sync)
-        run = _Run(sources, engine, schedule, clock, report, metrics, progress)
+        run = _Run(sources, engine, schedule, clock, report, metrics, progress, on_frames)
         try:
             stack.enter_context(run)
             run.score()
-            _judge(report, sources, clock, run, strict)
+            _judge(report, sources, clock, run, strict, demands)
         except VkssimError as error:
             error.report = report
             raise
@@ -139,7 +155,9 @@ def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: boo
     return FrameFormat.of_bits(first.width, first.height, first.bits)
 
 
-def _judge(report: ScoreReport, sources: Sequence[FrameSource], clock: Clock, run: _Run, strict: bool) -> None:
+def _judge(
+    report: ScoreReport, sources: Sequence[FrameSource], clock: Clock, run: _Run, strict: bool, demands: Sequence[Demand]
+) -> None:
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -156,10 +174,13 @@ def _judge(report: ScoreReport, sources: Sequence[FrameSource], clock: Clock, ru
         )
     if clock.out_of_step is not None:
         report.warnings.append(clock.out_of_step)
+    failed = unmet(demands, report)
     if run.shorter is not None:
         report.warnings.append(run.shorter)
         if strict:
-            raise DemandError(f"{run.shorter} (--strict)")
+            failed.insert(0, f"{run.shorter} (--strict)")
+    if failed:
+        raise DemandError("; ".join(failed))
 
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:
@@ -182,6 +203,7 @@ class _Run:
         report: ScoreReport,
         metrics: FrameMetrics,
         progress: Progress | None,
+        on_frames: OnFrames | None,
     ) -> None:
         self._sources = sources
         self._engine = engine
@@ -190,6 +212,7 @@ class _Run:
         self._report = report
         self._metrics = metrics
         self._progress = progress
+        self._on_frames = on_frames
         self._readers = [_Reader(source) for source in sources]
         self.read_seconds = 0.0
         self.host_seconds = 0.0
@@ -213,7 +236,11 @@ class _Run:
                 numbers = range(next_number, stop if limit is None else min(stop, limit), step)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
-            if in_flight and (not reading or (not free and engine.is_done(in_flight[0][0]))):
+            if in_flight and (
+                not reading
+                or (not free and engine.is_done(in_flight[0][0]))
+                or (self._on_frames is not None and not _all_done(reading[0][2]))
+            ):
                 free.append(self._collect(*in_flight.popleft(), total, started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
@@ -253,11 +280,14 @@ class _Run:
         report = self._report
         means = self._engine.collect(batch)
         collected = time.perf_counter()
-        report.frames += rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
+        scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
+        report.frames += scored
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:
             self._progress(len(report.frames), total)
+        if self._on_frames is not None:
+            self._on_frames(scored)
         return batch
 
     def _note_lengths(self) -> None:
@@ -279,6 +309,10 @@ class _Run:
     def __exit__(self, *exception: object) -> None:
         for reader in self._readers:
             reader.close()
+
+
+def _all_done(futures: list[list[Future[int]]]) -> bool:
+    return all(future.done() for parts in futures for future in parts)
 
 
 class _Reader:

@@ -87,6 +87,13 @@ class FrameMetrics:
                 names.append(f"{scorer.names[0]}_all")
         return tuple(names)
 
+    @property
+    def similarities(self) -> tuple[str, ...]:
+        """Those names that are a metric itself and not in dB."""
+        plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
+        wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, "all"))}
+        return tuple(name for name in self.names if name in wanted)
+
     def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
         """Scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
         columns: dict[str, Doubles] = {}

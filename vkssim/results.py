@@ -9,6 +9,7 @@ import numpy as np
 
 from .backends.base import BackendInfo
 from .features.base import Doubles
+from .features.options import decibel
 from .scorer import FrameScores
 
 PERCENTILES = (1, 5, 10, 50)
@@ -19,8 +20,9 @@ class ScoreReport:
     """Scores of a pair of clips.
 
     `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
-    dB may be infinite. `notes` say what was done to the pictures before they were compared, `rate` how many frames of the
-    reference a second lasts, where that is known. `seconds` is the time from the first frame read to the last scored.
+    dB may be infinite. `similarities` are those names that are a metric itself and not in dB already. `notes` say what was done
+    to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
+    `seconds` is the time from the first frame read to the last scored.
     """
 
     reference: str
@@ -36,6 +38,7 @@ class ScoreReport:
     rate: float | None = None
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
+    similarities: tuple[str, ...] = ()
 
     @property
     def fps(self) -> float:
@@ -47,12 +50,17 @@ class ScoreReport:
         return np.array([frame.metrics[name] for frame in self.frames], np.float64)
 
     def pooled(self) -> dict[str, dict[str, float]]:
-        """For each score min, max, mean, harmonic_mean, as libvmaf pools them, and stddev and percentiles.
+        """For each score min, max, mean, harmonic_mean, as libvmaf pools them, stddev and percentiles; mean_db of similarities.
 
-        harmonic_mean = n / sum(1 / (s + 1)) - 1. Where one frame has no score the pooled values are NaN: a mean over the
-        others would look better than the clip is.
+        harmonic_mean = n / sum(1 / (s + 1)) - 1, mean_db = -10 log10(1 - mean), infinite for identical clips. Where one frame
+        has no score the pooled values are NaN: a mean over the others would look better than the clip is.
         """
-        return {name: pool(self.column(name)) for name in self.names} if self.frames else {}
+        if not self.frames:
+            return {}
+        pooled = {name: pool(self.column(name)) for name in self.names}
+        for name in self.similarities:
+            pooled[name]["mean_db"] = float(decibel(np.array(pooled[name]["mean"])))
+        return pooled
 
 
 def pool(scores: Doubles) -> dict[str, float]:

@@ -8,23 +8,29 @@ from typing import TextIO
 from rich.console import Console
 from rich.table import Table
 
+from .features import FEATURES
 from .results import ScoreReport
+from .worst import time_code, worst_frames
 
-_COLUMNS = ("mean", "harmonic_mean", "min", "percentile_5", "percentile_50", "max", "stddev")
-_NARROW_COLUMNS = ("mean", "min", "percentile_5", "max")
-_WIDE = 104  # columns of text that the longest name and all values need
+_COLUMNS = {
+    112: ("mean", "mean_db", "harmonic_mean", "min", "percentile_5", "percentile_50", "max", "stddev"),
+    101: ("mean", "mean_db", "harmonic_mean", "min", "percentile_5", "percentile_50", "max"),
+    0: ("mean", "mean_db", "min", "percentile_5", "max"),
+}
+"""What is shown on so many columns of text: as many as the longest name and the values need."""
+_HEADS = {"mean_db": "mean dB", "harmonic_mean": "harmonic", "percentile_5": "p5", "percentile_50": "p50"}
 
 
 def print_summary(report: ScoreReport, file: TextIO) -> None:
     """Pooled scores, what was compared and how fast."""
     console = _console(file)
-    columns = _COLUMNS if console.width >= _WIDE else _NARROW_COLUMNS
+    columns = next(columns for width, columns in _COLUMNS.items() if console.width >= width)
     table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
     table.add_column("score", no_wrap=True)
     for column in columns:
-        table.add_column(column.replace("harmonic_mean", "harmonic").replace("percentile_", "p"), justify="right")
+        table.add_column(_HEADS.get(column, column), justify="right")
     for name, pooled in report.pooled().items():
-        table.add_row(name, *(_number(pooled[column]) for column in columns))
+        table.add_row(name, *(_number(pooled[column], column) if column in pooled else "" for column in columns))
     console.print(table)
     console.print(
         f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"
@@ -33,6 +39,27 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
         markup=False,
         soft_wrap=True,
     )
+
+
+def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
+    """The worst frames by the first metric, with the scores of all metrics, and when they are shown where that is known."""
+    if not (count and report.frames):
+        return
+    names = [name for name in report.names if name in FEATURES]
+    frames = worst_frames(report, names[0], count)
+    table = Table()
+    table.add_column("frame", justify="right")
+    timed = any(frame.time is not None for frame in frames)
+    if timed:
+        table.add_column("time", justify="right")
+    for name in names:
+        table.add_column(name, justify="right")
+    for frame in frames:
+        when: list[str] = [] if not timed else ["" if frame.time is None else time_code(frame.time)]
+        table.add_row(str(frame.index), *when, *(_number(frame.metrics[name]) for name in names))
+    console = _console(file)
+    console.print(f"worst frames by {names[0]}", style="italic", highlight=False)
+    console.print(table)
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
@@ -52,5 +79,7 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, width=None if file.isatty() else 120)
 
 
-def _number(value: float) -> str:
-    return f"{value:.6f}" if math.isfinite(value) else "null"
+def _number(value: float, column: str = "") -> str:
+    if not math.isfinite(value):
+        return "null"
+    return f"{value:.3f}" if column == "mean_db" else f"{value:.6f}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..errors import VkssimError, exit_code
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
 
-COMMANDS = ("score", "devices", "features")
+COMMANDS = ("score", "devices", "features", "completion")
 """The commands, as they are listed; each is `command` of the module of its name."""
 
 SETTINGS = {"help_option_names": ["--help"], "max_content_width": 100}  # -h is the height, as in libvmaf's tool
@@ -45,7 +44,9 @@ class _Main(click.Group):
             click.echo("vkssim: interrupted", err=True)
             ctx.exit(130)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains as it ends
+            from .output import discard_standard_output
+
+            discard_standard_output()
             ctx.exit(2)
         except Exception as error:
             if os.environ.get(TRACEBACK_VARIABLE) == "1":
@@ -63,6 +64,6 @@ class _Main(click.Group):
 def main() -> None:
     """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
-    Exit codes: 0 scored; 1 the scores fail a demand (--strict); 2 usage, input or output error; 3 no usable device;
-    130 interrupted.
+    Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable
+    device; 130 interrupted.
     """

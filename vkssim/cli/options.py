@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..formats import BIT_DEPTHS
+from . import choices
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
@@ -116,7 +117,12 @@ backend_options = option_group(
         show_default=True,
         help="cpu is NumPy: slow, exact.",
     ),
-    click.Option(["--device"], metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU."),
+    click.Option(
+        ["--device"],
+        metavar="INDEX|NAME|UUID",
+        help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.",
+        shell_complete=choices.devices,
+    ),
 )
 planes_option = click.option(
     "--planes",
@@ -130,6 +136,7 @@ feature_option = click.option(
     "features",
     multiple=True,
     metavar="NAME[=K=V:K=V]",
+    shell_complete=choices.features,
     default=("float_ms_ssim", "float_ssim"),
     help="Metric with options; may be repeated. Default: float_ms_ssim and float_ssim. `vkssim features` lists them.",
 )

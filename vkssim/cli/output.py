@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import OptionError, OutputError
+from ..errors import OutputError
 
 if TYPE_CHECKING:
     from ..results import ScoreReport
 
 FORMS = ("json", "xml", "csv", "sub")
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout")
+
 
 def output(path: str | None, form: str | None, precision: str, inputs: Sequence[str]) -> Callable[[ScoreReport], None] | None:
-    """What delivers a report where it was asked for, checked before anything is scored; None where none was asked for."""
+    """What delivers a report where it was asked for, checked before anything is scored; None where none was asked for.
+
+    The form follows the ending of the path; where that says nothing it is XML, as libvmaf's tool has it.
+    """
     from ..report import check_writable, render, write
     from ..report.numbers import NumberFormat
 
@@ -25,19 +32,21 @@ def output(path: str | None, form: str | None, precision: str, inputs: Sequence[
     if path is None and form is None:
         return None
     if form is None:
-        assert path is not None
-        form = Path(path).suffix.lstrip(".").lower()
-        if form not in FORMS:
-            endings = ", ".join("." + name for name in FORMS)
-            raise OptionError(f"--output {path} does not end in {endings}; say --json, --xml, --csv or --sub")
+        ending = Path(path or "").suffix.lstrip(".").lower()
+        form = ending if ending in FORMS else "xml"
     chosen = form
-    if path in (None, "-"):
+    if to_standard_output(path, form):
         return lambda report: print_text(render(report, chosen, precision))
     assert path is not None
     target = Path(path)
     check_target(target, "--output", inputs)
     check_writable(target)
     return lambda report: write(render(report, chosen, precision), target)
+
+
+def to_standard_output(path: str | None, form: str | None) -> bool:
+    """Whether a report goes to standard output: it was asked for by name, or by a form without a path."""
+    return path in _STANDARD_OUTPUT or (path is None and form is not None)
 
 
 def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
@@ -54,3 +63,8 @@ def print_text(text: str) -> None:
         raise
     except OSError as error:
         raise OutputError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def discard_standard_output() -> None:
+    """After its reader has gone: or the interpreter complains as it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import VkssimError
+from ..errors import OptionError, VkssimError
 from .main import SETTINGS
 from .options import (
     backend_options,
@@ -18,8 +18,9 @@ from .options import (
     selection_options,
     sync_option,
 )
-from .output import output
+from .output import output, to_standard_output
 from .progress import ProgressBar
+from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
@@ -28,12 +29,28 @@ if TYPE_CHECKING:
 
 
 @click.command("score", context_settings=SETTINGS)
-@click.option("-r", "--reference", required=True, metavar="FILE", help="Reference clip: raw YUV, Y4M or container; - is stdin.")
-@click.option("-d", "--distorted", required=True, metavar="FILE", help="Distorted clip; one of the two may be -.")
+@click.option(
+    "-r",
+    "--reference",
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Reference clip: raw YUV, Y4M or container; - is stdin.",
+)
+@click.option(
+    "-d", "--distorted", required=True, type=click.Path(), metavar="FILE", help="Distorted clip; one of the two may be -."
+)
 @raw_options
 @feature_option
 @planes_option
-@click.option("-o", "--output", "path", metavar="FILE", help="Write scores there; - is stdout. The form follows the ending.")
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write scores there; - is stdout. The form follows the ending, else XML.",
+)
 @click.option("--json", "form", flag_value="json", help="Output as JSON.")
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
@@ -42,10 +59,20 @@ if TYPE_CHECKING:
 @selection_options
 @sync_option
 @picture_options
+@click.option("--live", is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored.")
+@click.option("--worst", type=click.IntRange(0), default=3, show_default=True, help="Show that many of the worst frames.")
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="NAME[:POOLING]=LIMIT",
+    help="Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10,"
+    " p50. May be repeated.",
+)
 @click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
 @backend_options
 @click.option("--profile", is_flag=True, help="Show where the time goes, stage by stage.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+@vmaf_flags
 def command(
     reference: str,
     distorted: str,
@@ -58,16 +85,26 @@ def command(
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
+    live: bool,
+    worst: int,
+    fail_under: tuple[str, ...],
     strict: bool,
     where: dict[str, str | None],
     profile: bool,
     quiet: bool,
 ) -> None:
-    """Score a distorted clip against its reference, frame by frame."""
-    from ..files import score_files
+    """Score a distorted clip against its reference, frame by frame.
 
+    Command lines of libvmaf's tool `vmaf` are understood: -n, --threads, --cpumask and --gpumask are accepted and change
+    nothing; --model, --aom_ctc and --nflx_ctc are refused, for there is no VMAF here.
+    """
+    from ..files import score_files
+    from .live import LiveLines
+
+    if live and to_standard_output(path, form):
+        raise OptionError("--live and the report both go to standard output; give the report a file with --output")
     deliver = output(path, form, precision, (reference, distorted))
-    summary_to = sys.stderr if deliver is not None and path in (None, "-") else sys.stdout
+    summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
     try:
@@ -85,6 +122,8 @@ def command(
             device=where["device"],
             profile=profile,
             progress=progress,
+            on_frames=LiveLines(precision) if live else None,
+            fail_under=fail_under,
         )
     except VkssimError as error:
         if error.report is None or not error.report.frames:
@@ -100,9 +139,10 @@ def command(
     for warning in report.warnings:
         click.echo(f"vkssim: warning: {warning}", err=True)
     if not quiet:
-        from ..summary import print_profile, print_summary
+        from ..summary import print_profile, print_summary, print_worst
 
         print_summary(report, summary_to)
+        print_worst(report, worst, summary_to)
         if profile:
             print_profile(report, summary_to)
     if failure is not None:

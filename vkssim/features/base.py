@@ -31,6 +31,8 @@ class FrameScorer(Protocol):
 
     names: tuple[str, ...]
     """The scores that it gives, in the order in which they are written."""
+    similarities: tuple[str, ...]
+    """Those of them that are the metric itself, 1 for identical frames: none where it is given in dB."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """The steps that compute the metric's partial sums from a pair of planes."""

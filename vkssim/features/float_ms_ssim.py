@@ -54,6 +54,7 @@ class FloatMsSsimScorer:
         name = FloatMsSsim.name
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
         self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
+        self.similarities: tuple[str, ...] = () if options["enable_db"] else (name,)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Nine dispatches. Each step makes the next scale while it sums the one there is:

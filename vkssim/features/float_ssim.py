@@ -55,6 +55,7 @@ class FloatSsimScorer:
         self._groups: list[int] = []
         names = tuple(FloatSsim.name + term for term in _TERMS)
         self.names = names if options["enable_lcs"] else names[:1]
+        self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """One dispatch, or two where a downscale comes first."""

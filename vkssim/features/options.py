@@ -107,20 +107,25 @@ def _suggestion(name: str, known: Mapping[str, object]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
+def decibel(similarity: Doubles) -> Doubles:
+    """-10 log10(1 - similarity): infinite for 1, NaN for NaN. Over 1 by its last place, which is rounding, counts as 1."""
+    with np.errstate(divide="ignore"):
+        values: Doubles = -10 * np.log10(np.maximum(0.0, 1 - similarity))
+    return values
+
+
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
     """The score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
 
     With `clip_db` max_db is ceil(10 log10(peak^2 2 w h)), libvmaf's rule; without it there is no limit and a perfect score is
-    infinite. A score may be over 1 by its last place, which is rounding: it counts as 1.
+    infinite.
     """
     if not options["enable_db"]:
         return score
     limit = np.inf
     if options["clip_db"]:
         limit = np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height))
-    with np.errstate(divide="ignore"):
-        decibel = -10 * np.log10(np.maximum(0.0, 1 - score))
-    limited: Doubles = np.minimum(decibel, limit)
+    limited: Doubles = np.minimum(decibel(score), limit)
     return limited
 
 

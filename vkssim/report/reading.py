@@ -56,6 +56,7 @@ def _report(data: Any) -> ScoreReport:
         warnings=[str(text) for text in data.get("warnings", [])],
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
+        similarities=tuple(name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled),
     )
 
 

@@ -1,0 +1,97 @@
+"""Shell completion: what a shell is told, and a bash that really completes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from vkssim.cli.main import COMMANDS
+
+from .commands import vkssim, vkssim_process
+
+VARIABLE = "_VKSSIM_COMPLETE"
+
+
+def offered(line: str) -> list[str]:
+    """What zsh is offered where this line ends."""
+    position = len(line.split()) - (not line.endswith(" "))
+    process = python_vkssim({VARIABLE: "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(position)})
+    return process.stdout.decode().strip("\n").split("\n")[1::3]  # type, value, help
+
+
+def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+    """Run the command under its own name, by which completion goes."""
+    code = "import sys; sys.argv[0] = 'vkssim'; from vkssim.cli import main; main()"
+    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("vkssim ", list(COMMANDS)),
+        ("vkssim sc", ["score"]),
+        ("vkssim score --fail", ["--fail-under"]),
+        ("vkssim score --feature ", ["float_ms_ssim", "float_ssim"]),
+        ("vkssim score --feature float_m", ["float_ms_ssim"]),
+        ("vkssim score --feature float_ssim=s", ["float_ssim=scale="]),
+        ("vkssim score --feature float_ssim=scale=1:enable_d", ["float_ssim=scale=1:enable_db="]),
+        ("vkssim score --feature psnr=e", []),
+        ("vkssim score --backend ", ["vulkan", "cpu"]),
+        ("vkssim score -p 42", ["420", "422"]),
+        ("vkssim completion ", ["bash", "zsh", "fish"]),
+        ("vkssim score --no_pred", []),
+    ],
+)
+def test_what_is_offered(line: str, expected: list[str]) -> None:
+    assert set(expected) <= {value.replace("\\:", ":") for value in offered(line)}
+    if not line.endswith("vkssim "):
+        assert len(offered(line)) == len(expected)
+
+
+@pytest.mark.parametrize("flag", ["-r", "--distorted", "-o"])
+def test_files_are_the_shells_own(flag: str) -> None:
+    line = f"vkssim score {flag} "
+    process = python_vkssim({VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3"})
+    assert process.stdout == b"file,\n"
+
+
+def test_devices_by_their_index() -> None:
+    rows = vkssim("devices").stdout.splitlines()
+    first = rows[0].partition(":")[0]
+    assert first in offered("vkssim score --device ")
+
+
+def test_without_vulkan_no_device_is_offered(tmp_path: Path) -> None:
+    line = "vkssim score --device "
+    environment = {VARIABLE: "bash_complete", "COMP_WORDS": line, "COMP_CWORD": "3", "VK_ICD_FILENAMES": str(tmp_path)}
+    process = python_vkssim({**environment, "VK_DRIVER_FILES": str(tmp_path)})
+    assert (process.stdout, process.stderr) == (b"\n", b"")
+
+
+@pytest.mark.parametrize(
+    ("shell", "sign"), [("bash", "complete -o nosort -F"), ("zsh", "#compdef vkssim"), ("fish", "complete ")]
+)
+def test_scripts(shell: str, sign: str) -> None:
+    result = vkssim("completion", shell)
+    assert result.exit_code == 0
+    assert sign in result.stdout
+    assert VARIABLE in result.stdout
+
+
+def test_unknown_shell() -> None:
+    result = vkssim("completion", "tcsh")
+    assert result.exit_code == 2
+    assert "'tcsh' is not one of 'bash', 'zsh', 'fish'" in result.stderr
+
+
+def test_bash_completes() -> None:
+    """The script as bash runs it, over the line `vkssim score --fail` with the cursor at its end."""
+    script = vkssim_process("completion", "bash").stdout.decode()
+    line = "COMP_WORDS=(vkssim score --fail); COMP_CWORD=2; _vkssim_completion vkssim; printf '%s\\n' \"${COMPREPLY[@]}\""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    found = subprocess.run(["bash", "-c", script + "\n" + line], env=environment, capture_output=True, timeout=60, check=True)
+    assert found.stdout.decode().split() == ["--fail-under"]

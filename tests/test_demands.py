@@ -1,0 +1,127 @@
+"""--fail-under: demands on pooled scores, from the command line and from the library."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vkssim as library
+from vkssim.demands import POOLINGS, Demand, parse_demand, unmet
+from vkssim.errors import DemandError, OptionError
+from vkssim.results import pool
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, vkssim
+from .pictures import clip
+from .report.reports import small_report
+
+LUMA = clip(6)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[str, ...]:
+    """The words that score a pair of raw clips, one of whose frames is worse than the others."""
+    distorted = np.roll(LUMA, 1, axis=2)
+    distorted[4] = np.roll(LUMA[4], 3, axis=1)
+    clips = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(distorted))
+    return ("score", "-r", clips[0], "-d", clips[1], *raw_flags(LUMA), *TINY)
+
+
+@pytest.fixture
+def pooled(words: tuple[str, ...]) -> dict[str, float]:
+    found: dict[str, float] = json.loads(vkssim(*words, "--json", "--precision", "max").stdout)["pooled_metrics"]["float_ssim"]
+    return found
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_each_pooling_just_met_and_just_missed(words: tuple[str, ...], pooled: dict[str, float], pooling: str) -> None:
+    value = pooled[POOLINGS[pooling]]
+    met = vkssim(*words, "-q", "--fail-under", f"float_ssim:{pooling}={value!r}")
+    assert (met.exit_code, met.output) == (0, "")
+    limit = value + 1e-6
+    missed = vkssim(*words, "-q", "--fail-under", f"float_ssim:{pooling}={limit!r}")
+    assert missed.exit_code == 1
+    assert f"{pooling} of float_ssim is {value:.9g}, the limit is {limit:.9g} (--fail-under)" in missed.stderr
+
+
+def test_the_mean_by_default(pooled: dict[str, float]) -> None:
+    assert parse_demand("float_ssim=0.5") == Demand("float_ssim", "mean", 0.5)
+    assert len({pooled[key] for key in POOLINGS.values()}) == len(POOLINGS), "no pooling stands in for another here"
+
+
+def test_outputs_are_written_all_the_same(words: tuple[str, ...], tmp_path: Path) -> None:
+    result = vkssim(*words, "--fail-under", "float_ssim=1.1", "-o", str(tmp_path / "scores.json"))
+    assert result.exit_code == 1
+    assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == len(LUMA)
+    assert "worst frames" in result.stdout
+
+
+def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    short = write(tmp_path / "short.yuv", raw_bytes(LUMA[:5]))
+    flags = (
+        "--fail-under",
+        "float_ssim:min=1.1",
+        "--fail-under",
+        "float_ssim=0",
+        "--fail-under",
+        "float_ssim:p5=1.2",
+        "--strict",
+    )
+    result = vkssim(*(short if word == words[4] else word for word in words), *flags, "-q")
+    assert result.exit_code == 1
+    for word in ("(--strict)", "min of float_ssim is", "p5 of float_ssim is"):
+        assert word in result.stderr
+    assert "mean of float_ssim" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("float_ssim", "is not of the form NAME=LIMIT or NAME:POOLING=LIMIT"),
+        ("=0.5", "is not of the form"),
+        ("float_ssim=good", "is not of the form"),
+        ("float_ssim=nan", "is not of the form"),
+        (
+            "float_ssim:median=0.5",
+            "unknown pooling 'median'; there are mean, harmonic_mean, min, max, mean_db, p1, p5, p10, p50",
+        ),
+        ("float_ssim:=0.5", "unknown pooling ''"),
+        ("vmaf=90", "vmaf is not scored; there are float_ssim"),
+        ("float_ms_ssim=0.9", "float_ms_ssim is not scored"),
+    ],
+)
+def test_refused_before_anything_is_scored(words: tuple[str, ...], text: str, message: str) -> None:
+    result = vkssim(*words, "--fail-under", text)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_no_mean_in_decibel_of_what_is_in_decibel_already(words: tuple[str, ...]) -> None:
+    result = vkssim(*words[:-1], "float_ssim=scale=1:enable_db=true", "--fail-under", "float_ssim:mean_db=10")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "float_ssim has no mean_db" in result.stderr
+
+
+def test_a_score_that_does_not_exist_meets_no_demand() -> None:
+    assert unmet([Demand("float_ms_ssim", "mean", -1.0)], small_report()) == [
+        "mean of float_ms_ssim is null, the limit is -1 (--fail-under)"
+    ]
+
+
+def test_poolings_are_those_of_reports() -> None:
+    assert set(POOLINGS.values()) == {*pool(np.array([0.5])), "mean_db"} - {"stddev"}
+
+
+def test_library(words: tuple[str, ...]) -> None:
+    raw = library.RawDescription(32, 24, "420", 8)
+    arguments = {"raw": raw, "features": "float_ssim=scale=1", "backend": "cpu"}
+    assert library.score_files(words[2], words[4], fail_under=["float_ssim=0"], **arguments).frames
+    with pytest.raises(DemandError, match="the limit is 2") as caught:
+        library.score_files(words[2], words[4], fail_under=["float_ssim:min=2"], **arguments)
+    assert caught.value.report is not None
+    assert len(caught.value.report.frames) == len(LUMA)
+    with pytest.raises(OptionError, match="unknown pooling"):
+        library.score_files("no such file", "nor this", fail_under=["float_ssim:top=2"])

@@ -1,0 +1,109 @@
+"""--live: a line of JSON for each frame, as soon as it is scored."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vkssim as library
+from vkssim.scorer import FrameScores
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, vkssim, vkssim_process
+from .pictures import clip
+
+LUMA = clip(5, 40, 48)
+DISTORTED = np.roll(LUMA, 1, axis=2)
+PATIENCE = 60  # seconds until a run that waits for what it will not get is ended
+
+
+@pytest.fixture
+def reference(tmp_path: Path) -> str:
+    return write(tmp_path / "ref.yuv", raw_bytes(LUMA))
+
+
+@pytest.fixture
+def words(reference: str, tmp_path: Path) -> tuple[str, ...]:
+    """The words that score a pair of raw clips."""
+    return ("score", "-r", reference, "-d", write(tmp_path / "dis.yuv", raw_bytes(DISTORTED)), *raw_flags(LUMA), *TINY)
+
+
+def test_lines_are_the_frames_of_the_report(words: tuple[str, ...], tmp_path: Path) -> None:
+    result = vkssim(*words, "--live", "-o", str(tmp_path / "scores.json"))
+    assert result.exit_code == 0
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [list(line) for line in lines] == [["frameNum", "time", "metrics"]] * len(LUMA)
+    frames = json.loads((tmp_path / "scores.json").read_text())["frames"]
+    assert [(line["frameNum"], line["metrics"]) for line in lines] == [
+        (frame["frameNum"], frame["metrics"]) for frame in frames
+    ]
+    assert "worst frames" in result.stderr, "the summary makes way"
+
+
+def test_what_has_no_score_is_null(words: tuple[str, ...]) -> None:
+    same = [words[2] if word == words[4] else word for word in words[:-1]]
+    result = vkssim(*same, "float_ssim=scale=1:enable_db=true", "--live", "-q")
+    assert [json.loads(line)["metrics"] for line in result.stdout.splitlines()] == [{"float_ssim": None}] * len(LUMA)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "vulkan"])
+def test_a_line_does_not_wait_for_the_next_frame(reference: str, backend: str) -> None:
+    """Each frame is written to the pipe only after the line of the one before it was read."""
+    command = [sys.executable, "-m", "vkssim", "score", "-r", reference, "-d", "-", *raw_flags(LUMA), "--live", "-q"]
+    command += ["--backend", backend, "--feature", "float_ssim"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        guard = threading.Timer(PATIENCE, process.kill)
+        guard.start()
+        try:
+            for number, frame in enumerate(DISTORTED):
+                process.stdin.write(raw_bytes(frame[None]))
+                process.stdin.flush()
+                assert json.loads(process.stdout.readline())["frameNum"] == number
+            process.stdin.close()
+            assert process.stdout.read() == b""
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            guard.cancel()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("output", [("--json",), ("-o", "-"), ("-o", "/dev/stdout"), ("-o", "-", "--csv")])
+def test_report_on_standard_output_is_in_the_way(words: tuple[str, ...], output: tuple[str, ...]) -> None:
+    result = vkssim(*words, "--live", *output)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "give the report a file with --output" in result.stderr
+
+
+def test_reader_that_goes_away(words: tuple[str, ...], tmp_path: Path) -> None:
+    """The run ends, what was scored is in the file, and there is no traceback."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = vkssim_process(*words, "--live", "-q", "-o", str(tmp_path / "scores.json"), stdout=writer)
+    os.close(writer)
+    assert process.returncode == 2
+    assert process.stderr.decode() == "vkssim: nobody reads standard output any more, the run ended there\n"
+    assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == 1
+
+
+def test_library(words: tuple[str, ...]) -> None:
+    seen: list[FrameScores] = []
+    report = library.score_files(
+        words[2],
+        words[4],
+        raw=library.RawDescription(48, 40, "420", 8),
+        features="float_ssim",
+        on_frames=seen.extend,
+    )
+    assert seen == report.frames
+    assert len(seen) == len(LUMA)

@@ -1,0 +1,48 @@
+"""docs/vkssim.1: what scripts/make_man writes now, and roff that every reader takes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from vkssim.cli import main
+
+from .commands import python_process
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "vkssim.1"
+REQUESTS = {".TH": 6, ".SH": None, ".SS": None, ".PP": 0, ".TP": 0}
+"""The requests of man(7) that the page uses, and how many arguments each takes at most."""
+
+
+def test_up_to_date() -> None:
+    process = python_process(str(ROOT / "scripts" / "make_man"), "--check")
+    assert process.returncode == 0, process.stderr.decode()
+
+
+def test_roff() -> None:
+    """Known requests only, escapes only where one is meant, and text behind every heading and tag."""
+    lines = PAGE.read_text().splitlines()
+    assert lines[0].startswith(".TH VKSSIM 1 ")
+    for line, following in zip(lines, [*lines[1:], ".end"], strict=True):
+        assert line, "an empty line is a paragraph by accident"
+        assert not line.startswith("'")
+        if line.startswith("."):
+            assert line.split()[0] in REQUESTS
+        if line.split()[0] in (".SH", ".PP", ".TP"):
+            assert not following.startswith(".") or line.startswith(".SH")
+        assert set(re.findall(r"\\(.)", line)) <= {"-", "e", "&", "f"}
+
+
+def test_every_option_of_every_command() -> None:
+    text = PAGE.read_text().replace("\\-", "-")
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        assert f".SS vkssim {name} " in text
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert f"\\fB{', '.join(option.opts)}" in text

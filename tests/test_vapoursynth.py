@@ -1,0 +1,167 @@
+"""Scores as frame properties: on the stand-in, and on VapourSynth itself where it is installed."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+import vkssim.vapoursynth
+from vkssim.errors import FrameError, OptionError
+
+from . import vapoursynth_stand_in as stand_in
+from .pictures import Picture, clip, distort, quantise, texture
+
+FORMATS = {
+    "GRAY8": ("GRAY", "INTEGER", 8),
+    "YUV420P8": ("YUV", "INTEGER", 8),
+    "YUV420P10": ("YUV", "INTEGER", 10),
+    "GRAY16": ("GRAY", "INTEGER", 16),
+    "GRAYS": ("GRAY", "FLOAT", 32),
+    "GRAYH": ("GRAY", "FLOAT", 16),
+    "RGB24": ("RGB", "INTEGER", 8),
+}
+
+
+def stand_in_clip(form: str, luma: Picture) -> Any:
+    family, kind, bits = FORMATS[form]
+    return stand_in.clip_of(
+        stand_in.VideoFormat(form.replace("GRAY", "Gray"), stand_in.ColorFamily[family], stand_in.SampleType[kind], bits), luma
+    )
+
+
+def real_clip(form: str, luma: Picture) -> Any:
+    import vapoursynth
+
+    def fill(n: int, f: Any) -> Any:
+        filled = f.copy()
+        np.copyto(np.asarray(filled[0]), luma[n])
+        return filled
+
+    height, width = luma.shape[1:]
+    blank = vapoursynth.core.std.BlankClip(
+        format=getattr(vapoursynth, form), width=width, height=height, length=len(luma), keep=True
+    )
+    return blank.std.ModifyFrame(clips=blank, selector=fill)
+
+
+MakeClip = Callable[[str, Picture], Any]
+LUMA = clip(6, 40, 48)
+DISTORTED = np.roll(LUMA, 1, axis=2)
+TINY: dict[str, Any] = {"backend": "cpu", "features": "float_ssim=scale=1"}
+
+
+@pytest.fixture(params=[stand_in_clip, *([real_clip] if find_spec("vapoursynth") else [])])
+def make_clip(request: pytest.FixtureRequest) -> MakeClip:
+    make: MakeClip = request.param
+    return make
+
+
+def expected(reference: Picture, distorted: Picture, **samples: Any) -> list[float]:
+    with vkssim.Scorer(48, 40, **samples, **TINY) as scorer:
+        return [scores.metrics["float_ssim"] for scores in scorer.score(zip(reference, distorted, strict=True))]
+
+
+def test_both_metrics_on_the_device(make_clip: MakeClip) -> None:
+    reference, distorted = (np.stack([quantise(picture, 8)]) for picture in (texture(176, 192), distort(texture(176, 192))))
+    marked = vkssim.vapoursynth.ssim(make_clip("YUV420P8", reference), make_clip("YUV420P8", distorted))
+    props = marked.get_frame(0).props
+    assert props["float_ms_ssim"] == vkssim.ms_ssim(reference[0], distorted[0])
+    assert props["float_ssim"] == vkssim.ssim(reference[0], distorted[0])
+    assert 0 < props["float_ssim"] < 1
+
+
+@pytest.mark.parametrize(("form", "bits"), [("GRAY8", 8), ("YUV420P8", 8), ("YUV420P10", 10), ("GRAY16", 16)])
+def test_integers(make_clip: MakeClip, form: str, bits: int) -> None:
+    reference = clip(3, 40, 48, bits)
+    distorted = np.roll(reference, 1, axis=2)
+    marked = vkssim.vapoursynth.ssim(make_clip(form, reference), make_clip(form, distorted), **TINY)
+    assert [marked.get_frame(n).props["float_ssim"] for n in range(3)] == expected(reference, distorted, bits=bits)
+
+
+def test_floats(make_clip: MakeClip) -> None:
+    """Luma from 0 to 1 scores as the same luma in 8 bits."""
+    reference, distorted = ((samples / np.float32(255)).astype(np.float32) for samples in (LUMA, DISTORTED))
+    marked = vkssim.vapoursynth.ssim(make_clip("GRAYS", reference), make_clip("GRAYS", distorted), **TINY)
+    assert marked.get_frame(0).props["float_ssim"] == pytest.approx(expected(LUMA, DISTORTED, bits=8)[0], abs=1e-6)
+
+
+def test_any_order_from_many_threads(make_clip: MakeClip) -> None:
+    """Each frame has its own scores, whoever asks first."""
+    marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), **TINY)
+    wanted = [5, 0, 3, 3, 1, 4, 2, 5, 0, 2]
+    start = threading.Barrier(4)
+
+    def ask(numbers: list[int]) -> list[float]:
+        start.wait()
+        return [marked.get_frame(number).props["float_ssim"] for number in numbers]
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, [wanted] * 4))
+    scores = expected(LUMA, DISTORTED, bits=8)
+    assert len(set(scores)) == len(scores)
+    assert found == [[scores[number] for number in wanted]] * 4
+
+
+def test_the_frame_keeps_its_picture_and_its_properties(make_clip: MakeClip) -> None:
+    first = vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), **TINY)
+    again = vkssim.vapoursynth.ssim(
+        make_clip("GRAY8", LUMA), first, backend="cpu", features="float_ssim=scale=1:enable_lcs=true"
+    )
+    frame = again.get_frame(2)
+    np.testing.assert_array_equal(np.asarray(frame[0]), DISTORTED[2])
+    assert {"float_ssim", "float_ssim_l", "float_ssim_c", "float_ssim_s"} <= set(frame.props)
+
+
+def test_the_device_is_let_go_with_the_clip(make_clip: MakeClip, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = []
+    monkeypatch.setattr(vkssim.vapoursynth.Scorer, "close", lambda self: closed.append(self))
+    marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), **TINY)
+    marked.get_frame(0)
+    assert not closed
+    del marked
+    gc.collect()
+    assert len(closed) == 1
+
+
+@pytest.mark.parametrize(
+    ("reference", "distorted", "message"),
+    [
+        (("GRAY8", LUMA), ("GRAY8", LUMA[:3]), "48x40 Gray8 with 6 frames, the distorted 48x40 Gray8 with 3 frames"),
+        (("GRAY8", LUMA), ("GRAY8", LUMA[:, :32]), "must be alike"),
+        (("GRAY8", LUMA), ("YUV420P8", LUMA), "must be alike"),
+        (("RGB24", LUMA), ("RGB24", LUMA), "the clips are RGB24; Gray or YUV is possible"),
+        (("GRAYH", LUMA), ("GRAYH", LUMA), "32-bit floats"),
+        (("GRAY8", LUMA[:, :8, :8]), ("GRAY8", LUMA[:, :8, :8]), "11x11 at least"),
+    ],
+)
+def test_refused_when_the_filter_is_made(
+    make_clip: MakeClip, reference: tuple[str, Picture], distorted: tuple[str, Picture], message: str
+) -> None:
+    with pytest.raises(FrameError, match=message):
+        vkssim.vapoursynth.ssim(make_clip(*reference), make_clip(*distorted), **TINY)
+
+
+def test_a_clip_that_changes_is_refused(make_clip: MakeClip) -> None:
+    changing = make_clip("GRAY8", LUMA)
+    if make_clip is real_clip:
+        import vapoursynth
+
+        changing = vapoursynth.core.std.Splice([changing, make_clip("GRAY16", clip(1, 20, 48, 16))], mismatch=True)
+    else:
+        changing.width = changing.height = 0
+    with pytest.raises(FrameError, match="changes its size or format"):
+        vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), changing, **TINY)
+
+
+def test_unknown_feature(make_clip: MakeClip) -> None:
+    same = make_clip("GRAY8", LUMA)
+    with pytest.raises(OptionError, match="unknown feature 'psnr'"):
+        vkssim.vapoursynth.ssim(same, same, features="psnr")

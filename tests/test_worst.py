@@ -1,0 +1,109 @@
+"""The worst frames: which they are, when they are shown, and their table."""
+
+from __future__ import annotations
+
+import math
+import re
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.scorer import FrameScores
+from vkssim.summary import print_summary, print_worst
+from vkssim.worst import time_code, worst_frames
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, vkssim
+from .pictures import clip
+from .report.reports import small_report
+
+LUMA = clip(6)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code"),
+    [
+        (0, "00:00:00.000"),
+        (1 / 3, "00:00:00.333"),
+        (59.9996, "00:01:00.000"),
+        (3599.9999, "01:00:00.000"),
+        (3723.0425, "01:02:03.042"),
+        (360000, "100:00:00.000"),
+    ],
+)
+def test_time_code(seconds: float, code: str) -> None:
+    assert time_code(seconds) == code
+
+
+def test_worst_first_and_what_has_no_score_before_all() -> None:
+    report = small_report()
+    report.frames = [FrameScores(n, {"float_ssim": score}) for n, score in enumerate((0.5, 0.2, math.nan, 0.2, 0.9))]
+    assert [frame.index for frame in worst_frames(report, "float_ssim", 4)] == [2, 1, 3, 0]
+    assert worst_frames(report, "float_ssim", 0) == []
+    assert len(worst_frames(report, "float_ssim", 9)) == 5
+
+
+def test_table_with_and_without_times() -> None:
+    report = small_report()
+    report.frames = [FrameScores(7, {"float_ms_ssim": 0.25, "float_ssim": 0.5}, 0.28)]
+    text = StringIO()
+    print_worst(report, 3, text)
+    for word in ("worst frames by float_ms_ssim", "time", "7", "00:00:00.280", "0.250000", "0.500000"):
+        assert word in text.getvalue()
+    report.frames = [FrameScores(7, {"float_ms_ssim": 0.25, "float_ssim": 0.5})]
+    text = StringIO()
+    print_worst(report, 3, text)
+    assert "time" not in text.getvalue()
+
+
+@pytest.mark.parametrize(("flags", "frames"), [((), 3), (("--worst", "1"), 1), (("--worst", "0"), 0)])
+def test_command_line(tmp_path: Path, flags: tuple[str, ...], frames: int) -> None:
+    distorted = np.roll(LUMA, 1, axis=2)
+    distorted[4] = 255 - LUMA[4]
+    clips = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(distorted))
+    result = vkssim("score", "-r", clips[0], "-d", clips[1], *raw_flags(LUMA), *TINY, *flags)
+    assert result.exit_code == 0
+    _, heading, table = result.stdout.partition("worst frames by float_ssim")
+    rows = [line.split("│")[1].strip() for line in table.splitlines() if line.startswith("│")]
+    assert (bool(heading), len(rows)) == (frames > 0, frames)
+    assert rows[:1] == ["4"][:frames]
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("columns", "shown"), [(80, 5), (104, 7), (120, 8)])
+def test_tables_fit_the_terminal(columns: int, shown: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is wider, no number is cut, with the longest name; the mean is there in dB as well."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    report = small_report()
+    report.names, report.similarities = ("float_ms_ssim", "float_ms_ssim_l_scale0"), ("float_ms_ssim",)
+    report.frames = [FrameScores(123456, dict.fromkeys(report.names, 0.987654321), 36000.0)]
+    terminal = Terminal()
+    print_summary(report, terminal)
+    print_worst(report, 3, terminal)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    tables = [line for line in lines if line[:1] in "┏┃┡│└"]
+    assert max(map(len, tables)) <= columns
+    assert all("…" not in line for line in tables)
+    heads = [head.strip() for head in tables[1].split("┃")[2:-1]]
+    assert (len(heads), heads[:2]) == (shown, ["mean", "mean dB"])
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in tables if line.startswith("│")]
+    assert rows[0][:3] == ["float_ms_ssim", "0.987654", "19.085"]
+    assert rows[1][:3] == ["float_ms_ssim_l_scale0", "0.987654", ""]
+    assert rows[2] == ["123456", "10:00:00.000", "0.987654"]
+
+
+def test_no_decibel_where_there_is_none() -> None:
+    """Of a clip with a frame without a score, and of identical clips, it is null; of terms there is no such column."""
+    report = small_report()
+    report.similarities = ("float_ms_ssim",)
+    text = StringIO()
+    print_summary(report, text)
+    rows = {line.split("│")[1].strip(): line.split("│")[3].strip() for line in text.getvalue().splitlines() if "│" in line}
+    assert rows == {"float_ms_ssim": "null", "float_ssim": ""}

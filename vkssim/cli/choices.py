@@ -1,0 +1,38 @@
+"""What a shell is offered to complete values of options with."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import CompletionItem
+
+
+def features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Metrics by name; after the name and `=`, and again after each `:`, the options of that metric."""
+    from ..features import FEATURES
+
+    name, equals, options = incomplete.partition("=")
+    if not equals:
+        return [CompletionItem(known) for known in FEATURES if known.startswith(name)]
+    if name not in FEATURES:
+        return []
+    given, colon, last = options.rpartition(":")
+    before = f"{name}={given}{colon}"
+    return [
+        CompletionItem(f"{before}{option}=", help=known.summary)
+        for option, known in FEATURES[name].options.items()
+        if option.startswith(last)
+    ]
+
+
+def devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Devices by index, for a name may have blanks; nothing where there is no Vulkan."""
+    from ..errors import DeviceError
+    from ..host.devices import list_devices
+    from ..host.instance import Instance
+
+    try:
+        with Instance() as instance:
+            found = list_devices(instance)
+    except DeviceError:
+        return []
+    return [CompletionItem(str(device.index), help=device.name) for device in found if str(device.index).startswith(incomplete)]

@@ -1,0 +1,21 @@
+"""vkssim completion: what a shell needs to complete vkssim's command lines."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from .main import SETTINGS, main
+
+
+@click.command("completion", context_settings=SETTINGS)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    For bash, put into ~/.bashrc: eval "$(vkssim completion bash)". For zsh the same with zsh into ~/.zshrc. For fish: vkssim
+    completion fish > ~/.config/fish/completions/vkssim.fish
+    """
+    completion = get_completion_class(shell)
+    assert completion is not None
+    click.echo(completion(main, {}, "vkssim", "_VKSSIM_COMPLETE").source())

@@ -1,0 +1,36 @@
+"""Flags of libvmaf's tool `vmaf` that have nothing to say here, so that its command lines can be taken over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..errors import OptionError
+
+_WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
+_REFUSED = {
+    "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
+    "aom_ctc": "vkssim gives SSIM and MS-SSIM alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true --feature float_ms_ssim=enable_db=true:clip_db=true",
+    "nflx_ctc": "vkssim gives SSIM and MS-SSIM alone. What that preset asks of them is"
+    " --feature float_ssim=enable_db=true:clip_db=true",
+}
+
+
+def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if value:
+        flag = "--" + str(parameter.name)
+        raise OptionError(f"{flag} {value[0]}: {_REFUSED[str(parameter.name)]}")
+
+
+def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that adds the flags, unseen in the help, to a command; the command gets none of their values."""
+    function = click.option("-n", "--no_prediction", is_flag=True, expose_value=False, hidden=True)(function)
+    for name in _WITHOUT_EFFECT:
+        function = click.option(name, expose_value=False, hidden=True)(function)
+    for names in (["-m", "--model"], ["--aom_ctc"], ["--nflx_ctc"]):
+        function = click.option(*names, multiple=True, callback=_refuse, expose_value=False, hidden=True)(function)
+    return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(function)

@@ -1,0 +1,114 @@
+"""SSIM and MS-SSIM of VapourSynth clips, as properties of their frames."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import FrameError
+from .scorer import Scorer
+
+if TYPE_CHECKING:
+    from vapoursynth import VideoFrame, VideoNode
+
+
+def ssim(
+    reference: VideoNode,
+    distorted: VideoNode,
+    *,
+    features: Sequence[str] | str = ("float_ms_ssim", "float_ssim"),
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> VideoNode:
+    """The distorted clip, each frame with its scores as properties: `float_ms_ssim` and `float_ssim`.
+
+    Frames are scored when they are requested, in any order and from any thread, one at a time.
+
+    Parameters
+    ----------
+    reference, distorted
+        Clips of one constant format, size and length: Gray or YUV, integers of 8 to 16 bits or 32-bit floats (luma 0 to 1).
+        Luma alone is scored.
+    features
+        Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``; every score that they give becomes a property.
+    backend, device
+        Where to compute; see `Scorer`. The device stays open as long as the clip that is returned.
+
+    Returns
+    -------
+    VideoNode
+        A score that does not exist is NaN.
+
+    Raises
+    ------
+    FrameError
+        The clips differ, vary, or have samples or a size that cannot be scored.
+    OptionError
+        Unknown feature, option or backend.
+    DeviceError
+        No device can be used.
+
+    """
+    _check_alike(reference, distorted)
+    scorer = Scorer(
+        distorted.width,
+        distorted.height,
+        **_samples(distorted.format),
+        features=features,
+        backend=backend,
+        device=device,
+        batch=1,
+    )
+    selector = _Selector(scorer)
+    weakref.finalize(selector, scorer.close)  # VapourSynth has no call for the end of a filter: it lets go of its function
+    return distorted.std.ModifyFrame(clips=[distorted, reference], selector=selector)
+
+
+class _Selector:
+    """What ModifyFrame calls for every frame."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+        self._lock = threading.Lock()
+
+    def __call__(self, n: int, f: Sequence[VideoFrame]) -> VideoFrame:
+        distorted, reference = f
+        with self._lock:
+            ready = self._scorer.feed(np.asarray(reference[0]), np.asarray(distorted[0]))
+            (scores,) = ready + self._scorer.flush()
+        marked = distorted.copy()
+        marked.props.update(scores.metrics)
+        return marked
+
+
+def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:
+    described = {}
+    for name, clip in (("reference", reference), ("distorted", distorted)):
+        if not clip.width or clip.format.color_family.name == "UNDEFINED":
+            raise FrameError(
+                f"the {name} clip changes its size or format; resize.Bicubic(width=…, height=…, format=…) fixes them"
+            )
+        described[name] = f"{clip.width}x{clip.height} {clip.format.name} with {clip.num_frames} frames"
+    if described["reference"] != described["distorted"]:
+        raise FrameError(
+            f"the reference clip is {described['reference']}, the distorted {described['distorted']}; they must be alike."
+            " Convert or trim one of them first"
+        )
+
+
+def _samples(form: Any) -> dict[str, Any]:
+    """The arguments of Scorer for the samples of a VideoFormat."""
+    family, kind, bits = form.color_family.name, form.sample_type.name, form.bits_per_sample
+    if family in ("GRAY", "YUV"):
+        if kind == "INTEGER" and bits <= 16:
+            return {"bits": bits}
+        if kind == "FLOAT" and bits == 32:
+            return {"dtype": np.float32, "data_range": 1.0}
+    raise FrameError(
+        f"the clips are {form.name}; Gray or YUV is possible, integers of 8 to 16 bits or 32-bit floats. Convert them, for"
+        " instance with resize.Bicubic(format=vs.GRAY16, matrix_s='709')"
+    )

@@ -1,0 +1,28 @@
+"""The worst frames of a run, and when they are shown."""
+
+from __future__ import annotations
+
+import math
+
+from .results import ScoreReport
+from .scorer import FrameScores
+
+
+def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
+    """The `count` frames with the lowest score of that name, the worst first; before them those that have none.
+
+    Of equal frames the earlier comes first. Raises KeyError for a name that was not scored.
+    """
+
+    def badness(frame: FrameScores) -> float:
+        score = frame.metrics[name]
+        return -math.inf if math.isnan(score) else score
+
+    return sorted(report.frames, key=badness)[:count]
+
+
+def time_code(seconds: float) -> str:
+    """HH:MM:SS.mmm of a time in seconds, 0 or more, rounded to the millisecond."""
+    minutes, milliseconds = divmod(round(seconds * 1000), 60_000)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
