@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import VkssimError
+from ..errors import DemandError, VkssimError
 from .main import SETTINGS
+from .map_output import MapOutput, map_options
 from .options import backend_options, feature_option, raw_options, selection_options
 from .output import output
 from .progress import ProgressBar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
+@map_options
 @selection_options
 @click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
 @backend_options
@@ -42,6 +44,7 @@ def command(
     path: str | None,
     form: str | None,
     precision: str,
+    maps: MapOutput,
     selection: Selection,
     strict: bool,
     where: dict[str, str | None],
@@ -52,6 +55,7 @@ def command(
     from ..files import score_files
 
     deliver = output(path, form, precision, (reference, distorted))
+    maps.check((reference, distorted))
     summary_to = sys.stderr if deliver is not None and path in (None, "-") else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
@@ -85,5 +89,7 @@ def command(
         print_summary(report, summary_to)
         if profile:
             print_profile(report, summary_to)
+    if failure is None or isinstance(failure, DemandError):
+        maps.write(report, raw, selection, str(where["backend"]), where["device"])
     if failure is not None:
         raise failure

@@ -206,7 +206,9 @@ def window(
     first_partial: int = 0,
     **further: int,
 ) -> Dispatch:
-    """Sums of a function of every window for each workgroup; `stem` says which function, and which push constants are further."""
+    """Sums of a function of every window for each workgroup; `stem` says which function, and what push constants there are
+    `further`.
+    """
     return Dispatch(
         label=label,
         kernel=shape.kernel(stem, planes.code),
