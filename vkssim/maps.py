@@ -98,7 +98,8 @@ def _pictures(
     with ExitStack() as stack:
         sources = [stack.enter_context(open_source(path, raw)) for path in paths]
         frame = common_format(sources[0], sources[1])
-        mapper = stack.enter_context(SsimMapper(frame, {"scale": 1}, backend=backend, device=device, batch=1))
+        options = {"scale": 1, "exact": True}  # a flat window has no others to average its rounding away with
+        mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         shift = sources[0].info.bits - 8
         for number in numbers:
             planes = np.empty((2, frame.height, frame.width), frame.dtype)
