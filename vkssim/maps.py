@@ -186,7 +186,7 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:
-    """A map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark blue at 0 to yellow at 1.
+    """A map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark violet at 0 to yellow at 1.
 
     The scale is always 0 to 1, so that pictures compare; what is negative is shown as 0, what is no number black. Raises
     OptionError where matplotlib is not installed.
