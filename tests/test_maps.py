@@ -16,7 +16,7 @@ import vkssim
 from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
 from vkssim.files import Selection
-from vkssim.frames.open import RawDescription
+from vkssim.frames.open import RawDescription, open_source
 from vkssim.maps import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
@@ -127,7 +127,7 @@ def test_containers_of_both_depths(name: str, bits: int) -> None:
     (pictures,) = frame_pictures(*paths, [3])
     planes = [np.empty((324, 576), np.uint8 if bits == 8 else np.uint16) for _ in paths]
     for path, plane in zip(paths, planes, strict=True):
-        with vkssim.frames.open.open_source(path, RawDescription()) as source:
+        with open_source(path, RawDescription()) as source:
             assert source.read([3], [plane]) == 1
     np.testing.assert_array_equal(pictures.reference[..., 1], planes[0] >> (bits - 8))
     np.testing.assert_array_equal(pictures.distorted[..., 2], planes[1] >> (bits - 8))
