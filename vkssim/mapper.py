@@ -12,7 +12,7 @@ from .features.base import Doubles
 from .features.options import OptionValue
 from .features.ssim_map import SsimMap
 from .formats import FrameFormat
-from .scorer import finish, open_backend
+from .scorer import open_backend
 
 FloatMaps = npt.NDArray[np.float32]
 """(N, H', W') float32: SSIM of every window, at most 1."""
@@ -60,7 +60,8 @@ class SsimMapper:
             np.copyto(batch.reference[:frames], references[part], "same_kind")
             np.copyto(batch.distorted[:frames], distorteds[part], "same_kind")
             self._backend.submit(batch, frames)
-            scores[part] = finish([self._scorer], self._backend.collect(batch))[self._scorer.names[0]]
+            (means,) = self._backend.collect(batch)
+            scores[part] = self._scorer.finish(means)[SsimMap.name]
             maps[part] = self._scorer.maps
             self._scorer.maps.clear()
         return scores, maps
