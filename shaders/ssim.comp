@@ -8,15 +8,5 @@
 //
 // Built with EXACT it rounds as libvmaf does. Four sums a workgroup, in that order. The host adds them in double and subtracts the mean from 1.
 
-#include "constants.glsl"
-#include "lcs.glsl"
-
-const int SUMS = 4;
-
-void accept(out float deficits[SUMS], Moments m) {
-    vec3 lcs = lcs_deficits(m);
-    float product = lcs.x + (1.0 - lcs.x) * (lcs.y + (1.0 - lcs.y) * lcs.z);
-    deficits = float[](product, lcs.x, lcs.y, lcs.z);
-}
-
+#include "ssim.glsl"
 #include "window.glsl"

@@ -76,6 +76,19 @@ WINDOW_EXACT = Tolerance(
     2e-7,
     "the twin's moments; what remains are quotients and sums of a workgroup in float32, in double by the twin",
 )
+SSIM_MAP = Tolerance(
+    "window of ssim_map",
+    2e-4,
+    4.8e-5,
+    "textures; moments and quotients in float32, one window's with no others to average it with",
+)
+SSIM_MAP_EXACT = Tolerance(
+    "window of ssim_map, exact",
+    3e-5,
+    1.1e-5,
+    "the twin's moments, quotients in float32: of a flat window a difference of near equals",
+)
+MAP_MEAN = Tolerance("mean of a map against its score", 1e-6, 1.9e-9, "windows in float32, sums of a workgroup in float32")
 
 PRODUCT_SLOPE = Tolerance("slope of a product of scales", 1e-8, 3.3e-10, "central differences of step 1e-5 in double")
 TWIN_SLOPE = Tolerance(

@@ -6,7 +6,7 @@ The device stays open from one call to the next of the same size and kind; `Scor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,9 @@ import numpy.typing as npt
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
+from .formats import FrameFormat
 from .kept import Kept
+from .mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 
 
@@ -80,6 +82,7 @@ def ms_ssim(
     return _score("float_ms_ssim", {"negative": negative, "exact": exact}, reference, distorted, data_range, backend, device)
 
 
+@overload
 def ssim(
     reference: npt.ArrayLike,
     distorted: npt.ArrayLike,
@@ -87,9 +90,33 @@ def ssim(
     data_range: float | None = None,
     scale: int = 1,
     exact: bool | str = "auto",
+    return_map: Literal[False] = False,
     backend: str = "vulkan",
     device: str | int | None = None,
-) -> float | Doubles:
+) -> float | Doubles: ...
+@overload
+def ssim(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    scale: int = 1,
+    exact: bool | str = "auto",
+    return_map: Literal[True],
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> tuple[float | Doubles, FloatMaps]: ...
+def ssim(
+    reference: npt.ArrayLike,
+    distorted: npt.ArrayLike,
+    *,
+    data_range: float | None = None,
+    scale: int = 1,
+    exact: bool | str = "auto",
+    return_map: bool = False,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> float | Doubles | tuple[float | Doubles, FloatMaps]:
     """Structural similarity of images, as libvmaf's float_ssim gives it.
 
     Parameters
@@ -105,6 +132,8 @@ def ssim(
         must remain.
     exact : bool or "auto"
         Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
+    return_map : bool
+        Also give SSIM window by window.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -112,8 +141,13 @@ def ssim(
 
     Returns
     -------
-    float, or (N,) array of float64
+    score : float, or (N,) array of float64
         1 for identical images; may be negative.
+    map : (H', W') or (N, H', W') array of float32, where `return_map` is true
+        SSIM of every 11x11 window, whose mean is the score but for rounding (1e-7). H' and W' are 10 less than the sides
+        after the downscale: sample (y, x) is the window centred on (y + 5, x + 5).
+        Rounding that averages away in a score stays in single windows: without `exact` bright and flat ones can be off by
+        0.01, with it by 1e-5.
 
     Raises
     ------
@@ -135,7 +169,12 @@ def ssim(
     1.0
 
     """
-    return _score("float_ssim", {"scale": scale, "exact": exact}, reference, distorted, data_range, backend, device)
+    options = {"scale": scale, "exact": exact}
+    if not return_map:
+        return _score("float_ssim", options, reference, distorted, data_range, backend, device)
+    references, distorteds = _stacks(reference, distorted)
+    scores, maps = _mapped(options, references, distorteds, data_range, backend, device)
+    return (float(scores[0]), maps[0]) if np.ndim(reference) == 2 else (scores, maps)
 
 
 def _score(
@@ -147,6 +186,13 @@ def _score(
     backend: str,
     device: str | int | None,
 ) -> float | Doubles:
+    text = feature + "=" + ":".join(f"{name}={str(value).lower()}" for name, value in options.items())
+    scores = _scores(text, *_stacks(reference, distorted), data_range, backend, device)
+    return float(scores[0]) if np.ndim(reference) == 2 else scores
+
+
+def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Both as (N, H, W). Raises FrameError where they are not alike, or no images."""
     first, second = np.asarray(reference), np.asarray(distorted)
     if first.shape != second.shape or first.dtype != second.dtype:
         raise FrameError(
@@ -157,9 +203,7 @@ def _score(
     stack = (first[None], second[None]) if first.ndim == 2 else (first, second)
     if not len(stack[0]):
         raise FrameError(f"no image in an array of shape {first.shape}")
-    text = feature + "=" + ":".join(f"{name}={str(value).lower()}" for name, value in options.items())
-    scores = _scores(text, *stack, data_range, backend, device)
-    return float(scores[0]) if first.ndim == 2 else scores
+    return stack
 
 
 def _scores(
@@ -171,7 +215,7 @@ def _scores(
     device: str | int | None,
 ) -> Doubles:
     height, width = references.shape[1:]
-    batch = 1 if len(references) == 1 else None
+    batch = _batch(references)
 
     def make() -> Scorer:
         return Scorer(
@@ -190,4 +234,29 @@ def _scores(
     return np.array([scores.metrics[scorer.names[0]] for scores in scored])
 
 
+def _mapped(
+    options: Mapping[str, OptionValue],
+    references: npt.NDArray[Any],
+    distorteds: npt.NDArray[Any],
+    data_range: float | None,
+    backend: str,
+    device: str | int | None,
+) -> tuple[Doubles, FloatMaps]:
+    height, width = references.shape[1:]
+    batch = _batch(references)
+
+    def make() -> SsimMapper:
+        frame = FrameFormat.of_array(width, height, references.dtype, data_range)
+        return SsimMapper(frame, options, backend=backend, device=device, batch=batch)
+
+    key = width, height, references.dtype, data_range, *options.values(), backend, device, batch
+    with _kept_mapper.use(key, make) as mapper:
+        return mapper.run(references, distorteds)
+
+
+def _batch(images: npt.NDArray[Any]) -> int | None:
+    return 1 if len(images) == 1 else None
+
+
 _kept: Kept[Scorer] = Kept(most=1)
+_kept_mapper: Kept[SsimMapper] = Kept(most=1)

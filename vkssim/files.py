@@ -113,7 +113,7 @@ def score_files(
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
         batch = None if on_frames is None else 1
-        engine = stack.enter_context(open_backend(backend, metrics, device=device, batch=batch, profile=profile))
+        engine = stack.enter_context(open_backend(backend, metrics.planes, device=device, batch=batch, profile=profile))
         report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
         report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)

@@ -27,6 +27,9 @@ class Pairing(Protocol):
     def indices(self, pairs: range) -> Sequence[int]:
         """The numbers that the pairs have in a report."""
 
+    def pair_of(self, index: int) -> int:
+        """The first pair whose number in a report is not less."""
+
 
 class ByIndex:
     """First with first, second with second, after skipping some of each."""
@@ -45,6 +48,10 @@ class ByIndex:
     def indices(self, pairs: range) -> range:
         """See Pairing."""
         return pairs
+
+    def pair_of(self, index: int) -> int:
+        """See Pairing."""
+        return index
 
 
 class ByTime:
@@ -78,10 +85,6 @@ class ByTime:
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def pair_of(self, reference: int) -> int:
-        """The first pair whose frame of the reference has at least that number, counted after skipping."""
-        return int(np.searchsorted(self._pairs[:, 0], reference))
-
     def reference(self, pairs: range) -> list[int]:
         """See Pairing."""
         return self._column(pairs, 0, self.skips[0])
@@ -93,6 +96,10 @@ class ByTime:
     def indices(self, pairs: range) -> list[int]:
         """See Pairing."""
         return self._column(pairs, 0, 0)
+
+    def pair_of(self, index: int) -> int:
+        """See Pairing; the number is that of the reference's frame, counted after skipping."""
+        return int(np.searchsorted(self._pairs[:, 0], index))
 
     def _column(self, pairs: range, column: int, skip: int) -> list[int]:
         chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, column] + skip).tolist()

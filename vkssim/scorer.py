@@ -16,7 +16,7 @@ from .backends.base import Backend, BackendInfo, Batch
 from .errors import FrameError, OptionError
 from .features.base import Doubles
 from .formats import FrameFormat
-from .planes import FrameMetrics, plane_formats
+from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .types import Samples
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
@@ -42,7 +42,7 @@ class FrameScores:
 
 def open_backend(
     name: str,
-    metrics: FrameMetrics,
+    planes: Sequence[PlaneMetrics],
     *,
     device: str | int | None = None,
     batch: int | None = None,
@@ -52,13 +52,13 @@ def open_backend(
     if name == "vulkan":
         from .backends.vulkan import VulkanBackend
 
-        return VulkanBackend(metrics.planes, device=device, batch=batch, profile=profile)
+        return VulkanBackend(planes, device=device, batch=batch, profile=profile)
     if name == "cpu":
         from .backends.cpu import CpuBackend
 
         if device is not None:
             raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
-        return CpuBackend(metrics.planes)
+        return CpuBackend(planes)
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
@@ -147,7 +147,7 @@ class Scorer:
             raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
-        self._backend = open_backend(backend, self._metrics, device=device, batch=batch)
+        self._backend = open_backend(backend, self._metrics.planes, device=device, batch=batch)
         self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None

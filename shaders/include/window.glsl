@@ -2,6 +2,7 @@
 // build asks for.
 //
 // The includer defines SUMS and `void accept(out float deficits[SUMS], Moments m)`. Constant 1: sample format. z: frame.
+// With MAP it also keeps each window: 1 less the first of its deficits.
 
 layout(push_constant) uniform Push {
     int width;          // of the planes, samples
@@ -12,6 +13,9 @@ layout(push_constant) uniform Push {
     int first_partial;  // where the sums of this dispatch begin within a frame's
     int frame_partials; // floats from frame to frame
     float scale;        // of UINT16 samples
+#ifdef MAP
+    int first_window;   // where the map begins within a frame's sums; its rows follow each other without a gap
+#endif
 };
 
 #include "samples.glsl"
@@ -23,6 +27,15 @@ void store_partial(int sum, float value) {
     int workgroup = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
     partials[int(gl_WorkGroupID.z) * frame_partials + first_partial + workgroup * SUMS + sum] = value;
 }
+
+#ifdef MAP
+void keep_window(int row, int column, float deficit) {
+    partials[int(gl_WorkGroupID.z) * frame_partials + first_window + row * (width - 10) + column] = 1.0 - deficit;
+}
+#define KEEP_WINDOW(exists, row, column, deficit) if (exists) keep_window(row, column, deficit);
+#else
+#define KEEP_WINDOW(exists, row, column, deficit)
+#endif
 
 #ifdef STAGED
 #define THREADS WINDOW_WORKGROUP

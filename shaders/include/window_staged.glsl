@@ -70,6 +70,7 @@ void main() {
             [[unroll]] for (int w = 0; w < CHUNK; ++w) {
                 float accepted[SUMS];
                 accept(accepted, Moments(done[0][w], done[1][w], done[2][w], done[3][w], done[4][w]));
+                KEEP_WINDOW(w < windows, top + row, first_column + CHUNK * lane_across + w, accepted[0])
                 [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += counts[w] * accepted[s];
             }
         }

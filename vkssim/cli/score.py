@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OptionError, VkssimError
+from ..errors import DemandError, OptionError, VkssimError
 from .main import SETTINGS
+from .map_output import MapOutput, map_options
 from .options import (
     backend_options,
     feature_option,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
+@map_options
 @selection_options
 @sync_option
 @picture_options
@@ -82,6 +84,7 @@ def command(
     path: str | None,
     form: str | None,
     precision: str,
+    maps: MapOutput,
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
@@ -104,8 +107,10 @@ def command(
     if live and to_standard_output(path, form):
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
     deliver = output(path, form, precision, (reference, distorted))
+    maps.check((reference, distorted))
     summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
+    how: dict[str, Any] = {"raw": raw, "selection": selection, "sync": sync, "pictures": pictures, **where}
     failure: VkssimError | None = None
     try:
         report = score_files(
@@ -113,17 +118,12 @@ def command(
             distorted,
             features=features,
             planes=planes,
-            raw=raw,
-            selection=selection,
-            sync=sync,
-            pictures=pictures,
             strict=strict,
-            backend=str(where["backend"]),
-            device=where["device"],
             profile=profile,
             progress=progress,
             on_frames=LiveLines(precision) if live else None,
             fail_under=fail_under,
+            **how,
         )
     except VkssimError as error:
         if error.report is None or not error.report.frames:
@@ -145,5 +145,7 @@ def command(
         print_worst(report, worst, summary_to)
         if profile:
             print_profile(report, summary_to)
+    if failure is None or isinstance(failure, DemandError):
+        maps.write(report, **how)
     if failure is not None:
         raise failure

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..formats import FrameFormat
-from ..host.plan import Role
+from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
 from ..types import DoublePlane, FloatPlane
@@ -33,6 +33,12 @@ class FloatSsim:
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
         """Raises FrameError where less than 11x11 remain after the downscale."""
+        return FloatSsimScorer(frame, *self._settled(frame, options))
+
+    def _settled(
+        self, frame: FrameFormat, options: Mapping[str, OptionValue]
+    ) -> tuple[Mapping[str, OptionValue], int, tuple[int, int]]:
+        """All options, the factor of the downscale, and width and height after it."""
         values = parse_options(self.name, self.options, options)
         factor = int(values["scale"]) or max(1, round(min(frame.width, frame.height) / 256))
         size = downscaled_size(frame.width, frame.height, factor)
@@ -41,7 +47,7 @@ class FloatSsim:
                 f"{self.name} needs {_SMALLEST}x{_SMALLEST} at least after its downscale by {factor},"
                 f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
             )
-        return FloatSsimScorer(frame, values, factor, size)
+        return values, factor, size
 
 
 class FloatSsimScorer:
@@ -67,9 +73,14 @@ class FloatSsimScorer:
         shape = replace(shape, exact=is_exact(self._frame, self._options))
         walk = WindowWalk.over(shape, level)
         self._groups = [walk.count]
-        target = partials("ssim.partials", len(_TERMS) * walk.count)
-        steps.append((window(shape, "ssim", "ssim", level, walk, target),))
+        windows, target = self._windows(shape, level, walk, len(_TERMS) * walk.count)
+        steps.append((windows,))
         return FeaturePlan((*buffers, target), tuple(steps), target)
+
+    def _windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
+        """The walk over the windows, and the buffer of so many sums that it leaves."""
+        target = partials("ssim.partials", sums)
+        return window(shape, "ssim", "ssim", level, walk, target), target
 
     def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
         """(frames, 4) means of l c s, l, c, s."""

@@ -204,8 +204,11 @@ def window(
     walk: WindowWalk,
     target: BufferSpec,
     first_partial: int = 0,
+    **further: int,
 ) -> Dispatch:
-    """Sums of a function of every window for each workgroup; `stem` says which function."""
+    """Sums of a function of every window for each workgroup; `stem` says which function, and what push constants there are
+    `further`.
+    """
     return Dispatch(
         label=label,
         kernel=shape.kernel(stem, planes.code),
@@ -216,14 +219,15 @@ def window(
             strip=walk.strip,
             first_partial=first_partial,
             frame_partials=target.frame_bytes // 4,
+            **further,
         ),
         groups=walk.groups,
     )
 
 
-def partials(name: str, count: int) -> BufferSpec:
+def partials(name: str, count: int, role: Role = Role.OUTPUT) -> BufferSpec:
     """The buffer for `count` partial sums of a frame, float32."""
-    return BufferSpec(name, Role.OUTPUT, _align(4 * count))
+    return BufferSpec(name, role, _align(4 * count))
 
 
 def _strip_rows(longest: int, rows: int, groups_x: int) -> int:

@@ -1,0 +1,125 @@
+"""SSIM with its map: of arrays by `ssim(return_map=True)`, of stacks by the mapper."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim import arrays
+from vkssim.backends.vulkan import frame_plan
+from vkssim.errors import FrameError, OptionError
+from vkssim.features.planes import KernelShape
+from vkssim.features.ssim_map import SsimMap
+from vkssim.formats import FrameFormat
+from vkssim.host.plan import Role
+from vkssim.mapper import SsimMapper
+from vkssim.shaders.interface import Shape
+
+from .differences import check_array, check_number
+from .pictures import clip, distort, pair, texture
+from .shaders.harness import push_of, stem_of
+from .tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT
+
+BACKENDS = ("vulkan", "cpu")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_one_image_gives_a_map_and_a_stack_a_stack(backend: str) -> None:
+    reference = clip(3, 40, 61)
+    distorted = np.roll(reference, 1, axis=1)
+    scores, maps = vkssim.ssim(reference, distorted, return_map=True, backend=backend)
+    assert (maps.shape, maps.dtype) == ((3, 30, 51), np.float32)
+    assert isinstance(scores, np.ndarray)
+    for score, ssim_map, first, second in zip(scores, maps, reference, distorted, strict=True):
+        alone, map_alone = vkssim.ssim(first, second, return_map=True, backend=backend)
+        assert type(alone) is float
+        assert alone == score == vkssim.ssim(first, second, backend=backend)
+        np.testing.assert_array_equal(map_alone, ssim_map)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("scale", "shape"), [(1, (81, 111)), (2, (36, 51)), (3, (21, 31))])
+def test_mean_is_the_score_at_every_scale(backend: str, scale: int, shape: tuple[int, int]) -> None:
+    """The map has ten rows and columns less than what is left after the downscale, by libvmaf's rule for odd sides."""
+    images = pair(91, 121)
+    score, ssim_map = vkssim.ssim(*images, scale=scale, return_map=True, backend=backend)
+    assert ssim_map.shape == shape
+    assert score == vkssim.ssim(*images, scale=scale, backend=backend)
+    check_number(MAP_MEAN, "", f"{backend}, scale {scale}", float(ssim_map.mean(dtype=np.float64)), score)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
+def test_backends_agree_on_every_window(dtype: type, exact: bool) -> None:
+    peak = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1.0
+    images = [(picture * peak).astype(dtype) for picture in (texture(60, 75), distort(texture(60, 75)))]
+    got, expected = (
+        vkssim.ssim(*images, data_range=peak, exact=exact, return_map=True, backend=backend)[1] for backend in BACKENDS
+    )
+    check_array(SSIM_MAP_EXACT if exact else SSIM_MAP, f"{dtype.__name__}", got, expected)
+    assert expected.min() < 0.8 < expected.max()
+
+
+def test_a_difference_is_where_it_was_made() -> None:
+    """Sample (y, x) of the map is the window centred on (y + 5, x + 5)."""
+    reference = clip(1, 64, 80)[0]
+    distorted = reference.copy()
+    distorted[40, 30] ^= 128
+    _, ssim_map = vkssim.ssim(reference, distorted, return_map=True)
+    rows, columns = np.nonzero(ssim_map < 1)
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (30, 40, 20, 30)
+    assert ssim_map[35, 25] < 0.9
+
+
+@pytest.mark.parametrize("batch", [1, 2, None])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_maps_belong_to_their_frames_whatever_the_batch(backend: str, batch: int | None) -> None:
+    references = clip(11, 24, 32)
+    distorteds = np.roll(references, 1, axis=2)
+    with SsimMapper(FrameFormat.of_bits(32, 24, 8), {}, backend=backend, batch=batch) as mapper:
+        for _ in range(2):
+            scores, maps = mapper.run(references, distorteds)
+            np.testing.assert_allclose(maps.mean(axis=(1, 2), dtype=np.float64), scores, atol=MAP_MEAN.value)
+    assert len(np.unique(scores)) == 11, "no two frames are alike"
+
+
+def test_no_map_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a map was asked for")
+
+    monkeypatch.setattr(arrays, "SsimMapper", refuse)
+    image = clip(1, 40, 61)[0]
+    assert vkssim.ssim(image, image) == 1.0
+    with pytest.raises(AssertionError, match="a map was asked for"):
+        vkssim.ssim(image, image, scale=3, return_map=True)
+
+
+@pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
+@pytest.mark.parametrize("scale", [1, 2])
+def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int) -> None:
+    frame = FrameFormat.of_bits(177, 131, 8)
+    scorer = SsimMap().for_frames(frame, {"scale": scale})
+    plan, (part,) = frame_plan(frame, [scorer], shape)
+    plan.validate()
+    assert part.partials.role is Role.LARGE_OUTPUT
+    dispatch = plan.dispatches[-1]
+    assert stem_of(dispatch) == "ssim_map"
+    push = push_of(dispatch)
+    assert push["first_window"] == 4 * dispatch.groups[0] * dispatch.groups[1]
+    rows, columns = scorer.map_shape
+    assert (rows, columns) == (push["height"] - 10, push["width"] - 10)
+    floats = push["first_window"] + rows * columns
+    assert 4 * floats <= part.partials.frame_bytes == 4 * push["frame_partials"] < 4 * floats + 16
+
+
+def test_what_is_refused() -> None:
+    image = np.zeros((64, 64), np.uint8)
+    with pytest.raises(FrameError, match="must be alike"):
+        vkssim.ssim(image, image[:63], return_map=True)
+    with pytest.raises(FrameError, match="needs 11x11"):
+        vkssim.ssim(image, image, scale=10, return_map=True)
+    with pytest.raises(OptionError, match="unknown backend"):
+        vkssim.ssim(image, image, return_map=True, backend="cuda")

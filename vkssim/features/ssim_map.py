@@ -1,0 +1,55 @@
+"""float_ssim with the map that its score is the mean of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ..formats import FrameFormat
+from ..host.plan import BufferSpec, Dispatch, Role
+from ..reference.ssim import ssim_maps
+from ..types import DoublePlane, FloatPlane
+from .base import Doubles
+from .float_ssim import FloatSsim, FloatSsimScorer
+from .options import OptionValue
+from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, partials, window
+
+
+class SsimMap(FloatSsim):
+    """float_ssim for who wants its maps: too much to be read back for every frame of a clip, so no metric of its own."""
+
+    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
+        """As FloatSsim."""
+        return SsimMapScorer(frame, *self._settled(frame, options))
+
+
+class SsimMapScorer(FloatSsimScorer):
+    """float_ssim that adds the map of each frame to `maps` whenever it makes the frame's means."""
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], factor: int, size: tuple[int, int]) -> None:
+        super().__init__(frame, options, factor, size)
+        self.map_shape = size[1] - MARGIN, size[0] - MARGIN
+        self.maps: list[FloatPlane] = []
+        """Each of `map_shape`, in the order of the frames; whoever takes one removes it."""
+        self._first_window = 0
+
+    def _windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
+        rows, columns = self.map_shape
+        self._first_window = sums
+        target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
+        return window(shape, "ssim_map", "ssim_map", level, walk, target, first_window=sums), target
+
+    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+        """See FloatSsimScorer.means; the maps lie behind the sums."""
+        rows, columns = self.map_shape
+        windows = partial_sums[:, self._first_window : self._first_window + rows * columns]
+        self.maps += [kept.reshape(rows, columns).copy() for kept in windows]  # the next batch goes to the same memory
+        return super().means(partial_sums)
+
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+        """See FloatSsimScorer.reference_means."""
+        maps = ssim_maps(reference, distorted, self._factor)
+        self.maps.append(maps[0].astype(np.float32))
+        return np.array([term.mean() for term in maps])

@@ -1,0 +1,78 @@
+"""SSIM of pairs of frames together with their maps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .features.base import Doubles
+from .features.options import OptionValue
+from .features.ssim_map import SsimMap
+from .formats import FrameFormat
+from .planes import PlaneMetrics
+from .scorer import open_backend
+
+FloatMaps = npt.NDArray[np.float32]
+"""(N, H', W') float32: SSIM of every window, at most 1."""
+
+
+class SsimMapper:
+    """float_ssim and its map for frames of one format; use with `with`.
+
+    Parameters
+    ----------
+    frame
+        Size and samples of the frames.
+    options
+        Those of float_ssim.
+    backend, device, batch
+        Where it is computed, and how many frames at a time; see `Scorer`.
+
+    Raises
+    ------
+    VkssimError
+        As `Scorer`.
+
+    """
+
+    def __init__(
+        self,
+        frame: FrameFormat,
+        options: Mapping[str, OptionValue],
+        *,
+        backend: str = "vulkan",
+        device: str | int | None = None,
+        batch: int | None = None,
+    ) -> None:
+        self._scorer = SsimMap().for_frames(frame, options)
+        self._backend = open_backend(backend, [PlaneMetrics("y", frame, (self._scorer,))], device=device, batch=batch)
+
+    def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
+        """(N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides."""
+        scores = np.empty(len(references), np.float64)
+        maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
+        batch, size = self._backend.batches[0], self._backend.batch_size
+        for start in range(0, len(references), size):
+            part = slice(start, min(start + size, len(references)))
+            frames = part.stop - start
+            np.copyto(batch.reference[0][:frames], references[part], "same_kind")
+            np.copyto(batch.distorted[0][:frames], distorteds[part], "same_kind")
+            self._backend.submit(batch, frames)
+            ((means,),) = self._backend.collect(batch)
+            scores[part] = self._scorer.finish(means)[SsimMap.name]
+            maps[part] = self._scorer.maps
+            self._scorer.maps.clear()
+        return scores, maps
+
+    def close(self) -> None:
+        """Let go of the device; a second call does nothing."""
+        self._backend.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

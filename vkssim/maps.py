@@ -1,0 +1,232 @@
+"""Where in a picture two clips differ: frames chosen from a report, their SSIM maps, and pictures of both."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .errors import InputError, OptionError, OutputError
+from .files import common_format
+from .frames.display import Rgb, to_rgb
+from .frames.open import RawDescription
+from .frames.pictures import PictureOptions, open_pair
+from .frames.source import FrameSource
+from .mapper import SsimMapper
+from .results import ScoreReport
+from .selection import Selection
+from .types import FloatPlane, Planes
+
+_METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
+_COLOUR_MAP = "viridis"
+
+
+@dataclass(frozen=True, eq=False)
+class FramePictures:
+    """A pair of frames to look at.
+
+    `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8; grey where there is no chroma.
+    `ssim_map` is (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1, and may be negative; its sample
+    (y, x) is the window centred on sample (y + 5, x + 5) of the pictures.
+    """
+
+    index: int
+    reference: Rgb
+    distorted: Rgb
+    ssim_map: FloatPlane
+
+
+def frame_pictures(
+    reference: str | os.PathLike[str],
+    distorted: str | os.PathLike[str],
+    indices: Iterable[int],
+    *,
+    raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
+    selection: Selection = Selection(),  # noqa: B008 - frozen
+    sync: str = "index",
+    pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> Iterator[FramePictures]:
+    """Pictures and SSIM maps of some pairs of frames, read anew, one pair in memory at a time.
+
+    Parameters
+    ----------
+    reference, distorted
+        Files, as for `score_files`; standard input cannot be read again.
+    indices
+        Numbers of pairs as in FrameScores.index; given in rising order, each once, whatever their order here.
+    raw
+        Size, pixel format and depth of raw files.
+    selection, sync, pictures
+        As the clips were scored. Of the selection only the skips and the offset count, which say what makes pair 0.
+    backend, device
+        Where to compute; see `Scorer`.
+
+    Raises
+    ------
+    OptionError
+        A source is no file that can be opened again, or an index is negative.
+    InputError
+        A file cannot be read, the two are not alike, they are smaller than 11x11, or end before a pair asked for.
+    DeviceError
+        No device can be used.
+
+    """
+    paths = os.fspath(reference), os.fspath(distorted)
+    check_readable_again(paths)
+    numbers = sorted(set(indices))
+    if numbers and numbers[0] < 0:
+        raise OptionError(f"frame {numbers[0]} is asked for; frames count from 0")
+    return _pictures(paths, numbers, raw, selection, sync, pictures, backend, device)
+
+
+def _pictures(
+    paths: tuple[str, str],
+    indices: list[int],
+    raw: RawDescription,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    backend: str,
+    device: str | int | None,
+) -> Iterator[FramePictures]:
+    with ExitStack() as stack:
+        sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures)]
+        frame = common_format(sources[0], sources[1])
+        pairing = selection.schedule(sources[0], sources[1], sync).pairing
+        options = {"scale": 1, "exact": True}  # a flat window has no others to average its rounding away with
+        mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
+        for index in indices:
+            pair = pairing.pair_of(index)
+            numbers = pairing.reference(range(pair, pair + 1)), pairing.distorted(range(pair, pair + 1))
+            read = [_read(source, number) for source, number in zip(sources, numbers, strict=True)]
+            _, (ssim_map,) = mapper.run(read[0][0][None], read[1][0][None])
+            yield FramePictures(
+                index, *(to_rgb(planes, source.info) for planes, source in zip(read, sources, strict=True)), ssim_map
+            )
+
+
+def check_readable_again(paths: Iterable[str]) -> None:
+    """Raise OptionError where one of them is no file: a pipe has been read by the time its frames are chosen."""
+    for path in paths:
+        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+            name = "standard input" if path == "-" else path
+            raise OptionError(f"maps need files that can be read a second time; {name} cannot. Give the file itself")
+
+
+def _read(source: FrameSource, numbers: Sequence[int]) -> Planes:
+    """The planes of one frame, chroma too where there is any."""
+    planes = source.info.new_planes(3)
+    if source.read(numbers, [planes]) == 0:
+        raise source.problem or InputError(f"{source.info.path} has no frame {numbers[0]}, of which a map is asked for")
+    return planes
+
+
+@dataclass(frozen=True)
+class FrameChoice:
+    """Which of the scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or those with these numbers."""
+
+    kind: Literal["worst", "every", "list"]
+    numbers: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, how: str) -> FrameChoice:
+        """Read `worst:N`, `every:N` or numbers such as `3,17,40`. Raises OptionError for anything else."""
+        kind, colon, rest = how.strip().partition(":")
+        words = [rest] if colon else kind.split(",")
+        if all(word.isascii() and word.isdecimal() for word in words):
+            numbers = tuple(int(word) for word in words)
+            if not colon:
+                return cls("list", numbers)
+            if numbers[0] > 0 and (kind == "worst" or kind == "every"):
+                return cls("worst" if kind == "worst" else "every", numbers)
+        raise OptionError(
+            f"{how!r} chooses no frames; worst:5 (the five that score least), every:10 (each tenth of those scored) or numbers"
+            " such as 3,17,40 do"
+        )
+
+
+def choose_frames(report: ScoreReport, how: str) -> list[int]:
+    """Numbers of some of the frames of a report, rising.
+
+    Parameters
+    ----------
+    report
+        Which frames there are, and how they score.
+    how
+        ``worst:N``, the N that score least in float_ms_ssim, without it in float_ssim, without that in the first metric of the
+        report; a frame without a score is worse than any, of equals the earlier one counts. ``every:N``, each N-th of those
+        scored. ``3,17,40``, these.
+
+    Raises
+    ------
+    OptionError
+        `how` is none of these, or names a frame that was not scored.
+
+    """
+    choice = FrameChoice.parse(how)
+    scored = [frame.index for frame in report.frames]
+    if choice.kind == "every":
+        return scored[:: choice.numbers[0]]
+    if choice.kind == "worst":
+        name = next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])
+        scores = report.column(name)
+        order = np.argsort(np.where(np.isnan(scores), -np.inf, scores), kind="stable")
+        return sorted(scored[place] for place in order[: choice.numbers[0]])
+    missing = sorted(set(choice.numbers) - set(scored))
+    if missing:
+        there = f"{len(scored)} frames from {scored[0]} to {scored[-1]}" if scored else "none"
+        raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
+    return sorted(set(choice.numbers))
+
+
+def colour(ssim_map: FloatPlane) -> Rgb:
+    """A map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark violet at 0 to yellow at 1.
+
+    The scale is always 0 to 1, so that pictures compare; what is negative is shown as 0, what is no number black. Raises
+    OptionError where matplotlib is not installed.
+    """
+    colours: Any = _extra("matplotlib").colormaps[_COLOUR_MAP]
+    painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
+    return np.ascontiguousarray(painted)
+
+
+def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
+    """An (H, W, 3) uint8 picture as PNG, written to `path` unless that is None.
+
+    Raises OptionError where Pillow is not installed, OutputError where the file cannot be written.
+    """
+    import io
+
+    memory = io.BytesIO()
+    _extra("PIL.Image").fromarray(picture).save(memory, "PNG")
+    data = memory.getvalue()
+    if path is not None:
+        try:
+            Path(path).write_bytes(data)
+        except OSError as error:
+            raise OutputError(f"{os.fspath(path)} cannot be written: {error.strerror}") from None
+    return data
+
+
+def check_pictures() -> None:
+    """Raise OptionError where what `colour` and `png` need is not installed."""
+    _extra("matplotlib")
+    _extra("PIL.Image")
+
+
+def _extra(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        package = "pillow" if name.startswith("PIL") else name
+        raise OptionError(
+            f"pictures of maps need {package}, which is not installed; `pip install 'vkssim[report]'` brings it"
+        ) from None
