@@ -13,10 +13,20 @@ RANGES = {1: "limited", 2: "full"}
 
 @dataclass(frozen=True)
 class Colour:
-    """Y'CbCr as R'G'B' pictures are converted to it."""
+    """Y'CbCr as R'G'B' pictures are converted to it.
+
+    White of full range is 2^bits - 1 in samples of that many bits, so that it is 255 at 8 bits and 65280, not 65535, once
+    those are brought to 16; limited range has no such difference.
+    """
 
     matrix: str
     range: str
+    bits: int = 16
+
+    @property
+    def full_scale(self) -> float:
+        """What a full range of 16 bits is multiplied by so that it agrees with one of `bits`."""
+        return ((2**self.bits - 1) << (16 - self.bits)) / (2**16 - 1) if self.range == "full" else 1.0
 
 
 RGB_DEFAULT = Colour("BT.601", "limited")

@@ -15,10 +15,13 @@ from ..types import Planes
 from .colour import MATRICES, RANGES, RGB_DEFAULT, Colour
 from .info import VideoInfo
 from .layout import check_size
-from .orientation import Orientation, orientation
+from .orientation import Orientation, by_degrees, orientation
 from .pixels import RGB_BITS, PixelFormat, pixel_format
 from .sequence import sequence
 from .source import SequentialSource
+
+_MIDDLES = (np.float32(0), *[np.float32(1 << (RGB_BITS - 1))] * 2)
+"""The samples of Y, Cb and Cr that black has: what full range is scaled about."""
 
 
 class ContainerFile(SequentialSource):
@@ -74,6 +77,7 @@ class ContainerFile(SequentialSource):
         self.info = self._described(first)
         self.orientation = self._orientation(first)
         self._unconverted = self.info
+        self._full_scale = np.float32(1)
         self.is_rgb = self._format.rgb
         if self.is_rgb:
             self.convert_to(RGB_DEFAULT)
@@ -98,10 +102,12 @@ class ContainerFile(SequentialSource):
         )
 
     def _orientation(self, first: Any) -> Orientation | None:
-        matrix = first.side_data.get("DISPLAYMATRIX")
-        if matrix is None:
-            return None
-        turned = orientation(bytes(matrix))
+        try:
+            matrix = first.side_data.get("DISPLAYMATRIX")
+        except ValueError:  # PyAV gives no side data at all where it does not know one of them, such as EXIF
+            turned = by_degrees(first.rotation)
+        else:
+            turned = None if matrix is None else orientation(bytes(matrix))
         if turned is None and first.rotation:
             note = f"to be shown turned by {first.rotation} degrees, which is no multiple of 90 and was not done"
             self.info = replace(self.info, notes=(*self.info.notes, note))
@@ -119,6 +125,7 @@ class ContainerFile(SequentialSource):
             "BT.2020": Colorspace.BT2020,
         }
         space = spaces[colour.matrix]
+        self._full_scale = np.float32(colour.full_scale)
         self._conversion = {
             "src_colorspace": space,
             "dst_colorspace": space,
@@ -156,7 +163,17 @@ class ContainerFile(SequentialSource):
             return False
         self._times.append(frame.time)
         if target is not None:
-            self._format.copy(frame if self._format.via is None else self._converted(frame), target)
+            try:
+                self._format.copy(frame if self._format.via is None else self._converted(frame), target)
+            except self._av_error as error:
+                self.problem = InputError(
+                    f"{self.info.path}: {self._format_name} cannot be converted to {self._format.via} ({error}); convert"
+                    " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
+                )
+                return False
+            if self._full_scale != 1:
+                for plane, middle in zip(target, _MIDDLES, strict=False):
+                    plane[:] = np.rint((plane - middle) * self._full_scale + middle)
         return True
 
     def time(self, number: int) -> float | None:

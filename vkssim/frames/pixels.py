@@ -104,8 +104,8 @@ def _converted(name: str) -> PixelFormat | None:
 
     side = 16  # any that all chroma steps divide
     told = VideoFormat(name, side, side)
-    bits = max(component.bits for component in told.components)
-    if told.is_bayer or name.startswith("xyz") or bits not in (*range(9), *BIT_DEPTHS):
+    bits = max((component.bits for component in told.components), default=0)
+    if told.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):
         return None
     if told.is_rgb or told.has_palette:
         return PixelFormat("444", RGB_BITS, via="yuv444p16le", rgb=True)
