@@ -12,16 +12,13 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..types import Planes
-from .colour import MATRICES, RANGES, RGB_DEFAULT, Colour
+from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
 from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
-from .pixels import RGB_BITS, PixelFormat, pixel_format
+from .pixels import PixelFormat, pixel_format
 from .sequence import sequence
 from .source import SequentialSource
-
-_MIDDLES = (np.float32(0), *[np.float32(1 << (RGB_BITS - 1))] * 2)
-"""The samples of Y, Cb and Cr that black has: what full range is scaled about."""
 
 
 class ContainerFile(SequentialSource):
@@ -54,6 +51,8 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
 
     def _open_stream(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
         if not self._container.streams.video:
             raise InputError(f"{self._path}: no video stream in it")
         self._stream = stream = self._container.streams.video[0]
@@ -77,9 +76,11 @@ class ContainerFile(SequentialSource):
         self.info = self._described(first)
         self.orientation = self._orientation(first)
         self._unconverted = self.info
-        self._full_scale = np.float32(1)
         self.is_rgb = self._format.rgb
+        self._reformatter = VideoReformatter()
         if self.is_rgb:
+            dtype = np.uint8 if self._format.bits == 8 else np.uint16
+            self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
     def _described(self, first: Any) -> VideoInfo:
@@ -92,7 +93,7 @@ class ContainerFile(SequentialSource):
             self._path,
             stream.codec_context.name,
             *self._size,
-            pixels.bits,
+            YCBCR_BITS if pixels.rgb else pixels.bits,
             self._sequence.frames if self._sequence is not None else stream.frames or None,
             None if pictures else stream.average_rate,
             pixels.chroma,
@@ -115,34 +116,18 @@ class ContainerFile(SequentialSource):
 
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
-        from av.video.reformatter import ColorRange, Colorspace
-
-        spaces = {
-            "BT.709": Colorspace.ITU709,
-            "FCC": Colorspace.FCC,
-            "BT.601": Colorspace.ITU601,
-            "SMPTE 240M": Colorspace.SMPTE240M,
-            "BT.2020": Colorspace.BT2020,
-        }
-        space = spaces[colour.matrix]
-        self._full_scale = np.float32(colour.full_scale)
-        self._conversion = {
-            "src_colorspace": space,
-            "dst_colorspace": space,
-            "src_color_range": ColorRange.JPEG,
-            "dst_color_range": ColorRange.MPEG if colour.range == "limited" else ColorRange.JPEG,
-        }
-        note = f"converted from {self._format_name} to Y'CbCr of {RGB_BITS} bits by {colour.matrix}, {colour.range} range"
+        self._colour = colour
+        note = f"converted from {self._format_name} to Y'CbCr of {YCBCR_BITS} bits by {colour.matrix}, {colour.range} range"
         self.info = replace(self._unconverted, matrix=colour.matrix, range=colour.range, notes=(*self._unconverted.notes, note))
 
-    def _converted(self, frame: Any) -> Any:
-        from av.video.reformatter import Interpolation, VideoReformatter
-
-        if not hasattr(self, "_reformatter"):
-            self._reformatter = VideoReformatter()
-        exact = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INP
-        conversion = self._conversion if self.is_rgb else {}
-        return self._reformatter.reformat(frame, format=self._format.via, interpolation=exact, **conversion)
+    def _copy(self, frame: Any, target: Planes) -> None:
+        if self._format.via is not None:
+            frame = self._reformatter.reformat(frame, format=self._format.via)
+        if not self.is_rgb:
+            self._format.copy(frame, target)
+            return
+        self._format.copy(frame, self._rgb)
+        self._colour.convert(self._rgb, self._format.bits, target)
 
     def _next(self, target: Planes | None) -> bool:
         if self.problem is not None:
@@ -164,16 +149,13 @@ class ContainerFile(SequentialSource):
         self._times.append(frame.time)
         if target is not None:
             try:
-                self._format.copy(frame if self._format.via is None else self._converted(frame), target)
+                self._copy(frame, target)
             except self._av_error as error:
                 self.problem = InputError(
                     f"{self.info.path}: {self._format_name} cannot be converted to {self._format.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
                 )
                 return False
-            if self._full_scale != 1:
-                for plane, middle in zip(target, _MIDDLES, strict=False):
-                    plane[:] = np.rint((plane - middle) * self._full_scale + middle)
         return True
 
     def time(self, number: int) -> float | None:
