@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.frames import container
 from vkssim.frames.layout import plane_shapes
 from vkssim.frames.open import open_source
 
@@ -99,8 +100,8 @@ def test_lossy(tmp_path: Path, name: str, codec: str, pixel_format: str, options
     """What PyAV decodes by itself comes out."""
     frames = _frames(pixel_format, *SIZES.get(name, (64, 48)))
     path = encode_frames(tmp_path / name, frames, codec, options=options)
-    with av.open(path) as container:
-        expected = [_planar(frame) for frame in container.decode(video=0)]
+    with av.open(path) as opened:
+        expected = [_planar(frame) for frame in opened.decode(video=0)]
     assert len(expected) == 3
     _assert_same(_read(path, 5), expected)
 
@@ -109,10 +110,23 @@ def test_cropped_as_the_stream_says(tmp_path: Path) -> None:
     """H.264 codes macroblocks of 16x16 and says how much of them is the picture."""
     planes = noise_planes(54, 38, "420", 8)
     path = encode_frames(tmp_path / "clip.mp4", [video_frame(54, 38, "yuv420p", planes)], "libx264", options={"qp": "0"})
-    with av.open(path) as container:
-        assert next(container.decode(video=0)).width == 54
-        assert container.streams.video[0].codec_context.coded_width == 64
+    with av.open(path) as opened:
+        assert next(opened.decode(video=0)).width == 54
+        assert opened.streams.video[0].codec_context.coded_width == 64
     _assert_same(_read(path, 1), [planes])
+
+
+def test_key_frames_are_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From all over a stream that is too long to decode it all."""
+    monkeypatch.setattr(container, "_FEW_FRAMES", 0)
+    clip = [noise_planes(64, 48, "420", 8, seed) for seed in range(24)]
+    frames = [video_frame(64, 48, "yuv420p", planes) for planes in clip]
+    path = encode_frames(tmp_path / "clip.mkv", frames, "libx264", options={"qp": "0", "g": "4", "sc_threshold": "0"})
+    with open_source(path, NOTHING_SAID) as source:
+        assert source.expected == 24, "by its duration"
+        sampled = [luma.copy() for luma, *_ in source.sample(4)]
+    found = [next(number for number, planes in enumerate(clip) if np.array_equal(planes[0], luma)) for luma in sampled]
+    assert found == [0, 4, 12, 16]
 
 
 def test_times_are_those_of_the_frames(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ from .pixels import PixelFormat, pixel_format
 from .sequence import sequence
 from .source import SequentialSource
 
+_TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
+_FEW_FRAMES = 300  # of which some are as quickly found by decoding all
+
 
 class ContainerFile(SequentialSource):
     """Decodes ahead on FFmpeg's own threads. Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits.
@@ -177,13 +180,20 @@ class ContainerFile(SequentialSource):
         ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded
         return np.array(ticks, np.float64) * float(self._stream.time_base)
 
+    @property
+    def expected(self) -> int | None:
+        """See FrameSource.expected: as the container says, else by its duration."""
+        if self.info.frames is not None or self.info.fps is None or not self._container.duration:
+            return self.info.frames
+        seconds: float = self._container.duration / _TICKS
+        return round(seconds * self.info.fps)
+
     def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample: key frames, which are quick to come by."""
-        container = self._container
-        if not container.duration or self._sequence is not None:
+        """See FrameSource.sample: of long streams key frames, which are quick to come by."""
+        container, target = self._container, self.info.new_planes(1)
+        if not container.duration or (self.expected or 0) <= _FEW_FRAMES:
             yield from super().sample(count)
             return
-        target = self.info.new_planes(1)
         for number in range(count):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)

@@ -59,6 +59,8 @@ def open_pair(
     R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
     `open_source`, and where a crop does not fit.
     """
+    if pictures.crop == "auto":
+        _check_seen_twice(reference)
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(path, raw)) for path in (reference, distorted)]
         _agree_on_colour(*files)
@@ -76,7 +78,6 @@ def open_pair(
                 check_chroma(source)
         crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
         if pictures.crop == "auto":
-            _check_seen_twice(reference)
             with alike(turned(open_file(reference, raw))) as probe:
                 crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
         if crop is not None:
