@@ -122,6 +122,6 @@ def test_grey_picture_is_taken_as_it_is(tmp_path: Path) -> None:
 
 def test_jpeg_states_full_range(tmp_path: Path) -> None:
     frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")
-    frame.save(tmp_path / "picture.jpg")
+    frame.save(str(tmp_path / "picture.jpg"))
     with open_source(str(tmp_path / "picture.jpg"), NOTHING_SAID) as source:
         assert (source.info.range, source.info.matrix, source.info.bits) == ("full", "BT.601", 8)

@@ -15,6 +15,8 @@ from .pixels import plane_samples
 RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
 """Of libswscale, by its names."""
 
+_EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -39,7 +41,7 @@ class Scale:
         """The scaled planes."""
         from av.video.reformatter import Interpolation, VideoReformatter
 
-        how = Interpolation[self.resampler.upper()] | Interpolation.ACCURATE_RND | Interpolation.BITEXACT
+        how = Interpolation[self.resampler.upper()].value | _EXACT
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width) in zip(planes, shapes, strict=False):
