@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.source import FrameSource
+from vkssim.types import Planes
 
 from ..pictures import Picture
 
@@ -31,3 +34,9 @@ def read_file(path: str, raw: RawDescription = NOTHING_SAID) -> Picture:
         frames = read(source)
         assert source.problem is None
     return frames
+
+
+def read_planes(source: FrameSource, numbers: Sequence[int], count: int) -> list[Planes]:
+    """The first `count` planes of the frames of these numbers."""
+    targets = [source.info.new_planes(count) for _ in numbers]
+    return targets[: source.read(numbers, targets)]

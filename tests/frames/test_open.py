@@ -88,6 +88,11 @@ def test_named_pipe(tmp_path: Path, kind: str) -> None:
         b"OggS",
         b"\x00\x00\x01\xba",
         (b"\x47" + bytes(187)) * 3,
+        b"\x89PNG\r\n\x1a\n",
+        b"\xff\xd8\xff\xe0",
+        b"II*\0",
+        b"MM\0*",
+        b"GIF89a",
     ],
 )
 def test_first_bytes_of_containers(head: bytes) -> None:

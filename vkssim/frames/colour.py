@@ -1,22 +1,59 @@
-"""What a stream says of its colours: the matrix of its Y'CbCr and the range of its samples."""
+"""The colours of a stream: the matrix of its Y'CbCr, the range of its samples, and Y'CbCr from R'G'B'."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..types import Planes
+
 MATRICES = {1: "BT.709", 4: "FCC", 5: "BT.601", 6: "BT.601", 7: "SMPTE 240M", 9: "BT.2020"}
-"""By ISO/IEC 23091-2, MatrixCoefficients; 5 and 6 are the same numbers, and the rest cannot be made from R'G'B' by a matrix."""
+"""By ITU-T H.273, MatrixCoefficients; 5 and 6 are the same numbers, and what is left out is not made from R'G'B' this way."""
 
 RANGES = {1: "limited", 2: "full"}
 """By FFmpeg's AVColorRange. Limited luma is 16 to 235 at 8 bits, full 0 to 255."""
 
+WEIGHTS = {
+    "BT.709": (0.2126, 0.0722),
+    "FCC": (0.30, 0.11),
+    "BT.601": (0.299, 0.114),
+    "SMPTE 240M": (0.212, 0.087),
+    "BT.2020": (0.2627, 0.0593),
+}
+"""Kr and Kb of each matrix, as H.273 has them."""
+
+YCBCR_BITS = 16
+"""Depth of Y'CbCr from R'G'B': 256 steps where 8 bits would have one, so that rounding does not show in a score."""
+
 
 @dataclass(frozen=True)
 class Colour:
-    """Y'CbCr as R'G'B' pictures are converted to it."""
+    """Y'CbCr as R'G'B' pictures are converted to it.
+
+    White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, and 65280, not 65535, when those are brought
+    to 16. Limited range knows no such difference.
+    """
 
     matrix: str
     range: str
+    bits: int = YCBCR_BITS
+
+    def convert(self, rgb: Planes, rgb_bits: int, target: Planes) -> None:
+        """Write (y,) or (y, cb, cr) of `YCBCR_BITS`, by equations 38 to 43 of H.273, from (r, g, b) of full range."""
+        weight_red, weight_blue = (np.float32(weight) for weight in WEIGHTS[self.matrix])
+        red, green, blue = (plane * np.float32(1 / (2**rgb_bits - 1)) for plane in rgb)
+        luma = weight_red * red + (1 - weight_red - weight_blue) * green + weight_blue * blue
+        step = 1 << (YCBCR_BITS - 8)
+        full = (2**self.bits - 1) << (YCBCR_BITS - self.bits)
+        black, white, span = (16 * step, 219 * step, 224 * step) if self.range == "limited" else (0, full, full)
+        _store(luma * np.float32(white) + np.float32(black), target[0])
+        for plane, colour, weight in zip(target[1:], (blue, red), (weight_blue, weight_red), strict=False):
+            _store((colour - luma) * np.float32(span / (2 * (1 - weight))) + np.float32(128 * step), plane)
+
+
+def _store(exact: np.ndarray, plane: np.ndarray) -> None:
+    plane[:] = np.clip(np.rint(exact), 0, 2**YCBCR_BITS - 1)
 
 
 RGB_DEFAULT = Colour("BT.601", "limited")

@@ -12,13 +12,16 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..types import Planes
-from .colour import MATRICES, RANGES, RGB_DEFAULT, Colour
+from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
 from .info import VideoInfo
 from .layout import check_size
-from .orientation import Orientation, orientation
-from .pixels import RGB_BITS, PixelFormat, pixel_format
+from .orientation import Orientation, by_degrees, orientation
+from .pixels import PixelFormat, pixel_format
 from .sequence import sequence
 from .source import SequentialSource
+
+_TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
+_FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
 class ContainerFile(SequentialSource):
@@ -51,6 +54,8 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
 
     def _open_stream(self) -> None:
+        from av.video.reformatter import VideoReformatter
+
         if not self._container.streams.video:
             raise InputError(f"{self._path}: no video stream in it")
         self._stream = stream = self._container.streams.video[0]
@@ -75,7 +80,10 @@ class ContainerFile(SequentialSource):
         self.orientation = self._orientation(first)
         self._unconverted = self.info
         self.is_rgb = self._format.rgb
+        self._reformatter = VideoReformatter()
         if self.is_rgb:
+            dtype = np.uint8 if self._format.bits == 8 else np.uint16
+            self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
     def _described(self, first: Any) -> VideoInfo:
@@ -88,7 +96,7 @@ class ContainerFile(SequentialSource):
             self._path,
             stream.codec_context.name,
             *self._size,
-            pixels.bits,
+            YCBCR_BITS if pixels.rgb else pixels.bits,
             self._sequence.frames if self._sequence is not None else stream.frames or None,
             None if pictures else stream.average_rate,
             pixels.chroma,
@@ -98,10 +106,12 @@ class ContainerFile(SequentialSource):
         )
 
     def _orientation(self, first: Any) -> Orientation | None:
-        matrix = first.side_data.get("DISPLAYMATRIX")
-        if matrix is None:
-            return None
-        turned = orientation(bytes(matrix))
+        try:
+            matrix = first.side_data.get("DISPLAYMATRIX")
+        except ValueError:  # PyAV gives no side data at all where it does not know one of them, such as EXIF
+            turned = by_degrees(first.rotation)
+        else:
+            turned = None if matrix is None else orientation(bytes(matrix))
         if turned is None and first.rotation:
             note = f"to be shown turned by {first.rotation} degrees, which is no multiple of 90 and was not done"
             self.info = replace(self.info, notes=(*self.info.notes, note))
@@ -109,33 +119,18 @@ class ContainerFile(SequentialSource):
 
     def convert_to(self, colour: Colour) -> None:
         """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
-        from av.video.reformatter import ColorRange, Colorspace
-
-        spaces = {
-            "BT.709": Colorspace.ITU709,
-            "FCC": Colorspace.FCC,
-            "BT.601": Colorspace.ITU601,
-            "SMPTE 240M": Colorspace.SMPTE240M,
-            "BT.2020": Colorspace.BT2020,
-        }
-        space = spaces[colour.matrix]
-        self._conversion = {
-            "src_colorspace": space,
-            "dst_colorspace": space,
-            "src_color_range": ColorRange.JPEG,
-            "dst_color_range": ColorRange.MPEG if colour.range == "limited" else ColorRange.JPEG,
-        }
-        note = f"converted from {self._format_name} to Y'CbCr of {RGB_BITS} bits by {colour.matrix}, {colour.range} range"
+        self._colour = colour
+        note = f"converted from {self._format_name} to Y'CbCr of {YCBCR_BITS} bits by {colour.matrix}, {colour.range} range"
         self.info = replace(self._unconverted, matrix=colour.matrix, range=colour.range, notes=(*self._unconverted.notes, note))
 
-    def _converted(self, frame: Any) -> Any:
-        from av.video.reformatter import Interpolation, VideoReformatter
-
-        if not hasattr(self, "_reformatter"):
-            self._reformatter = VideoReformatter()
-        exact = Interpolation.BICUBIC | Interpolation.ACCURATE_RND | Interpolation.BITEXACT | Interpolation.FULL_CHR_H_INP
-        conversion = self._conversion if self.is_rgb else {}
-        return self._reformatter.reformat(frame, format=self._format.via, interpolation=exact, **conversion)
+    def _copy(self, frame: Any, target: Planes) -> None:
+        if self._format.via is not None:
+            frame = self._reformatter.reformat(frame, format=self._format.via)
+        if not self.is_rgb:
+            self._format.copy(frame, target)
+            return
+        self._format.copy(frame, self._rgb)
+        self._colour.convert(self._rgb, self._format.bits, target)
 
     def _next(self, target: Planes | None) -> bool:
         if self.problem is not None:
@@ -156,7 +151,14 @@ class ContainerFile(SequentialSource):
             return False
         self._times.append(frame.time)
         if target is not None:
-            self._format.copy(frame if self._format.via is None else self._converted(frame), target)
+            try:
+                self._copy(frame, target)
+            except self._av_error as error:
+                self.problem = InputError(
+                    f"{self.info.path}: {self._format_name} cannot be converted to {self._format.via} ({error}); convert"
+                    " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
+                )
+                return False
         return True
 
     def time(self, number: int) -> float | None:
@@ -178,13 +180,20 @@ class ContainerFile(SequentialSource):
         ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded
         return np.array(ticks, np.float64) * float(self._stream.time_base)
 
+    @property
+    def expected(self) -> int | None:
+        """See FrameSource.expected: as the container says, else by its duration."""
+        if self.info.frames is not None or self.info.fps is None or not self._container.duration:
+            return self.info.frames
+        seconds: float = self._container.duration / _TICKS
+        return round(seconds * self.info.fps)
+
     def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample: key frames, which are quick to come by."""
-        container = self._container
-        if not container.duration or self._sequence is not None:
+        """See FrameSource.sample: of long streams key frames, which are quick to come by."""
+        container, target = self._container, self.info.new_planes(1)
+        if not container.duration or (self.expected or 0) <= _FEW_FRAMES:
             yield from super().sample(count)
             return
-        target = self.info.new_planes(1)
         for number in range(count):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)

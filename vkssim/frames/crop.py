@@ -43,13 +43,22 @@ class Crop:
             self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
         ):
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {before.width}x{before.height}")
-        rows, columns = CHROMA_STEPS[before.chroma] or (1, 1)
-        aligned = self.top % rows == 0 and self.left % columns == 0
-        note = f"cropped to {self}{self.found}"
-        if not aligned:  # then luma alone can be compared
-            note += f"; chroma {before.chroma} has no samples there"
-        chroma = before.chroma if aligned else "400"
-        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=(*before.notes, note))
+        chroma = before.chroma if self._aligned(before) else "400"  # of luma any rectangle can be taken
+        notes = (*before.notes, f"cropped to {self}{self.found}")
+        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes)
+
+    def check_aligned(self, before: VideoInfo) -> None:
+        """Raise InputError where chroma has no samples at the upper left of the rectangle."""
+        if not self._aligned(before):
+            rows, columns = CHROMA_STEPS[before.chroma] or (1, 1)
+            raise InputError(
+                f"crop to {self} begins between samples of chroma of {before.path}, which is {before.chroma}: X must be a"
+                f" multiple of {columns}, Y of {rows}"
+            )
+
+    def _aligned(self, info: VideoInfo) -> bool:
+        rows, columns = CHROMA_STEPS[info.chroma] or (1, 1)
+        return self.top % rows == 0 and self.left % columns == 0
 
     def __call__(self, planes: Planes) -> Planes:
         """The rectangle of each plane, as views."""

@@ -45,6 +45,12 @@ class Orientation:
         return rotations.get((self.transposed, self.upside_down, self.mirrored), words)
 
 
+def by_degrees(rotation: int) -> Orientation | None:
+    """A rotation counter-clockwise, -180 to 180 degrees; None for nothing, or for no multiple of 90."""
+    turns = {90: (True, True, False), -90: (True, False, True), 180: (False, True, True), -180: (False, True, True)}
+    return Orientation(*turns[rotation]) if rotation in turns else None
+
+
 def orientation(display_matrix: bytes) -> Orientation | None:
     """What a display matrix (ISO/IEC 14496-12, 9 int32) asks for; None for nothing, or for no multiple of 90 degrees.
 

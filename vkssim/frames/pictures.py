@@ -59,6 +59,8 @@ def open_pair(
     R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
     `open_source`, and where a crop does not fit.
     """
+    if pictures.crop == "auto":
+        _check_seen_twice(reference)
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(path, raw)) for path in (reference, distorted)]
         _agree_on_colour(*files)
@@ -71,16 +73,18 @@ def open_pair(
             return _deepened(_scaled(source, size, pictures.resampler), bits)
 
         sources = alike(first), alike(second)
-        crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
-        if pictures.crop == "auto":
-            _check_seen_twice(reference)
-            with alike(turned(open_file(reference, raw))) as probe:
-                crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
-        if crop is not None:
-            sources = ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
         if chroma:
             for source in sources:
                 check_chroma(source)
+        crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
+        if pictures.crop == "auto":
+            with alike(turned(open_file(reference, raw))) as probe:
+                crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
+        if crop is not None:
+            if chroma:
+                for source in sources:
+                    crop.check_aligned(source.info)
+            sources = ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
         stack.pop_all()
     return sources
 
@@ -103,7 +107,7 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
     for source, other in ((first, second), (second, first)):
         if source.is_rgb and not other.is_rgb:
             info = other.info
-            source.convert_to(Colour(info.matrix or RGB_DEFAULT.matrix, info.range or RGB_DEFAULT.range))
+            source.convert_to(Colour(info.matrix or RGB_DEFAULT.matrix, info.range or RGB_DEFAULT.range, info.bits))
 
 
 def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str) -> FrameSource:

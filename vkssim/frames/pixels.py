@@ -13,9 +13,6 @@ from ..errors import InputError
 from ..formats import BIT_DEPTHS, CHROMA_STEPS
 from ..types import Planes
 
-RGB_BITS = 16
-"""Depth that R'G'B' is converted at: 8-bit R'G'B' has 256 times finer luma than 8-bit Y' could hold."""
-
 _PLANAR = re.compile(r"yuv[ja]?(?P<chroma>4\d\d)p(?P<bits>\d+)?(?P<order>le|be)?$")
 _GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")
 _PAIRED = re.compile(r"nv(?P<kind>12|21|16|20|24|42)(?P<order>le|be)?$")
@@ -29,10 +26,9 @@ _Where = tuple[int, int, int]  # plane, first sample in a row, every how many sa
 
 @dataclass(frozen=True)
 class PixelFormat:
-    """How samples are taken from a frame: `where` for each of Y, Cb, Cr, shifted right by `shift`.
+    """How samples of so many bits are taken from a frame: `where` for each of Y, Cb, Cr (R, G, B if `rgb`), less `shift` bits.
 
-    Frames in other formats are first brought to the format `via` by libswscale, which only moves samples about, but for R'G'B'
-    (`rgb`), which it converts.
+    Frames in formats that cannot be read so are first brought to the format `via` by libswscale, which moves samples about.
     """
 
     chroma: str
@@ -103,11 +99,13 @@ def _converted(name: str) -> PixelFormat | None:
 
     side = 16  # any that all chroma steps divide
     told = VideoFormat(name, side, side)
-    bits = max(component.bits for component in told.components)
-    if told.is_bayer or name.startswith("xyz") or bits not in (*range(9), *BIT_DEPTHS):
+    bits = max((component.bits for component in told.components), default=0)
+    if told.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):
         return None
     if told.is_rgb or told.has_palette:
-        return PixelFormat("444", RGB_BITS, via="yuv444p16le", rgb=True)
+        bits = max(8, bits)
+        via = "gbrp" if bits == 8 else f"gbrp{bits}le"
+        return PixelFormat("444", bits, where=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True)
     if name in ("monow", "monob"):
         return PixelFormat("400", 8, where=((0, 0, 1),), via="gray")
     steps = side // told.chroma_height(side), side // told.chroma_width(side)

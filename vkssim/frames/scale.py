@@ -16,6 +16,8 @@ from .pixels import plane_samples
 RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
 """Of libswscale, by its names."""
 
+_EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -40,7 +42,7 @@ class Scale:
         """The scaled planes."""
         from av.video.reformatter import Interpolation, VideoReformatter
 
-        how = Interpolation[self.resampler.upper()] | Interpolation.ACCURATE_RND | Interpolation.BITEXACT
+        how = Interpolation[self.resampler.upper()].value | _EXACT
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width) in zip(planes, shapes, strict=False):
@@ -59,7 +61,10 @@ class Scale:
 
 @dataclass(frozen=True)
 class Deepen:
-    """Samples times a power of two: libvmaf divides those of b bits by 2^(b-8), so that scores stay the same to the bit."""
+    """Samples times a power of two. libvmaf divides those of b bits by 2^(b-8), so that scores stay the same to the bit.
+
+    Only the limit of `clip_db` depends on the depth.
+    """
 
     shift: int
 

@@ -1,0 +1,60 @@
+"""Frames of known planes, in memory and in containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+from vkssim.frames.layout import plane_shapes
+from vkssim.types import Planes
+
+
+def noise_planes(width: int, height: int, chroma: str, bits: int, seed: int = 0) -> Planes:
+    """Planes of noise; all values of the depth occur."""
+    rng = np.random.default_rng(seed)
+    dtype = np.uint8 if bits == 8 else np.uint16
+    return tuple(rng.integers(0, 2**bits, shape, dtype) for shape in plane_shapes(width, height, chroma))
+
+
+def video_frame(width: int, height: int, pixel_format: str, planes: Iterable[np.ndarray]) -> av.VideoFrame:
+    """A frame whose planes start with these rows, given as they lie in memory."""
+    frame = av.VideoFrame(width, height, pixel_format)
+    for plane, rows in zip(frame.planes, planes, strict=True):
+        memory = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)  # type: ignore[call-overload]
+        data = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
+        memory[: data.shape[0], : data.shape[1]] = data
+    return frame
+
+
+def encode_frames(
+    path: Path,
+    frames: Sequence[av.VideoFrame],
+    codec: str,
+    *,
+    options: dict[str, str] | None = None,
+    times: Sequence[float] | None = None,
+    rate: int = 25,
+    rotation: int | None = None,
+    **settings: Any,
+) -> str:
+    """Frames in a container, which the ending of the path says; `times` in seconds, else one frame every 1/rate."""
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream(codec, rate=rate, options=options or {})
+        stream.width, stream.height, stream.pix_fmt = frames[0].width, frames[0].height, frames[0].format.name
+        ticks = rate if times is None else 1000
+        stream.time_base = stream.codec_context.time_base = Fraction(1, ticks)
+        for name, value in settings.items():
+            setattr(stream.codec_context, name, value)
+        if rotation is not None:
+            stream.set_display_rotation(rotation)
+        for number, frame in enumerate(frames):
+            frame.pts = number if times is None else round(ticks * times[number])
+            frame.time_base = Fraction(1, ticks)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return str(path)

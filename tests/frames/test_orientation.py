@@ -1,0 +1,67 @@
+"""Display matrices."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.frames.open import open_source
+from vkssim.frames.orientation import by_degrees, orientation
+
+from .encoding import encode_frames, noise_planes, video_frame
+from .reading import NOTHING_SAID, read_planes
+
+PLANES = noise_planes(64, 48, "422", 8)
+ONE = 1 << 16
+
+
+def _matrix(a: int, b: int, c: int, d: int) -> bytes:
+    return np.array([a * ONE, b * ONE, 0, c * ONE, d * ONE, 0, 0, 0, 1 << 30], np.int32).tobytes()
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("first", "second"), list(product((1, -1), repeat=2)))
+def test_points_go_where_the_matrix_sends_them(transposed: bool, first: int, second: int) -> None:
+    """(x, y) to (a x + c y, b x + d y), moved so that the picture begins at (0, 0)."""
+    a, b, c, d = (0, first, second, 0) if transposed else (first, 0, 0, second)
+    turn = orientation(_matrix(a, b, c, d))
+    plane = PLANES[0]
+    turned = plane if turn is None else turn((plane,))[0]
+    rows, columns = np.indices(plane.shape)
+    to_columns, to_rows = a * columns + c * rows, b * columns + d * rows
+    expected = np.zeros_like(turned)
+    expected[to_rows - to_rows.min(), to_columns - to_columns.min()] = plane
+    np.testing.assert_array_equal(turned, expected)
+    assert (turn is None) == ((a, d) == (1, 1))
+
+
+@pytest.mark.parametrize("degrees", [90, -90, 180])
+def test_containers_are_turned(tmp_path: Path, degrees: int) -> None:
+    """As much counter-clockwise as they say; 4:2:2 on its side is 4:4:0."""
+    frame = video_frame(64, 48, "yuv422p", PLANES)
+    path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=degrees)
+    with open_source(path, NOTHING_SAID, chroma=True) as source:
+        assert source.info.chroma == ("422" if degrees == 180 else "440")
+        assert "turned as its display matrix says: by" in source.info.notes[0]
+        ((*planes,),) = read_planes(source, [0], 3)
+    for plane, other in zip(planes, PLANES, strict=True):
+        np.testing.assert_array_equal(plane, np.rot90(other, degrees // 90))
+
+
+def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
+    frame = video_frame(64, 48, "yuv422p", PLANES)
+    path = encode_frames(tmp_path / "clip.mp4", [frame], "libx264", options={"qp": "0"}, rotation=30)
+    with open_source(path, NOTHING_SAID) as source:
+        assert "no multiple of 90 and was not done" in source.info.notes[0]
+        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
+
+
+@pytest.mark.parametrize("degrees", [90, -90, 180, -180])
+def test_by_degrees(degrees: int) -> None:
+    turn = by_degrees(degrees)
+    assert turn is not None
+    np.testing.assert_array_equal(turn(PLANES)[0], np.rot90(PLANES[0], degrees // 90))
+    assert by_degrees(0) is by_degrees(45) is None

@@ -1,0 +1,127 @@
+"""R'G'B': what it becomes, against the formula of ITU-T H.273."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim.frames.colour import RGB_DEFAULT, Colour
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.open import open_source
+
+from .encoding import encode_frames, video_frame
+from .reading import NOTHING_SAID, read_planes
+
+WEIGHTS = {
+    "BT.601": (0.299, 0.114),
+    "BT.709": (0.2126, 0.0722),
+    "BT.2020": (0.2627, 0.0593),
+    "FCC": (0.30, 0.11),
+    "SMPTE 240M": (0.212, 0.087),
+}
+"""Kr and Kb."""
+
+TOLERANCE = 0.51  # of the 16-bit samples: rounding, and float32
+COLOURS = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
+COLOURS[:2] = [[[0, 0, 0]], [[255, 255, 255]]]
+
+
+def _expected(rgb: np.ndarray, peak: int, colour: Colour) -> tuple[np.ndarray, ...]:
+    red, green, blue = np.moveaxis(rgb / peak, -1, 0)
+    weight_red, weight_blue = WEIGHTS[colour.matrix]
+    luma = weight_red * red + (1 - weight_red - weight_blue) * green + weight_blue * blue
+    chroma = [(part - luma) / (2 * (1 - weight)) for part, weight in ((blue, weight_blue), (red, weight_red))]
+    step = 1 << 16 - colour.bits
+    if colour.range == "limited":
+        return tuple(256 * plane for plane in (16 + 219 * luma, *(128 + 224 * part for part in chroma)))
+    full = (2**colour.bits - 1) * step
+    return full * luma, *(np.clip(32768 + full * part, 0, 65535) for part in chroma)
+
+
+def _assert_close(source: ContainerFile, expected: tuple[np.ndarray, ...]) -> None:
+    ((*planes,),) = read_planes(source, [0], 3)
+    for plane, other in zip(planes, expected, strict=True):
+        np.testing.assert_allclose(plane, other, atol=TOLERANCE)
+
+
+def _png(path: Path, picture: np.ndarray, pixel_format: str) -> str:
+    return encode_frames(path, [av.VideoFrame.from_ndarray(picture, pixel_format)], "png")
+
+
+@pytest.mark.parametrize("bits", [8, 10, 16])
+@pytest.mark.parametrize("range_", ["limited", "full"])
+@pytest.mark.parametrize("matrix", WEIGHTS)
+def test_by_the_formula(tmp_path: Path, matrix: str, range_: str, bits: int) -> None:
+    colour = Colour(matrix, range_, bits)
+    with ContainerFile(_png(tmp_path / "picture.png", COLOURS, "rgb24")) as source:
+        source.convert_to(colour)
+        _assert_close(source, _expected(COLOURS, 255, colour))
+        assert (source.info.matrix, source.info.range, source.info.bits) == (matrix, range_, 16)
+        assert source.info.notes == (f"converted from rgb24 to Y'CbCr of 16 bits by {matrix}, {range_} range",)
+
+
+def test_white_of_full_range_is_that_of_a_jpeg(tmp_path: Path) -> None:
+    """255 in 256 steps each, not 65535."""
+    with ContainerFile(_png(tmp_path / "picture.png", COLOURS, "rgb24")) as source:
+        source.convert_to(Colour("BT.601", "full", 8))
+        ((luma,),) = read_planes(source, [0], 1)
+        assert abs(int(luma[1, 0]) - 65280) <= 2
+
+
+def test_sixteen_bits(tmp_path: Path) -> None:
+    deep = np.random.default_rng(2).integers(0, 65536, (48, 64, 3), np.uint16)
+    frame: Any = av.VideoFrame.from_ndarray(deep, "rgb48le")
+    path = encode_frames(tmp_path / "picture.png", [frame.reformat(format="rgb48be")], "png")
+    with open_source(path, NOTHING_SAID) as source:
+        _assert_close(source, _expected(deep, 65535, RGB_DEFAULT))
+
+
+def test_planar_ten_bits(tmp_path: Path) -> None:
+    deep = np.random.default_rng(3).integers(0, 1024, (48, 64, 3), np.uint16)
+    red, green, blue = np.moveaxis(deep, -1, 0)
+    path = encode_frames(tmp_path / "clip.mkv", [video_frame(64, 48, "gbrp10le", [green, blue, red])], "ffv1")
+    with open_source(path, NOTHING_SAID) as source:
+        _assert_close(source, _expected(deep, 1023, RGB_DEFAULT))
+
+
+def test_palette(tmp_path: Path) -> None:
+    """Four colours, so that none is lost."""
+    colours = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [40, 90, 200]], np.uint8)
+    numbers = np.random.default_rng(4).integers(0, 4, (48, 64), np.uint8)
+    palette = np.zeros((256, 4), np.uint8)
+    palette[:4] = np.concatenate([np.full((4, 1), 255, np.uint8), colours], axis=1)
+    frame = av.VideoFrame.from_ndarray((numbers, palette), "pal8")  # type: ignore[arg-type]
+    with open_source(encode_frames(tmp_path / "clip.png", [frame], "png"), NOTHING_SAID) as source:
+        assert "converted from pal8" in source.info.notes[-1]
+        _assert_close(source, _expected(colours[numbers], 255, RGB_DEFAULT))
+
+
+@pytest.mark.parametrize(("ending", "pixel_format"), [("png", "rgba"), ("bmp", "bgr24"), ("tiff", "rgb24")])
+def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
+    frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")
+    path = tmp_path / f"picture.{ending}"
+    frame = frame.reformat(format=pixel_format)
+    encode_frames(path, [frame], ending)
+    with open_source(str(path), NOTHING_SAID, chroma=True) as source:
+        _assert_close(source, _expected(COLOURS, 255, RGB_DEFAULT))
+        assert source.info.fps is None, "a picture has no rate"
+        assert ("its alpha is left out" in source.info.notes) == (pixel_format == "rgba")
+        assert len(read_planes(source, [1], 1)) == 0
+
+
+def test_grey_picture_is_taken_as_it_is(tmp_path: Path) -> None:
+    grey = COLOURS[..., 0]
+    with open_source(_png(tmp_path / "picture.png", grey, "gray"), NOTHING_SAID) as source:
+        assert (source.info.chroma, source.info.bits, source.info.notes) == ("400", 8, ())
+        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], grey)
+
+
+def test_jpeg_states_full_range(tmp_path: Path) -> None:
+    frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")
+    frame.save(str(tmp_path / "picture.jpg"))
+    with open_source(str(tmp_path / "picture.jpg"), NOTHING_SAID) as source:
+        assert (source.info.range, source.info.matrix, source.info.bits) == ("full", "BT.601", 8)

@@ -1,0 +1,66 @@
+"""Sequences of pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError
+from vkssim.frames.open import open_source
+
+from ..pictures import clip
+from .encoding import encode_frames
+from .reading import NOTHING_SAID, read
+
+LUMA = clip(5, 48, 64)
+
+
+def _write(folder: Path, numbers: range | list[int], name: str = "frame_%04d.png") -> None:
+    for number, picture in zip(numbers, LUMA, strict=False):
+        encode_frames(folder / (name % number), [av.VideoFrame.from_ndarray(picture, "gray")], "png")
+
+
+@pytest.mark.parametrize("first", [0, 1, 250])
+def test_counted_from_the_lowest_number(tmp_path: Path, first: int) -> None:
+    _write(tmp_path, range(first, first + 5))
+    with open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID) as source:
+        assert (source.info.frames, source.info.fps, source.expected) == (5, None, 5)
+        assert source.time(0) is None
+        np.testing.assert_array_equal(read(source), LUMA)
+
+
+def test_numbers_without_zeros(tmp_path: Path) -> None:
+    _write(tmp_path, range(8, 13), "f%d.png")
+    with open_source(str(tmp_path / "f%d.png"), NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source), LUMA)
+
+
+def test_wildcard(tmp_path: Path) -> None:
+    """In the order of their names, gaps or not."""
+    _write(tmp_path, [3, 7, 8, 20, 21])
+    with open_source(str(tmp_path / "frame_*.png"), NOTHING_SAID) as source:
+        assert source.info.frames == 5
+        np.testing.assert_array_equal(read(source), LUMA)
+
+
+def test_missing_picture_is_named(tmp_path: Path) -> None:
+    _write(tmp_path, [1, 2, 4, 5])
+    with pytest.raises(InputError, match=r"frame_0003.png is missing between frame_0001.png and frame_0005.png.*frame_\*.png"):
+        open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID)
+
+
+@pytest.mark.parametrize("name", ["frame_%04d.png", "nowhere/frame_%d.png", "frame_*.png"])
+def test_no_picture_at_all(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="no such files"):
+        open_source(str(tmp_path / name), NOTHING_SAID)
+
+
+def test_pictures_of_different_size(tmp_path: Path) -> None:
+    _write(tmp_path, range(2))
+    encode_frames(tmp_path / "frame_0002.png", [av.VideoFrame.from_ndarray(LUMA[0][:40], "gray")], "png")
+    with open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID) as source:
+        assert len(read(source)) == 2
+        assert "frame 2 is 64x40 gray, the first one 64x48 gray" in str(source.problem)

@@ -1,0 +1,78 @@
+"""Pairs by number and by time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vkssim.pairing import ByIndex, ByTime
+
+
+def _pairs(reference: list[float], distorted: list[float], skips: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
+    pairing = ByTime(np.array(reference), np.array(distorted), *skips)
+    every = range(len(pairing))
+    return list(zip(pairing.reference(every), pairing.distorted(every), strict=True))
+
+
+def test_by_index() -> None:
+    pairing = ByIndex(3, 5)
+    assert list(pairing.reference(range(0, 6, 2))) == [3, 5, 7]
+    assert list(pairing.distorted(range(0, 6, 2))) == [5, 7, 9]
+    assert list(pairing.indices(range(0, 6, 2))) == [0, 2, 4]
+
+
+def test_same_times() -> None:
+    times = [0.0, 0.04, 0.08, 0.12]
+    assert _pairs(times, times) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+
+
+def test_times_count_from_the_first_frame_of_each() -> None:
+    """Containers begin where they please."""
+    assert _pairs([1.4, 1.44, 1.48], [0.0, 0.04, 0.08]) == [(0, 0), (1, 1), (2, 2)]
+
+
+def test_rounded_times() -> None:
+    """Matroska has milliseconds."""
+    exact = [number * 1001 / 30000 for number in range(200)]
+    assert _pairs(exact, [round(time, 3) for time in exact]) == [(number, number) for number in range(200)]
+
+
+def test_dropped_frames() -> None:
+    reference = [number / 25 for number in range(8)]
+    assert _pairs(reference, [reference[number] for number in (0, 1, 4, 5, 7)]) == [(0, 0), (1, 1), (4, 2), (5, 3), (7, 4)]
+
+
+def test_half_and_double_rate() -> None:
+    slow, fast = [number / 25 for number in range(4)], [number / 50 for number in range(8)]
+    assert _pairs(slow, fast) == [(0, 0), (1, 2), (2, 4), (3, 6)]
+    assert _pairs(fast, slow) == [(0, 0), (2, 1), (4, 2), (6, 3)]
+
+
+def test_variable_rate() -> None:
+    """Half the duration of a frame counts; nobody gets two partners."""
+    assert _pairs([0.0, 0.02, 0.22, 0.42], [0.0, 0.015, 0.30, 0.40]) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+    assert _pairs([0.0, 0.02, 0.22], [0.0, 0.005, 0.3]) == [(0, 0), (2, 2)]
+    assert _pairs([0.0, 0.1, 0.2], [0.0, 0.09, 0.12]) == [(0, 0), (1, 1)]
+
+
+def test_exactly_half_a_frame_is_too_far() -> None:
+    assert _pairs([0.0, 0.04, 0.08], [0.0, 0.06]) == [(0, 0)]
+
+
+def test_skipped_frames() -> None:
+    """Times count from what is left."""
+    times = [number / 25 for number in range(6)]
+    assert _pairs(times, times, (2, 3)) == [(2, 3), (3, 4), (4, 5)]
+    pairing = ByTime(np.array(times), np.array(times), 2, 3)
+    assert pairing.indices(range(3)) == [0, 1, 2]
+    assert pairing.left_over == (1, 0)
+
+
+@pytest.mark.parametrize(("reference", "distorted"), [([], []), ([0.0], []), ([], [0.0]), ([0.0], [0.0])])
+def test_hardly_any_frame(reference: list[float], distorted: list[float]) -> None:
+    assert _pairs(reference, distorted) == ([(0, 0)] if reference and distorted else [])
+
+
+def test_place_of_a_frame() -> None:
+    pairing = ByTime(np.arange(8) / 25, np.array([0, 1, 4, 5, 7]) / 25, 0, 0)
+    assert [pairing.pair_of(frame) for frame in range(9)] == [0, 1, 2, 2, 2, 3, 4, 4, 5]

@@ -1,0 +1,287 @@
+"""Clips that differ in size, depth, colours or time, scored all the same where that was asked for, with what was done noted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files
+from vkssim.errors import DemandError, InputError, OptionError
+from vkssim.frames.colour import Colour
+from vkssim.frames.open import RawDescription
+from vkssim.frames.pictures import open_pair
+
+from .clips import raw_bytes, raw_flags, write, y4m_bytes
+from .commands import TINY, vkssim
+from .frames.encoding import encode_frames, video_frame
+from .pictures import Picture, clip
+
+LUMA = clip(8, 48, 64)
+OTHER = np.roll(LUMA, 1, axis=2)
+NOTHING_SAID = RawDescription()
+
+
+def _score(reference: str, distorted: str, **options: Any) -> ScoreReport:
+    return score_files(reference, distorted, features="float_ssim=scale=1", backend="cpu", **options)
+
+
+def _expected(reference: Picture, distorted: Picture, bits: int = 8) -> list[float]:
+    with Scorer(reference.shape[2], reference.shape[1], bits=bits, features=["float_ssim=scale=1"], backend="cpu") as scorer:
+        return [scores.metrics["float_ssim"] for scores in scorer.score(zip(reference, distorted, strict=True))]
+
+
+def _y4m(path: Path, luma: Picture, space: str = "420") -> str:
+    return write(path, y4m_bytes(luma, space))
+
+
+def _container(path: Path, luma: Picture, times: Sequence[float] | None = None, **settings: Any) -> str:
+    grey = np.full((24, 32), 128, np.uint8)
+    frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in luma]
+    return encode_frames(path, frames, "libx264", options={"qp": "0", "bf": "0"}, times=times, **settings)
+
+
+def _both(folder: Path) -> tuple[str, str]:
+    return _y4m(folder / "ref.y4m", LUMA), _y4m(folder / "dis.y4m", OTHER)
+
+
+def test_crop(tmp_path: Path) -> None:
+    report = _score(*_both(tmp_path), pictures=PictureOptions(crop="40x30+7+9"))
+    assert (report.width, report.height) == (40, 30)
+    assert report.column("float_ssim").tolist() == _expected(LUMA[:, 9:39, 7:47], OTHER[:, 9:39, 7:47])
+    assert report.notes == [f"{tmp_path / name}.y4m: cropped to 40x30+7+9" for name in ("ref", "dis")]
+
+
+def test_crop_of_raw_files_on_the_device(tmp_path: Path) -> None:
+    """Several readers at once, rows of the device's memory."""
+    paths = write(tmp_path / "ref", raw_bytes(LUMA)), write(tmp_path / "dis", raw_bytes(OTHER))
+    report = score_files(
+        *paths, features="float_ssim=scale=1", raw=RawDescription(64, 48, "420", 8), pictures=PictureOptions(crop="41x31+7+9")
+    )
+    expected = _expected(LUMA[:, 9:40, 7:48], OTHER[:, 9:40, 7:48])
+    np.testing.assert_allclose(report.column("float_ssim"), expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("kind", ["y4m", "mkv"])
+def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
+    luma = LUMA.copy()
+    luma[:, :6], luma[:, -4:] = 16, 17
+    make = _y4m if kind == "y4m" else _container
+    reference, distorted = make(tmp_path / f"ref.{kind}", luma), _y4m(tmp_path / "dis.y4m", OTHER)
+    report = _score(reference, distorted, pictures=PictureOptions(crop="auto"))
+    assert (report.width, report.height) == (64, 38)
+    assert "cropped to 64x38+0+6 (black bars off, found in 8 frames of the reference)" in report.notes[0]
+    assert report.column("float_ssim").tolist() == _expected(luma[:, 6:44], OTHER[:, 6:44])
+
+
+def test_black_bars_of_what_can_be_read_once() -> None:
+    with pytest.raises(InputError, match="--crop auto has to read the reference twice"):
+        open_pair("-", "-", NOTHING_SAID, PictureOptions(crop="auto"))
+
+
+@pytest.mark.parametrize(("scale", "size"), [("reference", (64, 48)), ("distorted", (32, 24)), ("50x40", (50, 40))])
+def test_scale(tmp_path: Path, scale: str, size: tuple[int, int]) -> None:
+    small = _y4m(tmp_path / "dis.y4m", clip(8))
+    report = _score(_y4m(tmp_path / "ref.y4m", LUMA), small, pictures=PictureOptions(scale=scale, resampler="lanczos"))
+    assert (report.width, report.height) == size
+    assert len(report.frames) == 8
+    scaled = [note for note in report.notes if "lanczos" in note]
+    assert len(scaled) == (2 if scale == "50x40" else 1)
+
+
+def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
+    small = _y4m(tmp_path / "dis.y4m", clip(8))
+    pictures = PictureOptions(scale="reference", crop="60x40+4+8")
+    report = _score(_y4m(tmp_path / "ref.y4m", LUMA), small, pictures=pictures)
+    assert (report.width, report.height) == (60, 40)
+    assert [note.split(": ")[1] for note in report.notes] == [
+        "cropped to 60x40+4+8",
+        "scaled from 32x24 to 64x48, bicubic",
+        "cropped to 60x40+4+8",
+    ]
+
+
+def test_depths(tmp_path: Path) -> None:
+    """Refused unless asked for; then scores are those of 8 bits, to the last bit."""
+    eight, ten = _y4m(tmp_path / "8.y4m", LUMA), _y4m(tmp_path / "10.y4m", OTHER.astype(np.uint16) * 4, "420p10")
+    with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. --scale reference"):
+        _score(eight, ten)
+    report = _score(eight, ten, pictures=PictureOptions(scale="reference"))
+    assert report.bits == 10
+    assert report.notes == [f"{eight}: brought from 8 to 10 bits, exactly"]
+    assert report.column("float_ssim").tolist() == _expected(LUMA, OTHER)
+
+
+def test_rgb_against_ycbcr(tmp_path: Path) -> None:
+    """R'G'B' is converted as the other clip states its colours, and that one brought to its depth."""
+    rgb = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
+    frame: Any = av.VideoFrame.from_ndarray(rgb, "rgb24")
+    picture = encode_frames(tmp_path / "frame_0001.png", [frame], "png")
+    told = {"src_color_range": 2, "dst_color_range": 1, "src_colorspace": 1, "dst_colorspace": 1}
+    other = encode_frames(
+        tmp_path / "clip.mp4",
+        [frame.reformat(format="yuv444p", **told)],
+        "libx264",
+        options={"qp": "0"},
+        colorspace=1,
+        color_range=1,
+    )
+    report = _score(picture, other)
+    assert report.bits == 16
+    assert report.notes == [
+        f"{picture}: converted from rgb24 to Y'CbCr of 16 bits by BT.709, limited range",
+        f"{other}: brought from 8 to 16 bits, exactly",
+    ]
+    assert report.warnings == []
+    assert 0.999 < report.frames[0].metrics["float_ssim"] < 1, "but for the rounding to 8 bits"
+    assert report.rate is report.frames[0].time is None
+
+
+def test_rgb_against_rgb(tmp_path: Path) -> None:
+    rgb = np.random.default_rng(1).integers(0, 256, (2, 48, 64, 3), np.uint8)
+    paths = [
+        encode_frames(tmp_path / f"{number}.png", [av.VideoFrame.from_ndarray(picture, "rgb24")], "png")
+        for number, picture in enumerate(rgb)
+    ]
+    planes = np.zeros((2, 1, 48, 64), np.uint16)
+    for picture, plane in zip(rgb, planes, strict=True):
+        Colour("BT.601", "limited").convert(tuple(np.moveaxis(picture, -1, 0)), 8, tuple(plane))
+    report = _score(*paths)
+    assert report.column("float_ssim").tolist() == _expected(planes[0], planes[1], 16)
+
+
+def test_different_colours_are_warned_of(tmp_path: Path) -> None:
+    reference = _container(tmp_path / "ref.mp4", LUMA, colorspace=1, color_range=1)
+    distorted = _container(tmp_path / "dis.mp4", OTHER, colorspace=5, color_range=2)
+    first, second = _score(reference, distorted).warnings
+    assert f"{reference} states limited range, {distorted} full" in first
+    assert f"{reference} states BT.709 matrix, {distorted} BT.601" in second
+    assert _score(reference, reference).warnings == []
+
+
+def test_chroma_of_both(tmp_path: Path) -> None:
+    """A crop between samples of chroma is refused where chroma is compared; a grey clip has none."""
+    reference, distorted = _both(tmp_path)
+    for source in open_pair(reference, distorted, NOTHING_SAID, PictureOptions(crop="32x24+4+6"), chroma=True):
+        assert source.info.chroma == "420"
+        source.close()
+    with pytest.raises(InputError, match="begins between samples of chroma"):
+        open_pair(reference, distorted, NOTHING_SAID, PictureOptions(crop="32x24+4+7"), chroma=True)
+    grey = write(tmp_path / "grey.y4m", y4m_bytes(LUMA, "mono", "400"))
+    with pytest.raises(InputError, match=r"grey.y4m has no chroma"):
+        open_pair(reference, grey, NOTHING_SAID, PictureOptions(), chroma=True)
+
+
+@pytest.mark.parametrize("options", [{"scale": "half"}, {"scale": "0.5x2"}, {"resampler": "x"}, {"crop": "all"}])
+def test_impossible_options(options: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="possible"):
+        PictureOptions(**options)
+
+
+def test_sync_by_time(tmp_path: Path) -> None:
+    """The distorted clip lacks frames: by number it falls out of step, by time it does not."""
+    kept = [0, 1, 3, 4, 7]
+    reference = _container(tmp_path / "ref.mkv", LUMA)
+    distorted = _container(tmp_path / "dis.mkv", OTHER[kept], [number / 25 for number in kept])
+    by_index = _score(reference, distorted)
+    assert by_index.column("float_ssim").tolist() == _expected(LUMA[:5], OTHER[kept])
+    assert any(warning.startswith("from frame 2 on") and "--sync pts" in warning for warning in by_index.warnings)
+    report = _score(reference, distorted, sync="pts")
+    assert [frame.index for frame in report.frames] == kept
+    assert [round(frame.time or 0, 6) for frame in report.frames] == [number / 25 for number in kept]
+    assert report.column("float_ssim").tolist() == _expected(LUMA[kept], OTHER[kept])
+    (warning,) = report.warnings
+    assert warning.startswith(f"3 frames of {reference} and 0 of {distorted} have none in the other clip within half a frame")
+    with pytest.raises(DemandError, match="--strict") as caught:
+        _score(reference, distorted, sync="pts", strict=True)
+    assert len(caught.value.report.frames) == 5
+
+
+def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
+    reference = _container(tmp_path / "ref.mkv", LUMA)
+    distorted = _y4m(tmp_path / "dis.y4m", OTHER)  # 30 frames/s: 0 .033 .067 .1 .133 .167 .2 .233 against 0 .04 .08 .12 …
+    report = _score(reference, distorted, sync="pts", selection=Selection(start=1, end="0.24s", subsample=2))
+    assert [frame.index for frame in report.frames] == [1, 3, 5]
+    assert report.column("float_ssim").tolist() == _expected(LUMA[[1, 3, 5]], OTHER[[1, 4, 6]])
+
+
+def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
+    raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
+    with pytest.raises(InputError, match="does not say when its frames are shown, so --sync pts is not possible"):
+        _score(_y4m(tmp_path / "ref.y4m", LUMA), raw, sync="pts", raw=RawDescription(64, 48, "420", 8))
+    with pytest.raises(OptionError, match="sync is 'dts'; index or pts is possible"):
+        _score(raw, raw, sync="dts", raw=RawDescription(64, 48, "420", 8))
+
+
+def test_times_and_rate(tmp_path: Path) -> None:
+    report = _score(*_both(tmp_path), selection=Selection(skip_reference=2, skip_distorted=2))
+    assert report.rate == 30
+    assert [frame.time for frame in report.frames] == [number / 30 for number in range(2, 8)]
+    raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
+    report = _score(raw, raw, raw=RawDescription(64, 48, "420", 8))
+    assert {frame.time for frame in report.frames} == {report.rate} == {None}
+
+
+@pytest.mark.parametrize(
+    ("selection", "frames", "others", "first"),
+    [
+        (Selection(offset=2), slice(0, 6), slice(2, 8), 0),
+        (Selection(offset=-3), slice(3, 8), slice(0, 5), 0),
+        (Selection(start=3), slice(3, 8), slice(3, 8), 3),
+        (Selection(start=2, end=5), slice(2, 5), slice(2, 5), 2),
+        (Selection(start="0.1s", end="00:00:00.2"), slice(3, 6), slice(3, 6), 3),
+        (Selection(start="0.101s", end="0:01"), slice(4, 8), slice(4, 8), 4),
+        (Selection(start=1, count=3), slice(1, 4), slice(1, 4), 1),
+        (Selection(start=4, offset=-3), slice(4, 8), slice(1, 5), 1),
+        (Selection(end=500), slice(0, 8), slice(0, 8), 0),
+    ],
+)
+def test_places(tmp_path: Path, selection: Selection, frames: slice, others: slice, first: int) -> None:
+    """Raw files, read at random, and Y4M, read in order; times are those of 30 frames/s."""
+    report = _score(*_both(tmp_path), selection=selection)
+    expected = _expected(LUMA[frames], OTHER[others])
+    assert report.column("float_ssim").tolist() == expected
+    assert [frame.index for frame in report.frames] == list(range(first, first + len(expected)))
+    if isinstance(selection.start, str):
+        return
+    paths = write(tmp_path / "ref", raw_bytes(LUMA)), write(tmp_path / "dis", raw_bytes(OTHER))
+    report = _score(*paths, selection=selection, raw=RawDescription(64, 48, "420", 8))
+    assert report.column("float_ssim").tolist() == expected
+
+
+def test_time_in_a_raw_file(tmp_path: Path) -> None:
+    raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
+    with pytest.raises(InputError, match="does not say when its frames are shown; give --start as a number of a frame"):
+        _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
+
+
+@pytest.mark.parametrize("place", ["later", "-1", "1:2:3:4", "s", "1.5"])
+def test_impossible_place(place: str) -> None:
+    with pytest.raises(OptionError, match=r"a number of a frame, or a time such as 12\.5s or 00:01:02\.5"):
+        Selection(end=place)
+
+
+def test_start_behind_the_end(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no frame to score"):
+        _score(*_both(tmp_path), selection=Selection(start=50))
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """Every flag reaches its place; notes go to standard error."""
+    reference, distorted = write(tmp_path / "ref", raw_bytes(LUMA)), write(tmp_path / "dis", raw_bytes(clip(8)[:, :, :32]))
+    flags = ("--crop", "30x30+2+4", "--start", "1", "--end", "6", "--every", "2", "--offset", "0", "--sync", "index")
+    result = vkssim("score", "-r", reference, "-d", reference, *raw_flags(LUMA), *TINY, *flags, "--csv")
+    assert result.exit_code == 0, result.stderr
+    assert [line.split(",")[0] for line in result.stdout.splitlines()] == ["Frame", "1", "3", "5"]
+    assert f"vkssim: note: {reference}: cropped to 30x30+2+4\n" in result.stderr
+    small = _y4m(tmp_path / "small.y4m", clip(8))
+    big = _y4m(tmp_path / "big.y4m", LUMA)
+    result = vkssim("score", "-r", big, "-d", small, *TINY, "--scale", "distorted", "--resampler", "area")
+    assert "scaled from 64x48 to 32x24, area" in result.stderr
+    assert result.exit_code == 0
+    assert vkssim("score", "-r", big, "-d", small, *TINY).exit_code == 2
+    assert "crop is 'x'" in vkssim("score", "-r", big, "-d", distorted, *TINY, "--crop", "x").stderr
