@@ -16,6 +16,7 @@ from vkssim.features.ssim_map import SsimMap
 from vkssim.formats import FrameFormat
 from vkssim.host.plan import Role
 from vkssim.mapper import SsimMapper
+from vkssim.planes import PlaneMetrics
 from vkssim.shaders.interface import Shape
 
 from .differences import check_array, check_number
@@ -102,9 +103,9 @@ def test_no_map_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int) -> None:
     frame = FrameFormat.of_bits(177, 131, 8)
     scorer = SsimMap().for_frames(frame, {"scale": scale})
-    plan, (part,) = frame_plan(frame, [scorer], shape)
+    plan, ((partials,),) = frame_plan([PlaneMetrics("y", frame, (scorer,))], shape)
     plan.validate()
-    assert part.partials.role is Role.LARGE_OUTPUT
+    assert partials.role is Role.LARGE_OUTPUT
     dispatch = plan.dispatches[-1]
     assert stem_of(dispatch) == "ssim_map"
     push = push_of(dispatch)
@@ -112,7 +113,7 @@ def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int) -> No
     rows, columns = scorer.map_shape
     assert (rows, columns) == (push["height"] - 10, push["width"] - 10)
     floats = push["first_window"] + rows * columns
-    assert 4 * floats <= part.partials.frame_bytes == 4 * push["frame_partials"] < 4 * floats + 16
+    assert 4 * floats <= partials.frame_bytes == 4 * push["frame_partials"] < 4 * floats + 16
 
 
 def test_what_is_refused() -> None:

@@ -15,11 +15,14 @@ from PIL import Image
 import vkssim
 from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
-from vkssim.files import Selection
+from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.shown import shown
 from vkssim.maps import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
+from vkssim.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
 from .differences import check_array
@@ -29,7 +32,7 @@ from .tolerances import SSIM_MAP_EXACT
 
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)
-RAW = RawDescription(32, 24, "420", 8)
+RAW = RawDescription(32, 24, "400", 8)
 
 
 def _report(names: Sequence[str], rows: Sequence[Sequence[float]], step: int = 1) -> ScoreReport:
@@ -37,9 +40,17 @@ def _report(names: Sequence[str], rows: Sequence[Sequence[float]], step: int = 1
     return ScoreReport("ref", "dis", 32, 24, 8, tuple(names), BackendInfo("cpu", "", ""), frames)
 
 
+def _grey_y4m(luma: Picture) -> bytes:
+    return y4m_bytes(luma, "mono", "400")
+
+
+def _grey_raw(luma: Picture) -> bytes:
+    return raw_bytes(luma, "400")
+
+
 @pytest.fixture
 def y4m_pair(tmp_path: Path) -> tuple[str, str]:
-    return write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED))
+    return write(tmp_path / "ref.y4m", _grey_y4m(LUMA)), write(tmp_path / "dis.y4m", _grey_y4m(DISTORTED))
 
 
 def _expected_map(reference: Picture, distorted: Picture, bits: int = 8) -> np.ndarray:
@@ -48,9 +59,8 @@ def _expected_map(reference: Picture, distorted: Picture, bits: int = 8) -> np.n
 
 def _check(pictures: FramePictures, index: int, reference: Picture, distorted: Picture) -> None:
     assert pictures.index == index
-    for shown, luma in ((pictures.reference, reference), (pictures.distorted, distorted)):
-        assert shown.dtype == np.uint8
-        np.testing.assert_array_equal(shown, np.stack([luma] * 3, axis=-1))
+    for picture, luma in ((pictures.reference, reference), (pictures.distorted, distorted)):
+        np.testing.assert_array_equal(picture, shown((luma,), VideoInfo("", "", 32, 24, 8)))
     np.testing.assert_array_equal(pictures.ssim_map, _expected_map(reference, distorted))
 
 
@@ -102,7 +112,7 @@ def test_nothing_scored_gives_no_frames() -> None:
 
 @pytest.mark.parametrize("kind", ["y4m", "raw"])
 def test_frames_asked_for_in_rising_order(tmp_path: Path, kind: str) -> None:
-    make = {"y4m": y4m_bytes, "raw": raw_bytes}[kind]
+    make = {"y4m": _grey_y4m, "raw": _grey_raw}[kind]
     paths = [write(tmp_path / name, make(luma)) for name, luma in (("ref", LUMA), ("dis", DISTORTED))]
     raw = RAW if kind == "raw" else RawDescription()
     given = list(frame_pictures(*paths, [4, 1, 4], raw=raw, backend="cpu"))
@@ -122,17 +132,34 @@ def test_skips_say_which_frames_make_a_pair(y4m_pair: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize(("name", "bits"), [("bbb_576x324", 8), ("bbb_576x324_10bit", 10)])
 def test_containers_of_both_depths(name: str, bits: int) -> None:
-    """Pictures have eight bits whatever the clip has; the map is of all of them."""
+    """Pictures have eight bits and colour whatever the clip has; the map is of all bits of the luma."""
     paths = [str(path) for path in clip_paths(name)]
     (pictures,) = frame_pictures(*paths, [3])
-    planes = [np.empty((324, 576), np.uint8 if bits == 8 else np.uint16) for _ in paths]
-    for path, plane in zip(paths, planes, strict=True):
+    lumas = []
+    for path, picture in zip(paths, (pictures.reference, pictures.distorted), strict=True):
         with open_source(path, RawDescription()) as source:
-            assert source.read([3], [plane]) == 1
-    np.testing.assert_array_equal(pictures.reference[..., 1], planes[0] >> (bits - 8))
-    np.testing.assert_array_equal(pictures.distorted[..., 2], planes[1] >> (bits - 8))
+            planes = source.info.new_planes(3)
+            assert source.read([3], [planes]) == 1
+            np.testing.assert_array_equal(picture, shown(planes, source.info))
+        assert np.ptp(picture.astype(int), axis=2).max() > 50, "there is colour"
+        lumas.append(planes[0])
     assert pictures.ssim_map.shape == (314, 566)
-    check_array(SSIM_MAP_EXACT, name, pictures.ssim_map, _expected_map(*planes, bits=bits))
+    check_array(SSIM_MAP_EXACT, name, pictures.ssim_map, _expected_map(*lumas, bits=bits))
+
+
+def test_pairs_by_time_offset_and_crop(tmp_path: Path) -> None:
+    """What was scored is what is shown."""
+    paths = write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED))
+    for sync in ("index", "pts"):
+        how = {"selection": Selection(offset=-2), "sync": sync, "pictures": PictureOptions(crop="20x16+4+2"), "backend": "cpu"}
+        report = vkssim.score_files(*paths, features="float_ssim=scale=1", **how)
+        worst = choose_frames(report, "worst:1")
+        (pictures,) = frame_pictures(*paths, worst, **how)
+        scores = {frame.index: frame.metrics["float_ssim"] for frame in report.frames}
+        assert pictures.reference.shape == (16, 20, 3)
+        assert pictures.ssim_map.mean(dtype=np.float64) == pytest.approx(scores[worst[0]], abs=1e-6)
+    with pytest.raises(InputError, match="no pair of frames has the number 4"):
+        list(frame_pictures(*paths, [4], **how))
 
 
 def test_one_pair_is_read_at_a_time(y4m_pair: tuple[str, str], tmp_path: Path) -> None:

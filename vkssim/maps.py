@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import InputError, OptionError, OutputError
 from .files import common_format
-from .frames.display import Rgb, to_rgb
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
+from .frames.shown import shown
 from .frames.source import FrameSource
 from .mapper import SsimMapper
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
+
+Rgb = npt.NDArray[np.uint8]
+"""(H, W, 3) uint8."""
 
 _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 _COLOUR_MAP = "viridis"
@@ -105,12 +109,12 @@ def _pictures(
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:
             pair = pairing.pair_of(index)
-            numbers = pairing.reference(range(pair, pair + 1)), pairing.distorted(range(pair, pair + 1))
-            read = [_read(source, number) for source, number in zip(sources, numbers, strict=True)]
-            _, (ssim_map,) = mapper.run(read[0][0][None], read[1][0][None])
-            yield FramePictures(
-                index, *(to_rgb(planes, source.info) for planes, source in zip(read, sources, strict=True)), ssim_map
-            )
+            pairs = range(pair, pair + 1)
+            if list(pairing.indices(pairs)) != [index]:
+                raise InputError(f"no pair of frames has the number {index}, of which a map is asked for")
+            first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
+            _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
+            yield FramePictures(index, shown(first, sources[0].info), shown(second, sources[1].info), ssim_map)
 
 
 def check_readable_again(paths: Iterable[str]) -> None:
@@ -121,11 +125,11 @@ def check_readable_again(paths: Iterable[str]) -> None:
             raise OptionError(f"maps need files that can be read a second time; {name} cannot. Give the file itself")
 
 
-def _read(source: FrameSource, numbers: Sequence[int]) -> Planes:
-    """The planes of one frame, chroma too where there is any."""
+def _read(source: FrameSource, number: int) -> Planes:
+    """The planes of a frame, chroma too where there is any."""
     planes = source.info.new_planes(3)
-    if source.read(numbers, [planes]) == 0:
-        raise source.problem or InputError(f"{source.info.path} has no frame {numbers[0]}, of which a map is asked for")
+    if source.read([number], [planes]) == 0:
+        raise source.problem or InputError(f"{source.info.path} has no frame {number}, of which a map is asked for")
     return planes
 
 
