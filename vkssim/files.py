@@ -121,6 +121,7 @@ def score_files(
         names = tuple(name for scorer in scorers for name in scorer.names)
         info = sources[0].info
         report = ScoreReport(*paths, info.width, info.height, info.bits, names, engine.info)
+        report.skipped = selection.skip_reference, selection.skip_distorted
         run = _Run(sources, engine, selection, report, lambda means: finish(scorers, means), progress)
         try:
             stack.enter_context(run)

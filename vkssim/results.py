@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from . import __version__
 from .backends.base import BackendInfo
 from .features.base import Doubles
 from .scorer import FrameScores
@@ -20,7 +21,8 @@ class ScoreReport:
 
     `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
     dB may be infinite. `notes` say what was done to the pictures before they were compared, `rate` how many frames of the
-    reference a second lasts, where that is known. `seconds` is the time from the first frame read to the last scored.
+    reference a second lasts, where that is known. `skipped` are the frames left out at the start of the reference and of the
+    distorted clip, `version` is that of what scored them. `seconds` is the time from the first frame read to the last scored.
     """
 
     reference: str
@@ -34,6 +36,8 @@ class ScoreReport:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rate: float | None = None
+    skipped: tuple[int, int] = (0, 0)
+    version: str = __version__
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
 

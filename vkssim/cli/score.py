@@ -12,6 +12,7 @@ from .main import SETTINGS
 from .options import backend_options, feature_option, raw_options, selection_options
 from .output import output
 from .progress import ProgressBar
+from .report import page_output
 
 if TYPE_CHECKING:
     from ..files import Selection
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
+@click.option("--html", metavar="FILE", help="Write a page with charts and the worst frames there.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @selection_options
 @click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
@@ -41,6 +43,7 @@ def command(
     features: tuple[str, ...],
     path: str | None,
     form: str | None,
+    html: str | None,
     precision: str,
     selection: Selection,
     strict: bool,
@@ -52,7 +55,10 @@ def command(
     from ..files import score_files
 
     deliver = output(path, form, precision, (reference, distorted))
-    summary_to = sys.stderr if deliver is not None and path in (None, "-") else sys.stdout
+    page = page_output(
+        html, [reference, distorted, *([path] if path else [])], raw=raw, backend=str(where["backend"]), device=where["device"]
+    )
+    summary_to = sys.stderr if (deliver is not None and path in (None, "-")) or html == "-" else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
     try:
@@ -85,5 +91,7 @@ def command(
         print_summary(report, summary_to)
         if profile:
             print_profile(report, summary_to)
+    if page is not None:
+        page(report, failure)
     if failure is not None:
         raise failure

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import __version__
 from ..results import ScoreReport
 from .numbers import NumberFormat
 
@@ -13,7 +12,7 @@ from .numbers import NumberFormat
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
     """What `render` writes. A score that does not exist is None."""
     return {
-        "version": __version__,
+        "version": report.version,
         "fps": round(report.fps, 2),
         "frames": [
             {
@@ -39,6 +38,8 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "warnings": report.warnings,
         "notes": report.notes,
         "frame_rate": report.rate,
+        "frame_skip_ref": report.skipped[0],
+        "frame_skip_dist": report.skipped[1],
     }
 
 

@@ -56,6 +56,8 @@ def _report(data: Any) -> ScoreReport:
         warnings=[str(text) for text in data.get("warnings", [])],
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
+        skipped=(int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0))),
+        version=str(data.get("version", "")),
     )
 
 
