@@ -96,7 +96,7 @@ function setUpChart(plot) {
     readout.replaceChildren(element("b", { textContent: time ? `Frame ${number} · ${time}` : `Frame ${number}` }), element("br"));
     for (const { series, label, score } of scores) {
       const text = `${label} ${score === null ? "null" : score.toFixed(6)}`;
-      const swatch = document.querySelector(`.legend [value="${series}"] + .swatch`).cloneNode(true);
+      const swatch = all(".legend .swatch")[series].cloneNode(true);
       readout.append(element("span", {}, swatch, text));
       if (score === null) continue;
       const dot = mark(`M${across(number)} ${(height * (top - score)) / (top - bottom)}h0`, "dot");
@@ -185,6 +185,7 @@ function setUpComparison() {
   }
 
   const thumbs = document.querySelector(".thumbs");
+  thumbs.querySelector("legend").textContent = `Frame, and its ${articles[0].querySelector("dt").textContent}`;
   for (const article of articles) {
     const name = article.querySelector(".frame-name").textContent;
     const radio = element("input", { type: "radio", name: "frame", checked: article === chosen, autocomplete: "off" });
@@ -201,7 +202,16 @@ function setUpComparison() {
   show();
 }
 
+// -- what is long is folded, but never on paper ------------------------------------------------------------------------
+
+function setUpDetails() {
+  const folds = all("details");
+  folds.forEach((fold) => (fold.open = false));
+  addEventListener("beforeprint", () => folds.forEach((fold) => (fold.open = true)));
+}
+
 document.documentElement.classList.add("js");
+setUpDetails();
 setUpTheme();
 setUpCharts();
 setUpComparison();

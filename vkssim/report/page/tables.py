@@ -29,12 +29,11 @@ _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # each bound that a mean 
 
 
 @dataclass(frozen=True)
-class PooledRow:
-    """The pooled values of one metric of one rendition, as text."""
+class PooledGroup:
+    """The pooled values of one metric: (rendition, values as text) rows."""
 
     metric: str
-    series: int
-    values: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[str, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,11 @@ class Heat:
 
 @dataclass(frozen=True)
 class TermTable:
-    """Means of l, c and s of one metric of one rendition: a row a term, a column a scale."""
+    """Means of l, c and s of one metric: of each term (rendition, cells) rows, in which a column is a scale."""
 
     metric: str
-    series: int
     scales: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Heat | None, ...]], ...]
+    groups: tuple[tuple[str, tuple[tuple[int, tuple[Heat | None, ...]], ...]], ...]
 
 
 def labels(reports: Sequence[ScoreReport]) -> list[str]:
@@ -79,30 +77,45 @@ def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in terms], terms
 
 
-def pooled_rows(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PooledRow]:
-    """A row for each of these metrics and each report that has it."""
+def pooled_groups(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PooledGroup]:
+    """A group for each of these metrics, a row in it for each report that has it."""
     pooled = [report.pooled() for report in reports]
     return [
-        PooledRow(name, series, tuple(number(values[name][key]) for key in POOLED))
+        PooledGroup(
+            name,
+            tuple(
+                (series, tuple(number(values[name][key]) for key in POOLED))
+                for series, values in enumerate(pooled)
+                if name in values
+            ),
+        )
         for name in names
-        for series, values in enumerate(pooled)
-        if name in values
+        if any(name in values for values in pooled)
     ]
 
 
 def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermTable]:
-    """The l, c and s of each metric of each report that has them."""
+    """The l, c and s of each metric that they were scored of."""
+    means = [
+        {_parts(name): float(report.column(name).mean()) for name in terms if name in report.names and report.frames}
+        for report in reports
+    ]
     tables = []
-    metrics = list(dict.fromkeys(_parts(name)[0] for name in terms))
-    for metric in metrics:
-        for series, report in enumerate(reports):
-            means = {_parts(name): report.column(name).mean() for name in terms if name in report.names and report.frames}
-            scales = tuple(dict.fromkeys(scale for owner, _, scale in means if owner == metric))
-            if scales:
-                rows = tuple(
-                    (title, tuple(_heat(means.get((metric, term, scale))) for scale in scales)) for term, title in TERMS.items()
-                )
-                tables.append(TermTable(metric, series, scales, rows))
+    for metric in dict.fromkeys(_parts(name)[0] for name in terms):
+        scales = tuple(dict.fromkeys(scale for found in means for owner, _, scale in found if owner == metric))
+        groups = tuple(
+            (
+                title,
+                tuple(
+                    (series, tuple(_heat(found.get((metric, term, scale))) for scale in scales))
+                    for series, found in enumerate(means)
+                    if any((metric, term, scale) in found for scale in scales)
+                ),
+            )
+            for term, title in TERMS.items()
+        )
+        if scales:
+            tables.append(TermTable(metric, scales, groups))
     return tables
 
 
