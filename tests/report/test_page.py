@@ -50,7 +50,10 @@ def embedded(text: str) -> list[dict[str, Any]]:
 def test_the_page_needs_nothing_beside_it() -> None:
     elements = _Elements(render_page([page_report()], [gallery(1)]))
     addresses = [
-        value for _, attributes in elements.tags for key, value in attributes.items() if key in ("src", "href", "srcset", "data")
+        value
+        for _, attributes in elements.tags
+        for key, value in attributes.items()
+        if key in ("src", "href", "srcset", "data")
     ]
     assert len(addresses) == 4  # a frame's three pictures and the colours of its map
     assert all(value and value.startswith("data:image/webp;base64,") for value in addresses)
@@ -88,8 +91,40 @@ def test_nothing_from_outside_becomes_markup() -> None:
     plain = render_page([ScoreReport("a", "b", 1, 1, 8, ("c",), page_report().backend)], [WITHOUT])
     tags = {tag for tag, _ in _Elements(text).tags}
     assert tags - {tag for tag, _ in _Elements(plain).tags} <= {
-        *("table", "caption", "thead", "tbody", "tr", "th", "td", "svg", "g", "path", "text", "figure", "figcaption", "img", "b"),
-        *("select", "option", "label", "input", "fieldset", "legend", "article", "dl", "dt", "dd", "ul", "li", "h3", "div", "br"),
+        *(
+            "table",
+            "caption",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "svg",
+            "g",
+            "path",
+            "text",
+            "figure",
+            "figcaption",
+            "img",
+            "b",
+        ),
+        *(
+            "select",
+            "option",
+            "label",
+            "input",
+            "fieldset",
+            "legend",
+            "article",
+            "dl",
+            "dt",
+            "dd",
+            "ul",
+            "li",
+            "h3",
+            "div",
+            "br",
+        ),
     }
     assert text.count("<script") == plain.count("<script") == 2
     assert "alert(1)>" not in text
@@ -141,7 +176,7 @@ def test_labels_are_short_and_differ(paths: list[str], labels: list[str]) -> Non
     reports = [page_report() for _ in paths]
     for report, path in zip(reports, paths, strict=True):
         report.distorted = path
-    assert tables.labels(reports) == labels
+    assert tables.labels(reports, [""] * len(paths)) == labels
 
 
 @pytest.mark.parametrize(
@@ -169,7 +204,13 @@ def test_what_was_compared() -> None:
     assert facts["size"] == ["96×64"] * 2
     assert facts["skipped at the start"] == ["", "2 of the reference, 0 of the distorted clip"]
     text = render_page(reports, [WITHOUT, WITHOUT])
-    for said in ("distorted scaled", "Made Up &lt;9000&gt;", "driver 1.2", f"vkssim {__version__}", "float_ms_ssim is null in 1 frame"):
+    for said in (
+        "distorted scaled",
+        "Made Up &lt;9000&gt;",
+        "driver 1.2",
+        f"vkssim {__version__}",
+        "float_ms_ssim is null in 1 frame",
+    ):
         assert said in text
     assert unescape(text).count(HOSTILE[1]) > 1
 
@@ -177,8 +218,8 @@ def test_what_was_compared() -> None:
 def test_libvmafs_own_report() -> None:
     """It names neither clips nor device, and its version is not one of vkssim."""
     report = read_report(FIXTURES / "bbb_576x324.libvmaf.json")
-    text = render_page([report], [WITHOUT])
-    assert "unnamed clip" in text
+    text = render_page([report], [WITHOUT], ["scores/libvmaf.json"])
+    assert "<title>libvmaf.json – vkssim</title>" in text
     assert "of another tool" in text
     assert len(embedded(text)[0]["frames"]) == 48
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import DemandError, VkssimError
+from ..errors import DemandError, InterruptedRunError, VkssimError
 from .main import SETTINGS
 from .options import backend_options, raw_options
 from .output import check_target, print_text
@@ -24,7 +24,9 @@ _WORST = 6  # frames shown of a clip
 @click.command("report", context_settings=SETTINGS)
 @click.argument("files", nargs=-1, required=True, metavar="SCORES.json…", type=click.Path(path_type=Path))
 @click.option("-o", "--output", "target", required=True, metavar="FILE", help="Write the page there; - is stdout.")
-@click.option("--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures.")
+@click.option(
+    "--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures."
+)
 @raw_options
 @backend_options
 def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescription, where: dict[str, str | None]) -> None:
@@ -41,8 +43,10 @@ def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescriptio
     reports = [read_report(path) for path in files]
     clips = [name for report in reports for name in (report.reference, report.distorted)]
     deliver = _destination(target, "--output", [*map(str, files), *clips])
-    galleries = [worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"]) for report in reports]
-    deliver(render_page(reports, galleries))
+    galleries = [
+        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"]) for report in reports
+    ]
+    deliver(render_page(reports, galleries, [str(path) for path in files]))
 
 
 def page_output(
@@ -61,9 +65,12 @@ def page_output(
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
         from ..report.page import render_page
-        from ..report.page.pictures import worst_frames
+        from ..report.page.pictures import Gallery, worst_frames
 
-        gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
+        if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
+            gallery = Gallery(reason="the run was stopped")
+        else:
+            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
         if failure is not None and not isinstance(failure, DemandError):  # a demand's reason is among the warnings already
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], [gallery]))

@@ -49,8 +49,11 @@ def check_installed() -> None:
         raise OptionError(f"an HTML page needs {' and '.join(missing)}, not installed here: pip install 'vkssim[report]'")
 
 
-def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery]) -> str:
-    """The page of one or several reports, a gallery of frames beside each. All text from outside is escaped in it."""
+def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], files: Sequence[str] | None = None) -> str:
+    """The page of one or several reports, a gallery of frames beside each. All text from outside is escaped in it.
+
+    `files` are those that the reports were read from: reports of libvmaf's tools have no other name.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -58,7 +61,7 @@ def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery]) ->
         loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    names = tables.labels(reports)
+    names = tables.labels(reports, files or [""] * len(reports))
     metrics, terms = tables.split_names(reports)
     return environment.get_template("page.html").render(
         version=__version__,
@@ -123,11 +126,12 @@ def _rounded(value: float) -> float | None:
 
 
 def _title(reports: Sequence[ScoreReport], names: Sequence[str]) -> str:
-    references = {Path(report.reference).name or "unnamed clip" for report in reports}
+    references = {Path(report.reference).name for report in reports}
     if len(references) > 1:
         return f"{len(reports)} comparisons"
     what = names[0] if len(names) == 1 else f"{len(names)} renditions"
-    return f"{what} against {references.pop()}"
+    reference = references.pop()
+    return f"{what} against {reference}" if reference else what
 
 
 def _charts(reports: Sequence[ScoreReport], name: str) -> MetricCharts:

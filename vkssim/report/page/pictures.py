@@ -45,15 +45,15 @@ def worst_frames(
     report: ScoreReport, count: int, *, raw: RawDescription, backend: str, device: str | int | None = None
 ) -> Gallery:
     """The `count` worst frames of the clips that a report names. Clips that cannot be read are a reason, no error."""
-    from ...files import Selection
-    from ...maps import choose_frames, colour, frame_pictures
-
     if count == 0:
         return Gallery(reason="none were asked for (--worst 0)")
     if not report.reference or not report.distorted:
         return Gallery(reason="the report does not name its clips")
     if "-" in (report.reference, report.distorted):
         return Gallery(reason="one of the clips came from standard input, which cannot be read again")
+    from ...files import Selection
+    from ...maps import choose_frames, colour, frame_pictures
+
     skip_reference, skip_distorted = report.skipped
     try:
         indices = choose_frames(report, f"worst:{count}")

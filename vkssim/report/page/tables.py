@@ -53,9 +53,13 @@ class TermTable:
     groups: tuple[tuple[str, tuple[tuple[int, tuple[Heat | None, ...]], ...]], ...]
 
 
-def labels(reports: Sequence[ScoreReport]) -> list[str]:
-    """A short name for each rendition: its file, with as many folders as tell it from the others, else a number."""
-    paths = [report.distorted.replace(os.sep, "/").split("/") or [""] for report in reports]
+def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
+    """A short name for each rendition: its file, with as many folders as tell it from the others, else a number.
+
+    A report that does not name its distorted clip goes by its own file.
+    """
+    named = [report.distorted or file for report, file in zip(reports, files, strict=True)]
+    paths = [path.replace(os.sep, "/").split("/") for path in named]
     found = []
     for number, parts in enumerate(paths):
         others = [path for path in paths if path != parts]
@@ -175,5 +179,5 @@ def _skipped(report: ScoreReport) -> str:
 
 
 def _version(report: ScoreReport) -> str:
-    """libvmaf writes no backend; its version is not one of vkssim."""
+    """Libvmaf writes no backend; its version is not one of vkssim."""
     return f"vkssim {report.version}" if report.backend.backend else f"written by version {report.version} of another tool"
