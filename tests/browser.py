@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +16,17 @@ from playwright.sync_api import Browser, Page, Playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
+os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", "0")  # Playwright's own lies within its package, if anywhere
+
+
 def launch(playwright: Playwright) -> Browser:
     """The browser of this machine. Its absence is a failure, never a reason to skip."""
-    path = next(filter(None, map(shutil.which, NAMES)), None)
+    own = playwright.chromium.executable_path
+    path = own if Path(own).exists() else next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        pytest.fail(f"the tests of pages need a browser: none of {', '.join(NAMES)} on the PATH", pytrace=False)
+        pytest.fail(
+            f"the tests need a browser: none of {', '.join(NAMES)} is on the PATH, nor is Playwright's own there", pytrace=False
+        )
     return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
 

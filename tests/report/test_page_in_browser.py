@@ -183,7 +183,9 @@ def test_tab_reaches_every_control_and_shows_where_it_is(browser: Browser, path:
                 visited.page.evaluate(
                     """() => {
                         const at = document.activeElement;
-                        const shown = at.matches(".stage input") ? at.parentNode : at.matches(".thumbs input") ? at.nextSibling : at;
+                        let shown = at;
+                        if (at.matches(".stage input")) shown = at.parentNode;
+                        if (at.matches(".thumbs input")) shown = at.nextSibling;
                         const name = at.id || at.name || at.className || at.type || at.tagName;
                         return [name, getComputedStyle(shown).outlineStyle !== "none"];
                     }"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -126,14 +127,14 @@ def _extremes(places: Doubles, scores: Doubles) -> list[int]:
     starts = np.searchsorted(places, np.arange(_COLUMNS + 1) / _COLUMNS)
     starts[-1] = len(scores)
     kept: list[int] = []
-    for start, stop in zip(starts[:-1], starts[1:], strict=True):
+    for start, stop in pairwise(starts.tolist()):
         column = scores[start:stop]
         finite = np.flatnonzero(np.isfinite(column))
         if len(finite):
-            ends = {int(start + finite[np.argmin(column[finite])]), int(start + finite[np.argmax(column[finite])])}
+            ends = {start + int(finite[np.argmin(column[finite])]), start + int(finite[np.argmax(column[finite])])}
             kept += sorted(ends)
         elif len(column):
-            kept.append(int(start))
+            kept.append(start)
     return kept
 
 
