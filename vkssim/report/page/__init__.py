@@ -105,8 +105,8 @@ def _columns(report: ScoreReport, label: str) -> dict[str, Any]:
     return {
         "label": label,
         "frames": [frame.index for frame in report.frames],
-        "times": [_time(report, frame) for frame in report.frames] if _timed(report) else None,
-        "scores": {name: [_rounded(frame.metrics[name]) for frame in report.frames] for name in report.names},
+        "times": _rounded([_time(report, frame) for frame in report.frames]) if _timed(report) else None,
+        "scores": {name: _rounded(report.column(name)) for name in report.names},
     }
 
 
@@ -117,12 +117,14 @@ def _timed(report: ScoreReport) -> bool:
 def _time(report: ScoreReport, frame: FrameScores) -> float | None:
     """When a frame is shown: as its clip says, else by the frame rate."""
     if frame.time is not None:
-        return _rounded(frame.time)
-    return _rounded(frame.index / report.rate) if report.rate else None
+        return frame.time
+    return frame.index / report.rate if report.rate else None
 
 
-def _rounded(value: float) -> float | None:
-    return round(value, _DECIMALS) if math.isfinite(value) else None
+def _rounded(values: Doubles | list[float | None]) -> list[float | None]:
+    """As JSON has them: what is no number, or infinite, is None."""
+    rounded = np.round(np.array(values, np.float64), _DECIMALS).tolist()
+    return [value if math.isfinite(value) else None for value in rounded]
 
 
 def _title(reports: Sequence[ScoreReport], names: Sequence[str]) -> str:
@@ -146,7 +148,8 @@ def _charts(reports: Sequence[ScoreReport], name: str) -> MetricCharts:
 
 def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
     """(per cent, time code) of those ticks of an axis of frames that are frames of the report."""
-    times = {frame.index: _time(report, frame) for frame in report.frames}
+    ticks = set(axis.ticks)
+    times = {frame.index: _time(report, frame) for frame in report.frames if frame.index in ticks}
     codes = [(place, tables.time_code(times.get(int(text)))) for place, text in axis.labels()]
     return tuple((place, code) for place, code in codes if code)
 
