@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 import shutil
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from vkssim.backends.cpu import CpuBackend
 from vkssim.files import Selection
@@ -77,6 +80,9 @@ def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, maps: list[A
     assert result.exit_code == 0, result.output
     assert frames_shown(page) == [0, 1, 2, 3, 4]
     assert maps[0][1] == Selection(1, 1)
+    encoded = re.findall(r'<img src="data:image/webp;base64,(.*?)" alt="(?:Ref|Dis|SSIM)', page.read_text())
+    sizes = [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in encoded]
+    assert sizes == [(32, 24)] * 15  # the map too, which has no values at the border
     mean = json.loads(scores.read_text())["pooled_metrics"]["float_ssim"]["mean"]
     assert f"<td>{mean:.6f}</td>" in page.read_text()
 
@@ -167,6 +173,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[st
         (str(tmp_path), "is a folder"),
         (pair[0], "would overwrite another file"),
         (str(scores), "would overwrite another file"),
+        ("-", "writes a page to standard output"),
     ):
         result = vkssim(*words, "-o", str(scores), "--html", target)
         assert result.exit_code == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import math
 import re
@@ -11,11 +12,13 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from vkssim import __version__
 from vkssim.report.page import render_page, tables
-from vkssim.report.page.pictures import Gallery
+from vkssim.report.page.pictures import Gallery, encode
 from vkssim.report.reading import read_report
 from vkssim.results import ScoreReport
 
@@ -213,6 +216,12 @@ def test_what_was_compared() -> None:
     ):
         assert said in text
     assert unescape(text).count(HOSTILE[1]) > 1
+
+
+def test_large_pictures_are_shrunk() -> None:
+    for size, shrunk in (((1080, 1920), (960, 540)), ((20_000, 11), (1, 1920)), ((11, 4096), (960, 3))):
+        data = base64.b64decode(encode(np.zeros((*size, 3), np.uint8)).partition(",")[2])
+        assert Image.open(io.BytesIO(data)).size == shrunk
 
 
 def test_libvmafs_own_report() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import DemandError, InterruptedRunError, VkssimError
+from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from .main import SETTINGS
 from .options import backend_options, raw_options
 from .output import check_target, print_text
@@ -61,6 +61,8 @@ def page_output(
     from ..report.page import check_installed
 
     check_installed()
+    if target == "-":
+        raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
     write_page = _destination(target, "--html", inputs)
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:

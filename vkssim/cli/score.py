@@ -58,7 +58,7 @@ def command(
     page = page_output(
         html, [reference, distorted, *([path] if path else [])], raw=raw, backend=str(where["backend"]), device=where["device"]
     )
-    summary_to = sys.stderr if (deliver is not None and path in (None, "-")) or html == "-" else sys.stdout
+    summary_to = sys.stderr if deliver is not None and path in (None, "-") else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
     try:

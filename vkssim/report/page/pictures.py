@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...frames.open import RawDescription
     from ...maps import FramePictures
 
-_WIDEST = 960  # pixels; six frames of three pictures then stay under 5 MB
+_LARGEST = (960, 1920)  # pixels across and down; six frames of three pictures then stay under 5 MB
 _QUALITY = 90  # of WebP: what it loses itself is little beside what is to be seen
 _BACKGROUND = 128  # beyond the SSIM map, which has no values within half a window of the border
 
@@ -84,12 +84,11 @@ def frame_view(pictures: FramePictures) -> FrameView:
 
 
 def encode(picture: npt.NDArray[Any]) -> str:
-    """(H, W, 3) uint8 as the ``data:`` URI of a WebP picture, at most `_WIDEST` pixels wide."""
+    """(H, W, 3) uint8 as the ``data:`` URI of a WebP picture, at most `_LARGEST`."""
     from PIL import Image
 
     image = Image.fromarray(picture)
-    if image.width > _WIDEST:
-        image = image.resize((_WIDEST, max(1, round(image.height * _WIDEST / image.width))), Image.Resampling.LANCZOS)
+    image.thumbnail(_LARGEST, Image.Resampling.LANCZOS)
     encoded = io.BytesIO()
     image.save(encoded, "WEBP", quality=_QUALITY)
     return "data:image/webp;base64," + base64.b64encode(encoded.getvalue()).decode("ascii")
