@@ -266,3 +266,9 @@ def test_a_hundred_thousand_frames(browser: Browser, tmp_path: Path) -> None:
         readout = visited.page.locator(".metric:not(.off) .readout")
         expect(readout).to_contain_text("Frame 99999 · 01:06:39.960")
         expect(readout).to_contain_text(f"{report.frames[-1].metrics['float_ms_ssim']:.6f}")
+        detail = visited.page.locator(".metric:not(.off) .detail")
+        expect(detail).to_contain_text("Frames 99939 to 99999")
+        plot.press("Home")
+        expect(detail).to_contain_text("Frames 0 to 60")
+        drawn = detail.locator(".line path").get_attribute("d") or ""
+        assert (drawn.count("M"), drawn.count("L")) == (2, 58)  # each frame, but for the one without a score

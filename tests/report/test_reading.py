@@ -19,6 +19,7 @@ from .reports import small_report
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     report = small_report()
     report.notes, report.rate = ["distorted scaled"], 25.0
+    report.skipped, report.version = (3, 4), "0.0.9"
     path = tmp_path / "scores.json"
     path.write_text(render(report, "json", "max"))
     found = read_report(path)
@@ -35,7 +36,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         report.notes,
         report.warnings,
     )
-    assert found.rate == 25.0
+    assert (found.rate, found.skipped, found.version) == (25.0, (3, 4), "0.0.9")
     assert found.frames[0] == report.frames[0]
     assert [frame.index for frame in found.frames] == [0, 5]
     assert math.isnan(found.frames[1].metrics["float_ms_ssim"])

@@ -68,23 +68,55 @@ function timeAt(number) {
   return "";
 }
 
+function svgElement(name, attributes, parent) {
+  const made = document.createElementNS(SVG, name);
+  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+  parent.append(made);
+  return made;
+}
+
+const AROUND = 60; // frames on either side of the cursor that a clip too long to show each of them shows below it
+
+/** What draws the frames around the cursor into a figure, on the chart's scale of scores. */
+function setUpDetail(figure, metric, width, height, down) {
+  const detail = element("div", { className: "detail control" });
+  const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": true }, detail);
+  const caption = element("p");
+  detail.append(caption);
+  figure.querySelector(".readout").before(detail);
+  return () => {
+    const shown = numbers.slice(Math.max(0, cursor - AROUND), cursor + AROUND + 1);
+    const [first, last] = [shown[0], shown.at(-1)];
+    const across = (number) => (width * (number - first)) / (last - first);
+    const paths = new Map();
+    const broken = new Set(); // series whose last frame had no score
+    for (const number of shown) {
+      for (const { series, score } of scoresAt(metric, number)) {
+        const path = paths.get(series) ?? "";
+        if (score !== null) paths.set(series, `${path}${path && !broken.has(series) ? "L" : "M"}${across(number)} ${down(score)}`);
+        if (score === null) broken.add(series);
+        else broken.delete(series);
+      }
+    }
+    svg.replaceChildren();
+    svgElement("path", { d: `M${across(numbers[cursor])} 0V${height}`, class: "cursor" }, svg);
+    paths.forEach((path, series) => svgElement("path", { d: path }, svgElement("g", { class: `line s${series % 12}` }, svg)));
+    caption.textContent = `Frames ${first} to ${last}`;
+  };
+}
+
 function setUpChart(plot) {
   const { metric } = plot.dataset;
   const [left, right, bottom, top] = ["left", "right", "bottom", "top"].map((key) => Number(plot.dataset[key]));
   const svg = plot.querySelector("svg");
   const { width, height } = svg.viewBox.baseVal;
-  const readout = plot.closest("figure").querySelector(".readout");
-  const marks = document.createElementNS(SVG, "g");
-  svg.append(marks);
+  const figure = plot.closest("figure");
+  const readout = figure.querySelector(".readout");
+  const marks = svgElement("g", {}, svg);
 
   const across = (number) => (width * (number - left)) / (right - left);
-  const mark = (shape, name) => {
-    const path = document.createElementNS(SVG, "path");
-    path.setAttribute("d", shape);
-    path.setAttribute("class", name);
-    marks.append(path);
-    return path;
-  };
+  const down = (score) => (height * (top - score)) / (top - bottom);
+  const showDetail = numbers.length > 6 * AROUND ? setUpDetail(figure, metric, width, height, down) : () => {};
 
   function show() {
     marks.replaceChildren();
@@ -92,15 +124,16 @@ function setUpChart(plot) {
     const number = numbers[cursor];
     const time = timeAt(number);
     const scores = scoresAt(metric, number);
-    mark(`M${across(number)} 0V${height}`, "cursor");
+    svgElement("path", { d: `M${across(number)} 0V${height}`, class: "cursor" }, marks);
+    showDetail();
     readout.replaceChildren(element("b", { textContent: time ? `Frame ${number} · ${time}` : `Frame ${number}` }), element("br"));
     for (const { series, label, score } of scores) {
       const text = `${label} ${score === null ? "null" : score.toFixed(6)}`;
       const swatch = all(".legend .swatch")[series].cloneNode(true);
       readout.append(element("span", {}, swatch, text));
       if (score === null) continue;
-      const dot = mark(`M${across(number)} ${(height * (top - score)) / (top - bottom)}h0`, "dot");
-      dot.style.stroke = `var(--s${series % 6})`;
+      const dot = svgElement("g", { class: `line s${series % 12}` }, marks);
+      svgElement("path", { d: `M${across(number)} ${down(score)}h0`, class: "dot" }, dot);
     }
     plot.setAttribute("aria-valuenow", number);
     plot.setAttribute("aria-valuetext", readout.innerText.replace(/\s+/g, " "));
