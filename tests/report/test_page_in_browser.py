@@ -85,6 +85,24 @@ def test_the_pointer_moves_the_cursor_and_dots_lie_on_the_lines(browser: Browser
             assert float(dot[2]) == pytest.approx(float(points[f"{float(dot[1]):.1f}"]), abs=0.06)
 
 
+def test_clips_of_other_frames_and_metrics(browser: Browser, tmp_path: Path) -> None:
+    """A clip says nothing of frames and metrics that it was not scored of; metrics may have names that objects have."""
+    reports = [page_report(0, FRAMES, ("constructor", "float_ssim")), page_report(1, FRAMES, ("float_ssim",))]
+    del reports[1].frames[1::2]
+    path = tmp_path / "page.html"
+    path.write_text(render_page(reports, [gallery(), gallery()]), encoding="utf-8")
+    with visit(browser, path) as visited:
+        plot, readout = chart(visited.page), visited.page.locator(".metric:not(.off) .readout")
+        plot.focus()
+        expect(readout).to_contain_text(HOSTILE[0])
+        expect(readout).not_to_contain_text(HOSTILE[1])
+        visited.page.get_by_label("Metric", exact=True).select_option("float_ssim")
+        for frame in range(3):
+            expect(readout).to_contain_text(f"Frame {frame} ")
+            expect(readout.locator("span")).to_have_count(1 if frame == 1 else 2)
+            chart(visited.page).press("ArrowRight")
+
+
 def test_metric_and_legend(browser: Browser, path: Path) -> None:
     with visit(browser, path) as visited:
         page = visited.page

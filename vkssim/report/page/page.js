@@ -51,12 +51,12 @@ function nearest(number) {
   return low > 0 && number - numbers[low - 1] < numbers[low] - number ? low - 1 : low;
 }
 
-/** Each visible clip's score at a frame: {series, label, score}, score null where there is none. */
+/** {series, label, score} of each visible clip that a frame was scored of; score is null where that gave no number. */
 function scoresAt(metric, number) {
   return clips.flatMap((clip, series) => {
-    if (hidden.has(series) || !(metric in clip.scores)) return [];
     const place = places[series].get(number);
-    return [{ series, label: clip.label, score: place === undefined ? null : clip.scores[metric][place] }];
+    if (hidden.has(series) || place === undefined || !Object.hasOwn(clip.scores, metric)) return [];
+    return [{ series, label: clip.label, score: clip.scores[metric][place] }];
   });
 }
 
@@ -92,10 +92,14 @@ function setUpDetail(figure, metric, width, height, down) {
     const broken = new Set(); // series whose last frame had no score
     for (const number of shown) {
       for (const { series, score } of scoresAt(metric, number)) {
+        if (score === null) {
+          broken.add(series);
+          continue;
+        }
         const path = paths.get(series) ?? "";
-        if (score !== null) paths.set(series, `${path}${path && !broken.has(series) ? "L" : "M"}${across(number)} ${down(score)}`);
-        if (score === null) broken.add(series);
-        else broken.delete(series);
+        const point = `${across(number)} ${down(score)}`;
+        paths.set(series, path && !broken.has(series) ? `${path}L${point}` : `${path}M${point}h0`); // h0: a lone point is a dot
+        broken.delete(series);
       }
     }
     svg.replaceChildren();
