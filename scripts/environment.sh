@@ -71,6 +71,11 @@ find_python() { # a Python of 3.11 or later that can make virtual environments
     return 1
 }
 
+find_browser() { # for the tests of pages; Playwright's own where there is no package of one, as on Ubuntu, which has a snap
+    command -v chromium || command -v chromium-browser || command -v google-chrome ||
+        compgen -G '.venv/lib/python*/site-packages/playwright/driver/package/.local-browsers/chromium-*'
+}
+
 list_missing() { # list_missing [test]: Debian's names of what is not there; "python" stands for whichever package brings a good one
     command -v glslangValidator >/dev/null || echo glslang-tools
     command -v spirv-val >/dev/null || echo spirv-tools
@@ -78,15 +83,16 @@ list_missing() { # list_missing [test]: Debian's names of what is not there; "py
     find_driver >/dev/null || echo mesa-vulkan-drivers
     find_python >/dev/null || echo python
     [[ ${1:-} != test ]] || find_manifest explicit_layer.d 'VkLayer_khronos_validation.json' >/dev/null || echo vulkan-validationlayers
+    [[ ${1:-} != test ]] || find_browser >/dev/null || echo chromium
 }
 
 # ── installing it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 explain() { # explain [test]: what to install where there is no apt
     local tests=${1:-}
-    local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers}"
-    local pacman="pacman -S --needed vulkan-icd-loader vulkan-swrast glslang spirv-tools python${tests:+ vulkan-validation-layers}"
-    local brew="brew install vulkan-loader molten-vk glslang spirv-tools python@3.13${tests:+ vulkan-validationlayers}"
+    local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers chromium}"
+    local pacman="pacman -S --needed vulkan-icd-loader vulkan-swrast glslang spirv-tools python${tests:+ vulkan-validation-layers chromium}"
+    local brew="brew install vulkan-loader molten-vk glslang spirv-tools python@3.13${tests:+ vulkan-validationlayers && brew install --cask chromium}"
     if command -v dnf >/dev/null; then
         say "  sudo $dnf"
     elif command -v pacman >/dev/null; then
@@ -98,7 +104,7 @@ explain() { # explain [test]: what to install where there is no apt
         say "  Arch:            sudo $pacman"
         say "  macOS:           $brew"
         say "  anything else:   the Vulkan loader, Mesa's lavapipe, glslangValidator, spirv-val, Python 3.11 or later with venv${tests:+,}"
-        [[ -z $tests ]] || say "                   and the Khronos validation layer"
+        [[ -z $tests ]] || say "                   the Khronos validation layer, and Chromium"
     fi
 }
 
@@ -112,6 +118,12 @@ apt_python() { # the package of the release's own Python, or of a later one besi
         fi
     done
     return 1
+}
+
+apt_has_browser() { # and one that is no mere way to a snap, which does not run in containers
+    local version
+    version=$(apt-cache show --no-all-versions chromium 2>/dev/null | sed -n 's/^Version: //p')
+    [[ -n $version && $version != *snap* ]]
 }
 
 install_packages() { # install_packages NAME…: by apt-get, as root or with sudo
@@ -128,8 +140,11 @@ install_packages() { # install_packages NAME…: by apt-get, as root or with sud
             name=$(apt_python) || fail "no Python of 3.11 or later in this release's repositories. Install one" \
                 "(https://www.python.org/downloads/) so that python3.11 or later is on the PATH, and run this again"
         fi
-        packages+=("$name")
+        if [[ $name != chromium ]] || apt_has_browser; then # else install_browser brings it, once there is Playwright
+            packages+=("$name")
+        fi
     done
+    [[ ${#packages[@]} != 0 ]] || return 0
     "${as_root[@]:-env}" env DEBIAN_FRONTEND=noninteractive \
         apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >/dev/null
 }
@@ -143,6 +158,11 @@ install_torch() {
         say "There is no torch $TORCH without CUDA for this Python; the tests get another one"
     fi
     "${pip[@]}" torch </dev/null
+}
+
+install_browser() {
+    say "Installing Playwright's Chromium into .venv"
+    PLAYWRIGHT_BROWSERS_PATH=0 .venv/bin/python -m playwright install --with-deps chromium </dev/null >/dev/null
 }
 
 fingerprint() { # changes with whatever an editable install depends on; Python files are read from the checkout as they are
@@ -164,7 +184,7 @@ prepare() {
         fi
         # shellcheck disable=SC2086 # one word a package
         install_packages $absent
-        absent=$(list_missing "$tests")
+        absent=$(list_missing "$tests" | grep -vx chromium) || true
         [[ -z $absent ]] || fail "still missing after apt-get: ${absent//$'\n'/ }"
     fi
 
@@ -178,6 +198,7 @@ prepare() {
     [[ -z $tests ]] || install_torch
     say "Installing vkssim into .venv and building its shaders"
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${tests:+[$tests]}" </dev/null
+    [[ -z $tests ]] || find_browser >/dev/null || install_browser
     echo "$built/$tests" >"$stamp"
 }
 

@@ -337,7 +337,7 @@ def test_output_over_a_clip_is_refused(tmp_path: Path) -> None:
     before = Path(clips[0]).read_bytes()
     result = vkssim("score", "-r", clips[0], "-d", clips[1], "-o", clips[0], "--json")
     assert result.exit_code == 2
-    assert "would be overwritten" in result.stderr
+    assert "would overwrite another file" in result.stderr
     assert Path(clips[0]).read_bytes() == before
 
 

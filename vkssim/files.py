@@ -119,6 +119,7 @@ def score_files(
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
         report.warnings = colour_warnings(info, sources[1].info)
+        report.selection, report.sync, report.pictures = selection, sync, pictures
         clock = Clock(sources, schedule.pairing, sync)
         run = _Run(sources, engine, schedule, clock, report, metrics, progress, on_frames)
         try:

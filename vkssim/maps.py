@@ -91,6 +91,28 @@ def frame_pictures(
     return _pictures(paths, numbers, raw, selection, sync, pictures, backend, device)
 
 
+def scored_pictures(
+    report: ScoreReport,
+    indices: Iterable[int],
+    *,
+    raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
+    backend: str = "vulkan",
+    device: str | int | None = None,
+) -> Iterator[FramePictures]:
+    """`frame_pictures` of the clips that a report names, read as they were when it was made."""
+    return frame_pictures(
+        report.reference,
+        report.distorted,
+        indices,
+        raw=raw,
+        selection=report.selection,
+        sync=report.sync,
+        pictures=report.pictures,
+        backend=backend,
+        device=device,
+    )
+
+
 def _pictures(
     paths: tuple[str, str],
     indices: list[int],

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from . import __version__
 from .backends.base import BackendInfo
 from .features.base import Doubles
 from .features.options import decibel
+from .frames.pictures import PictureOptions
 from .scorer import FrameScores
+from .selection import Selection
 
 PERCENTILES = (1, 5, 10, 50)
 
@@ -22,7 +25,8 @@ class ScoreReport:
     `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
     dB may be infinite. `similarities` are those names that are a metric itself and not in dB already. `notes` say what was done
     to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
-    `seconds` is the time from the first frame read to the last scored.
+    `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them. `seconds` is the time
+    from the first frame read to the last scored.
     """
 
     reference: str
@@ -36,6 +40,10 @@ class ScoreReport:
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     rate: float | None = None
+    selection: Selection = field(default_factory=Selection)
+    sync: str = "index"
+    pictures: PictureOptions = field(default_factory=PictureOptions)
+    version: str = __version__
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     similarities: tuple[str, ...] = ()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import InputError
+from vkssim.frames.pictures import PictureOptions
 from vkssim.report import render
 from vkssim.report.reading import read_report
+from vkssim.selection import Selection
 
 from ..golden import FIXTURES
 from .reports import small_report
@@ -19,6 +21,8 @@ from .reports import small_report
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     report = small_report()
     report.notes, report.rate = ["distorted scaled"], 25.0
+    report.selection, report.sync, report.version = Selection(3, 4, offset=-1), "pts", "0.0.9"
+    report.pictures = PictureOptions("20x16+4+2", "reference", "lanczos")
     path = tmp_path / "scores.json"
     path.write_text(render(report, "json", "max"))
     found = read_report(path)
@@ -35,7 +39,13 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         report.notes,
         report.warnings,
     )
-    assert found.rate == 25.0
+    assert (found.rate, found.selection, found.sync, found.pictures, found.version) == (
+        25.0,
+        report.selection,
+        "pts",
+        report.pictures,
+        "0.0.9",
+    )
     assert found.frames[0] == report.frames[0]
     assert [frame.index for frame in found.frames] == [0, 5]
     assert math.isnan(found.frames[1].metrics["float_ms_ssim"])

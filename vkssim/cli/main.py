@@ -14,7 +14,7 @@ from ..errors import VkssimError, exit_code
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
 
-COMMANDS = ("score", "devices", "features", "completion")
+COMMANDS = ("score", "report", "devices", "features", "completion")
 """The commands, as they are listed; each is `command` of the module of its name."""
 
 SETTINGS = {"help_option_names": ["--help"], "max_content_width": 100}  # -h is the height, as in libvmaf's tool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +13,7 @@ from ..errors import OptionError, OutputError
 from .options import option_group
 
 if TYPE_CHECKING:
+    from ..frames.open import RawDescription
     from ..results import ScoreReport
 
 _DEFAULT_FRAMES = "worst:5"
@@ -44,17 +45,17 @@ class MapOutput:
             raise OutputError(f"--map {folder} cannot be made: {error.strerror}") from None
         check_writable(_path(folder, 0, "png"))
 
-    def write(self, report: ScoreReport, **how: Any) -> None:
-        """A PNG and an NPY file for each of the frames chosen; `how` is what `frame_pictures` has to know besides."""
+    def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
+        """A PNG and an NPY file for each of the frames chosen."""
         if self.folder is None:
             return
         import numpy as np
 
-        from ..maps import choose_frames, colour, frame_pictures, png
+        from ..maps import choose_frames, colour, png, scored_pictures
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
-        for frame in frame_pictures(report.reference, report.distorted, chosen, **how):
+        for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device):
             png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
             numbers = _path(folder, frame.index, "npy")
             try:

@@ -50,9 +50,15 @@ def to_standard_output(path: str | None, form: str | None) -> bool:
 
 
 def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
-    """Raise OutputError where what is to be written is one of the clips."""
-    if any(target.exists() and Path(name).exists() and target.samefile(name) for name in inputs):
-        raise OutputError(f"{flag} {target} is one of the clips; it would be overwritten")
+    """Raise OutputError where what is to be written is one of the files that the command reads or writes besides."""
+    if any(_same_file(target, Path(name)) for name in inputs):
+        raise OutputError(f"{flag} {target} would overwrite another file of this command; give it a name of its own")
+
+
+def _same_file(first: Path, second: Path) -> bool:
+    if first.exists() and second.exists():
+        return first.samefile(second)
+    return first.resolve() == second.resolve()
 
 
 def print_text(text: str) -> None:

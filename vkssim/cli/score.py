@@ -21,6 +21,7 @@ from .options import (
 )
 from .output import output, to_standard_output
 from .progress import ProgressBar
+from .report import page_output
 from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
+@click.option("--html", metavar="FILE", help="Write a page with charts and the worst frames there.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @map_options
 @selection_options
@@ -83,6 +85,7 @@ def command(
     planes: str,
     path: str | None,
     form: str | None,
+    html: str | None,
     precision: str,
     maps: MapOutput,
     selection: Selection,
@@ -92,7 +95,7 @@ def command(
     worst: int,
     fail_under: tuple[str, ...],
     strict: bool,
-    where: dict[str, str | None],
+    where: dict[str, Any],
     profile: bool,
     quiet: bool,
 ) -> None:
@@ -108,6 +111,7 @@ def command(
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
     deliver = output(path, form, precision, (reference, distorted))
     maps.check((reference, distorted))
+    page = page_output(html, [reference, distorted, *([path] if path else [])], raw=raw, **where)
     summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     how: dict[str, Any] = {"raw": raw, "selection": selection, "sync": sync, "pictures": pictures, **where}
@@ -146,6 +150,8 @@ def command(
         if profile:
             print_profile(report, summary_to)
     if failure is None or isinstance(failure, DemandError):
-        maps.write(report, **how)
+        maps.write(report, raw=raw, **where)
+    if page is not None:
+        page(report, failure)
     if failure is not None:
         raise failure

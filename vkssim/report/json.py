@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import __version__
 from ..results import ScoreReport
 from .numbers import NumberFormat
 
@@ -13,7 +12,7 @@ from .numbers import NumberFormat
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
     """What `render` writes. A score that does not exist is None."""
     return {
-        "version": __version__,
+        "version": report.version,
         "fps": round(report.fps, 2),
         "frames": [
             {
@@ -39,6 +38,13 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "warnings": report.warnings,
         "notes": report.notes,
         "frame_rate": report.rate,
+        "frame_skip_ref": report.selection.skip_reference,
+        "frame_skip_dist": report.selection.skip_distorted,
+        "offset": report.selection.offset,
+        "sync": report.sync,
+        "crop": report.pictures.crop,
+        "scale": report.pictures.scale,
+        "resampler": report.pictures.resampler,
     }
 
 

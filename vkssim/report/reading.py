@@ -9,8 +9,10 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..errors import InputError
+from ..frames.pictures import PictureOptions
 from ..results import ScoreReport
 from ..scorer import FrameScores
+from ..selection import Selection
 
 _LARGEST_BYTES = 1 << 30
 
@@ -57,6 +59,12 @@ def _report(data: Any) -> ScoreReport:
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
         similarities=tuple(name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled),
+        selection=Selection(
+            int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0)), offset=int(data.get("offset", 0))
+        ),
+        sync=str(data.get("sync", "index")),
+        pictures=PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic"))),
+        version=str(data.get("version", "")),
     )
 
 

@@ -1,0 +1,56 @@
+"""A browser without a window, and what it has to say of a page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", "0")  # Playwright's own lies within its package, if anywhere
+
+
+def launch(playwright: Playwright) -> Browser:
+    """The browser of this machine. Its absence is a failure, never a reason to skip."""
+    own = playwright.chromium.executable_path
+    path = own if Path(own).exists() else next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.fail(
+            f"the tests need a browser: none of {', '.join(NAMES)} is on the PATH, nor is Playwright's own there", pytrace=False
+        )
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
+@dataclass
+class Visit:
+    """A page that is open, what it said and what it asked for."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Visit]:
+    """Open a file in a window of its own. Errors, messages and requests beyond the file itself fail the test."""
+    with browser.new_context(**options) as context:
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        visited = Visit(page)
+        page.on("console", lambda message: visited.said.append(message.text))
+        page.on("pageerror", lambda error: visited.said.append(str(error)))
+        page.on("dialog", lambda dialog: (visited.said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: visited.requests.append(request.url))
+        page.goto(path.as_uri())
+        yield visited
+        assert visited.said == []
+        assert {url for url in visited.requests if not url.startswith("data:")} == {path.as_uri()}

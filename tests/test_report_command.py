@@ -1,0 +1,214 @@
+"""vkssim report and vkssim score --html."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from vkssim import maps
+from vkssim.backends.cpu import CpuBackend
+from vkssim.files import Selection
+from vkssim.results import ScoreReport
+
+from .clips import raw_bytes, raw_flags, write, y4m_bytes
+from .commands import TINY, python_process, vkssim, vkssim_process
+from .golden import FIXTURES
+from .pictures import clip
+
+LUMA = clip(6)
+DISTORTED = np.roll(LUMA, 1, axis=2)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Selection]:
+    """How the clips of each report were read to have their pictures."""
+    selections: list[Selection] = []
+    real = maps.scored_pictures
+
+    def noted(report: ScoreReport, *arguments: Any, **where: Any) -> Iterator[maps.FramePictures]:
+        selections.append(report.selection)
+        return real(report, *arguments, **where)
+
+    monkeypatch.setattr(maps, "scored_pictures", noted)
+    return selections
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, str]:
+    return write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED))
+
+
+def frames_shown(page: Path) -> list[int]:
+    return [int(number) for number in re.findall(r'<article class="frame" data-frame="(\d+)">', page.read_text())]
+
+
+def worst(scores: Path, count: int) -> list[int]:
+    frames = json.loads(scores.read_text())["frames"]
+    ordered = sorted(frames, key=lambda frame: frame["metrics"]["float_ssim"])
+    return sorted(frame["frameNum"] for frame in ordered[:count])
+
+
+def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
+    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+    words = ("-r", pair[0], "-d", pair[1], *TINY, "--frame_skip_ref", "1", "--frame_skip_dist", "1")
+    result = vkssim("score", *words, "--html", str(page), "-o", str(scores))
+    assert result.exit_code == 0, result.output
+    assert frames_shown(page) == [0, 1, 2, 3, 4]
+    assert asked == [Selection(1, 1)]
+    encoded = re.findall(r'<img src="data:image/webp;base64,(.*?)" alt="(?:Ref|Dis|SSIM)', page.read_text())
+    sizes = [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in encoded]
+    assert sizes == [(32, 24)] * 15  # the map too, which has no values at the border
+    mean = json.loads(scores.read_text())["pooled_metrics"]["float_ssim"]["mean"]
+    assert f"<td>{mean:.6f}</td>" in page.read_text()
+
+
+def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
+    scores = [tmp_path / name for name in ("a.json", "b.json")]
+    for path, skip in zip(scores, ("0", "2"), strict=True):
+        words = ("-r", pair[0], "-d", pair[1], *TINY, "-q", "--frame_skip_ref", skip, "--frame_skip_dist", skip)
+        assert vkssim("score", *words, "-o", str(path)).exit_code == 0
+    page = tmp_path / "page.html"
+    result = vkssim("report", *map(str, scores), "-o", str(page), "--worst", "2")
+    assert (result.exit_code, result.output) == (0, "")
+    assert frames_shown(page) == worst(scores[0], 2) + worst(scores[1], 2)
+    assert asked == [Selection(0, 0), Selection(2, 2)]
+    assert "dis.y4m (2)" in page.read_text()
+
+
+def test_raw_clips_are_described(tmp_path: Path) -> None:
+    reference, distorted = write(tmp_path / "ref.yuv", raw_bytes(LUMA)), write(tmp_path / "dis.yuv", raw_bytes(DISTORTED))
+    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
+    words = ("-r", reference, "-d", distorted, *raw_flags(LUMA), *TINY, "-q")
+    assert vkssim("score", *words, "-o", str(scores)).exit_code == 0
+    assert vkssim("report", str(scores), "-o", str(page)).exit_code == 0
+    assert frames_shown(page) == []
+    assert "if it is raw YUV, give --width" in page.read_text()
+    assert vkssim("report", str(scores), "-o", str(page), *raw_flags(LUMA)).exit_code == 0
+    assert len(frames_shown(page)) == 6
+
+
+def test_clips_that_are_gone_are_a_reason_not_an_error(pair: tuple[str, str], tmp_path: Path) -> None:
+    scores, page = tmp_path / "scores.json", tmp_path / "page.html"
+    assert vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "-o", str(scores)).exit_code == 0
+    Path(pair[1]).unlink()
+    assert vkssim("report", str(scores), "-o", str(page)).exit_code == 0
+    assert f"No pictures: {pair[1]} cannot be read: No such file or directory." in page.read_text()
+
+
+def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("score", "-r", pair[0], "-d", "-", *TINY, "--html", str(page), "-q")
+    result = vkssim_process(*words, stdin=Path(pair[1]).read_bytes())
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert "No pictures: one of the clips came from standard input" in page.read_text()
+
+
+def test_the_page_to_standard_output() -> None:
+    result = vkssim("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", "-")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("<!DOCTYPE html>")
+    assert "No pictures: the report does not name its clips" in result.stdout
+
+
+def test_what_was_scored_before_an_error_is_shown_with_the_error(
+    pair: tuple[str, str], tmp_path: Path, asked: list[Selection]
+) -> None:
+    Path(pair[1]).write_bytes(Path(pair[1]).read_bytes()[:-10])
+    page = tmp_path / "page.html"
+    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    assert result.exit_code == 2
+    (message,) = re.findall(r"vkssim: (.*)", result.stderr)
+    assert f"<li>{message}</li>" in page.read_text()
+    assert len(frames_shown(page)) == 5
+
+
+def test_an_interrupted_run_has_a_page_without_pictures(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collect, calls = CpuBackend.collect, []
+
+    def interrupted(self: CpuBackend, batch: Any) -> Any:
+        calls.append(batch)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return collect(self, batch)
+
+    monkeypatch.setattr(CpuBackend, "collect", interrupted)
+    page = tmp_path / "page.html"
+    result = vkssim("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page))
+    assert result.exit_code == 130
+    assert "No pictures: the run was stopped" in page.read_text()
+
+
+def test_what_cannot_be_written_is_said_before_anything_is_scored(pair: tuple[str, str], tmp_path: Path) -> None:
+    scores = tmp_path / "scores.json"
+    words = ("score", "-r", pair[0], "-d", pair[1], *TINY)
+    for target, message in (
+        (str(tmp_path / "none" / "page.html"), "there is no folder"),
+        (str(tmp_path), "is a folder"),
+        (pair[0], "would overwrite another file"),
+        (str(scores), "would overwrite another file"),
+        ("-", "writes a page to standard output"),
+    ):
+        result = vkssim(*words, "-o", str(scores), "--html", target)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert not scores.exists()
+
+
+def test_a_page_over_its_scores_is_refused(tmp_path: Path) -> None:
+    scores = shutil.copy(FIXTURES / "bbb_576x324.libvmaf.json", tmp_path / "scores.json")
+    before = Path(scores).read_bytes()
+    result = vkssim("report", str(scores), "-o", str(scores))
+    assert result.exit_code == 2
+    assert "would overwrite another file" in result.stderr
+    assert Path(scores).read_bytes() == before
+
+
+@pytest.mark.parametrize(("module", "package"), [("jinja2", "jinja2"), ("PIL", "pillow"), ("matplotlib", "matplotlib")])
+def test_a_missing_extra_is_named_before_anything_is_scored(
+    pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    import importlib.util
+
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find_spec(name))
+    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+    for words in (
+        ("score", "-r", pair[0], "-d", pair[1], *TINY, "-o", str(scores), "--html", str(page)),
+        ("report", str(FIXTURES / "bbb_576x324.libvmaf.json"), "-o", str(page)),
+    ):
+        result = vkssim(*words)
+        assert result.exit_code == 2
+        assert f"needs {package}" in result.stderr
+        assert "pip install 'vkssim[report]'" in result.stderr
+        assert not page.exists()
+        assert not scores.exists()
+
+
+def test_what_is_no_report_is_an_error(tmp_path: Path) -> None:
+    bad = write(tmp_path / "bad.json", b"{}")
+    result = vkssim("report", bad, "-o", str(tmp_path / "page.html"))
+    assert result.exit_code == 2
+    assert "is no report" in result.stderr
+    assert vkssim("report", "-o", str(tmp_path / "page.html")).exit_code == 2
+
+
+def test_scoring_without_a_page_imports_nothing_of_it(pair: tuple[str, str]) -> None:
+    code = (
+        "import sys\nfrom vkssim.cli import main\n"
+        f"main({['score', '-r', pair[0], '-d', pair[1], *TINY, '-q']!r}, standalone_mode=False)\n"
+        "assert not {'jinja2', 'PIL', 'matplotlib', 'vkssim.report.page'} & set(sys.modules)"
+    )
+    result = python_process("-c", code)
+    assert result.returncode == 0, result.stderr.decode()

@@ -1,0 +1,91 @@
+"""vkssim report: scores as a page to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
+from .main import SETTINGS
+from .options import backend_options, raw_options
+from .output import check_target, print_text
+
+if TYPE_CHECKING:
+    from ..frames.open import RawDescription
+    from ..results import ScoreReport
+
+_WORST = 6  # frames shown of a clip
+
+
+@click.command("report", context_settings=SETTINGS)
+@click.argument("files", nargs=-1, required=True, metavar="SCORES.json…", type=click.Path(path_type=Path))
+@click.option("-o", "--output", "target", required=True, metavar="FILE", help="Write the page there; - is stdout.")
+@click.option(
+    "--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures."
+)
+@raw_options
+@backend_options
+def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescription, where: dict[str, str | None]) -> None:
+    """Show scores as one HTML page: tables, charts and the worst frames.
+
+    The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the
+    clips that the files name, where they can still be read.
+    """
+    from ..report.page import check_installed, render_page
+    from ..report.page.pictures import worst_frames
+    from ..report.reading import read_report
+
+    check_installed()
+    reports = [read_report(path) for path in files]
+    clips = [name for report in reports for name in (report.reference, report.distorted)]
+    deliver = _destination(target, "--output", [*map(str, files), *clips])
+    galleries = [
+        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"]) for report in reports
+    ]
+    deliver(render_page(reports, galleries, [str(path) for path in files]))
+
+
+def page_output(
+    target: str | None, inputs: Sequence[str], *, raw: RawDescription, backend: str, device: str | None
+) -> Callable[[ScoreReport, VkssimError | None], None] | None:
+    """What makes the page of `--html`, checked before anything is scored; None where none was asked for.
+
+    It gets the report, and what went wrong where the report is not complete.
+    """
+    if target is None:
+        return None
+    from ..report.page import check_installed
+
+    check_installed()
+    if target == "-":
+        raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
+    write_page = _destination(target, "--html", inputs)
+
+    def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
+        from ..report.page import render_page
+        from ..report.page.pictures import Gallery, worst_frames
+
+        if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
+            gallery = Gallery(reason="the run was stopped")
+        else:
+            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
+        if failure is not None and not isinstance(failure, DemandError):  # a demand's reason is among the warnings already
+            report = replace(report, warnings=[*report.warnings, str(failure)])
+        write_page(render_page([report], [gallery]))
+
+    return deliver
+
+
+def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:
+    from ..report import check_writable, write
+
+    if target == "-":
+        return print_text
+    path = Path(target)
+    check_target(path, flag, inputs)
+    check_writable(path)
+    return lambda text: write(text, path)

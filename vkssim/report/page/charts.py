@@ -1,0 +1,155 @@
+"""The charts of a page as data for SVG: axes with round ticks, and paths in a plot of `WIDTH` by `HEIGHT` units.
+
+The plot is stretched to the width of the page; its axes are drawn beside it, in per cent, so that their text is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ...features.base import Doubles
+
+WIDTH, HEIGHT = 1000, 400
+_COLUMNS = 800  # of a plot, each drawn as the least and the greatest score in it
+_STEPS = 400  # of a cumulative distribution
+_TICKS = 6
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From `low` to `high`, with round `ticks` between them."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    decimals: int = 0
+
+    def share(self, value: float) -> float:
+        """Where a value lies, from 0 to 1."""
+        return (value - self.low) / (self.high - self.low)
+
+    def labels(self) -> list[tuple[float, str]]:
+        """(per cent along the axis, text) of each tick."""
+        return [(round(100 * self.share(tick), 3), f"{tick:.{self.decimals}f}") for tick in self.ticks]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One series of a chart: an SVG path, and the places of frames that have no score."""
+
+    series: int
+    path: str
+    missing: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines over two axes."""
+
+    across: Axis
+    up: Axis
+    lines: tuple[Line, ...]
+
+
+def round_axis(low: float, high: float) -> Axis:
+    """An axis of scores that begins and ends on a tick."""
+    if high - low < 1e-9:
+        low, high = low - 0.01, high + 0.01
+    step = _round_step(high - low, 1e-9)
+    first, last = math.floor(round(low / step, 6)), math.ceil(round(high / step, 6))
+    ticks = tuple(number * step for number in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks, max(0, -math.floor(math.log10(step) + 1e-9)))
+
+
+def frame_axis(first: int, last: int) -> Axis:
+    """An axis of frame numbers from the first to the last, with ticks at round numbers."""
+    step = int(_round_step(max(1, last - first), 1))
+    ticks = tuple(float(number) for number in range(-(-first // step) * step, last + 1, step))
+    return Axis(first, last, ticks) if last > first else Axis(first - 1, first + 1, (first,))
+
+
+def _round_step(extent: float, least: float) -> float:
+    """1, 2 or 5 times a power of ten, so that an extent has about `_TICKS` of them."""
+    wanted = max(extent / _TICKS, least)
+    power = 10.0 ** math.floor(math.log10(wanted))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= wanted * (1 - 1e-9))
+
+
+def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
+    """Scores over frames, from (number, frames, scores) a series, in the order of frames; None where there is no score."""
+    finite = [scores[np.isfinite(scores)] for _, _, scores in series]
+    if not any(map(len, finite)):
+        return None
+    across = frame_axis(int(min(frames[0] for _, frames, _ in series)), int(max(frames[-1] for _, frames, _ in series)))
+    up = _scores_axis(finite)
+    lines = []
+    for number, frames, scores in series:
+        places = (frames - across.low) / (across.high - across.low)
+        missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
+        kept = _extremes(places, scores)
+        heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
+        lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing)))
+    return Chart(across, up, tuple(lines))
+
+
+def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
+    """The share of frames that score so much or less, from (number, scores) a series; None where there is no score."""
+    finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
+    if not any(len(scores) for _, scores in finite):
+        return None
+    across = _scores_axis([scores for _, scores in finite])
+    up = Axis(0, 100, (0, 25, 50, 75, 100))
+    lines = []
+    for number, scores in finite:
+        if len(scores):
+            ranks = np.unique(np.linspace(0, len(scores) - 1, _STEPS).round().astype(int))
+            places = WIDTH * (scores[ranks] - across.low) / (across.high - across.low)
+            heights = HEIGHT * (1 - (ranks + 1) / len(scores))
+            steps = "".join(f"H{place:.1f}V{height:.1f}" for place, height in zip(places, heights, strict=True))
+            lines.append(Line(number, f"M0 {HEIGHT}{steps}H{WIDTH}"))
+    return Chart(across, up, tuple(lines))
+
+
+def _scores_axis(scores: Sequence[Doubles]) -> Axis:
+    filled = [values for values in scores if len(values)]
+    return round_axis(float(min(map(np.min, filled))), float(max(map(np.max, filled))))
+
+
+def _extremes(places: Doubles, scores: Doubles) -> list[int]:
+    """Which points are drawn: all of a few, else the least and the greatest of each column, so that no outlier is lost."""
+    if len(scores) <= 2 * _COLUMNS:
+        return list(range(len(scores)))
+    starts = np.searchsorted(places, np.arange(_COLUMNS + 1) / _COLUMNS)
+    starts[-1] = len(scores)
+    kept: list[int] = []
+    for start, stop in pairwise(starts.tolist()):
+        column = scores[start:stop]
+        finite = np.flatnonzero(np.isfinite(column))
+        if len(finite):
+            ends = {start + int(finite[np.argmin(column[finite])]), start + int(finite[np.argmax(column[finite])])}
+            kept += sorted(ends)
+        elif len(column):
+            kept.append(start)
+    return kept
+
+
+def _polyline(across: Doubles, down: Doubles) -> str:
+    """A path through the points, interrupted where one has no number; a lone point is a dot."""
+    return "".join("M" + "L".join(run) + ("h0" if len(run) == 1 else "") for run in _runs(across, down))
+
+
+def _runs(across: Doubles, down: Doubles) -> Iterator[list[str]]:
+    run: list[str] = []
+    for x, y in zip(across.tolist(), down.tolist(), strict=True):
+        if math.isfinite(y):
+            run.append(f"{x:.1f} {y:.1f}")
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
