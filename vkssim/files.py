@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .backends.base import Backend, Batch
 from .errors import DemandError, InputError, InterruptedRunError, VkssimError
+from .features.base import FrameScorer
 from .formats import FrameFormat
 from .frames.open import RawDescription, open_source
 from .frames.source import FrameSource
@@ -23,6 +25,9 @@ from .types import Samples
 
 Progress = Callable[[int, int | None], None]
 """Called with the frames scored so far and their total, None where it is not known."""
+
+EngineOpener = Callable[[FrameFormat, Sequence[FrameScorer]], Backend]
+"""Gives the backend for frames of a format and their metrics."""
 
 _MOST_READERS = 4  # of each file; more only wait for each other between their reads
 _MOST_NAMED_FRAMES = 8
@@ -115,9 +120,37 @@ def score_files(
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     with ExitStack() as stack:
         sources = tuple(stack.enter_context(open_source(path, raw)) for path in paths)
+        return score_sources(
+            sources,
+            paths,
+            partial(open_backend, backend, device=device, profile=profile),
+            features=features,
+            selection=selection,
+            strict=strict,
+            profile=profile,
+            progress=progress,
+        )
+
+
+def score_sources(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    open_engine: EngineOpener,
+    *,
+    features: Sequence[str] | str,
+    selection: Selection,
+    strict: bool = False,
+    profile: bool = False,
+    progress: Progress | None = None,
+) -> ScoreReport:
+    """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
+
+    `paths` are their names in the report. The backend is closed at the end, the sources are not.
+    """
+    with ExitStack() as stack:
         frame = common_format(*sources)
         scorers = make_scorers(features, frame)
-        engine = stack.enter_context(open_backend(backend, frame, scorers, device=device, profile=profile))
+        engine = stack.enter_context(open_engine(frame, scorers))
         names = tuple(name for scorer in scorers for name in scorer.names)
         info = sources[0].info
         report = ScoreReport(*paths, info.width, info.height, info.bits, names, engine.info)

@@ -16,12 +16,12 @@ from .base import Backend, BackendInfo, Batch, empty_planes
 class CpuBackend(Backend):
     """Computes every frame when it is submitted."""
 
-    def __init__(self, frame: FrameFormat, scorers: Sequence[FrameScorer]) -> None:
+    def __init__(self, frame: FrameFormat, scorers: Sequence[FrameScorer], slots: int = 2) -> None:
         self._frame = frame
         self._scorers = scorers
         self.info = BackendInfo("cpu", platform.processor() or platform.machine(), f"NumPy {np.__version__}")
-        planes = [empty_planes(1, frame.height, frame.width, frame.dtype) for _ in range(4)]
-        self.batches = (Batch(planes[0], planes[1]), Batch(planes[2], planes[3]))
+        size = 1, frame.height, frame.width, frame.dtype
+        self.batches = tuple(Batch(empty_planes(*size), empty_planes(*size)) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""
