@@ -17,16 +17,16 @@ _WIDE = 104  # columns of text that the longest name and all values need
 
 def print_summary(report: ScoreReport, file: TextIO) -> None:
     """Pooled scores, what was compared and how fast."""
-    console = _console(file)
-    columns = _COLUMNS if console.width >= _WIDE else _NARROW_COLUMNS
+    screen = console(file)
+    columns = _COLUMNS if screen.width >= _WIDE else _NARROW_COLUMNS
     table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
     table.add_column("score", no_wrap=True)
     for column in columns:
         table.add_column(column.replace("harmonic_mean", "harmonic").replace("percentile_", "p"), justify="right")
     for name, pooled in report.pooled().items():
         table.add_row(name, *(_number(pooled[column]) for column in columns))
-    console.print(table)
-    console.print(
+    screen.print(table)
+    screen.print(
         f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"
         f" {report.backend.device} ({report.backend.driver}), {report.backend.backend}",
         highlight=False,
@@ -45,10 +45,11 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
         table.add_row(stage, f"{seconds / frames * 1000:.3f}")
     table.add_section()
     table.add_row("whole run", f"{report.seconds / frames * 1000:.3f}")
-    _console(file).print(table)
+    console(file).print(table)
 
 
-def _console(file: TextIO) -> Console:
+def console(file: TextIO) -> Console:
+    """What writes tables to a file: as wide as its terminal, or 120 columns."""
     return Console(file=file, width=None if file.isatty() else 120)
 
 
