@@ -119,9 +119,9 @@ def score_files(
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     with ExitStack() as stack:
-        sources = tuple(stack.enter_context(open_source(path, raw)) for path in paths)
+        first, second = (stack.enter_context(open_source(path, raw)) for path in paths)
         return score_sources(
-            sources,
+            (first, second),
             paths,
             partial(open_backend, backend, device=device, profile=profile),
             features=features,

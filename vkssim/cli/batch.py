@@ -110,7 +110,9 @@ def check_all_scored(rows: Sequence[Row], path: Path) -> None:
 
 
 def _print(rows: Sequence[Row], path: Path) -> None:
-    means = [name for name in rows[0] if name.endswith("_mean") and not name.endswith("harmonic_mean")]
+    from ..ladder.tables import scores_of
+
+    means = [f"{name}_mean" for name in scores_of(rows)]
     cells = [
         [row["distorted"], "failed" if row["frames"] is None else str(row["frames"]), *(decimals(row[name]) for name in means)]
         for row in rows

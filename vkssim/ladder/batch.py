@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,8 @@ def score_pairs(
         try:
             for group in groups:
                 first = group[0][1]
-                outcomes = scorer.score(first.reference_path, [pair.distorted_path for _, pair in group], first.raw)
-                with ExitStack() as stack:
-                    stack.callback(outcomes.close)
+                distorted = [pair.distorted_path for _, pair in group]
+                with closing(scorer.score(first.reference_path, distorted, first.raw)) as outcomes:
                     for place, outcome in outcomes:
                         key, pair = group[place]
                         _keep(journal, key, pair, outcome, frames)

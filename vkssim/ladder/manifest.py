@@ -143,5 +143,3 @@ def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
             raise InputError(f"{where}: {column} is {text[:80]!r}; it has to be {allowed}")
         found[field] = text if field == "pixel_format" else int(text)
     return found
-
-

@@ -120,13 +120,27 @@ def is_results(rows: Sequence[Row]) -> bool:
     return all(name in rows[0] for name in COLUMNS)
 
 
-def metrics_of(rows: Sequence[Row], pooling: str) -> list[str]:
-    """The scores that results have pooled that way. Raises OptionError, naming what there is, where there is none."""
-    names = [name for name in rows[0] if name.endswith("_mean")]
-    found = [name.removesuffix("_mean") for name in names if f"{name.removesuffix('_mean')}_{pooling}" in rows[0]]
-    if not found:
-        raise OptionError(f"no score is pooled as {pooling!r}; the columns are {', '.join(rows[0])}")
-    return found
+def scores_of(rows: Sequence[Row]) -> list[str]:
+    """The scores that results have columns of."""
+    pooled = "_harmonic_mean"  # of all poolings the one that no label ends in by chance
+    return [name.removesuffix(pooled) for name in rows[0] if name.endswith(pooled)]
+
+
+def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> dict[str, str]:
+    """The column of each score asked for, all of them where none is asked for, pooled that way, by its name.
+
+    Raises OptionError, naming what there is, for a score or a pooling that results do not have.
+    """
+    there = scores_of(rows)
+    unknown = [name for name in names if name not in there]
+    if unknown or not there:
+        raise OptionError(f"no score {', '.join(unknown) or 'at all'} in the results; there are {', '.join(there) or 'none'}")
+    columns = {name: f"{name}_{pooling}" for name in names or there}
+    for name, column in columns.items():
+        if column not in rows[0]:
+            there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
+            raise OptionError(f"{name} is not pooled as {pooling!r}; there are {', '.join(there)}")
+    return columns
 
 
 def number(row: Mapping[str, Any], column: str, where: str) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -30,11 +30,11 @@ _BATCHES_EACH = 2  # one that is filled while the device has the other
 class ScoreOptions:
     """How every clip is scored; see `score_files`."""
 
-    features: tuple[str, ...] = ("float_ms_ssim", "float_ssim")
-    backend: str = "vulkan"
-    device: str | int | None = None
-    selection: Selection = Selection()
-    strict: bool = False
+    features: tuple[str, ...]
+    backend: str
+    device: str | int | None
+    selection: Selection
+    strict: bool
 
 
 class TogetherScorer:
@@ -52,7 +52,7 @@ class TogetherScorer:
 
     def score(
         self, reference: str, distorted: Sequence[str], raw: RawDescription
-    ) -> Iterator[tuple[int, ScoreReport | Exception]]:
+    ) -> Generator[tuple[int, ScoreReport | Exception], None, None]:
         """The report of each distorted clip, or why there is none, with its place in `distorted`, as they are done.
 
         An error's attribute `report` may hold the frames scored before it.
@@ -71,10 +71,7 @@ class TogetherScorer:
                 for place, (source, path) in enumerate(zip(references, distorted, strict=True))
             }
             for future in as_completed(places):
-                error = future.exception()
-                if error is not None and not isinstance(error, Exception):
-                    raise error
-                yield places[future], error or future.result()
+                yield places[future], _outcome(future)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         source = stack.enter_context(open_source(path, raw))
@@ -112,3 +109,10 @@ class TogetherScorer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _outcome(future: Future[ScoreReport]) -> ScoreReport | Exception:
+    try:
+        return future.result()
+    except Exception as error:
+        return error
