@@ -58,7 +58,7 @@ def command(
         raise InputError(f"{results} has no scores; `vkssim batch {results} -o RESULTS.csv` makes a file that has them")
     rate = rate or next(name for name in _RATES if name in rows[0])
     ladders = [_select(rows, flag, conditions) for flag, conditions in (("--anchor", anchor), ("--test", test))]
-    references = [row for row in dict.fromkeys(row["reference"] for row in ladders[0])]
+    references = list(dict.fromkeys(row["reference"] for row in ladders[0]))
     found: list[dict[str, Any]] = []
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
@@ -68,7 +68,7 @@ def command(
             ]
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
-                click.echo(f"vkssim: warning: {reference}, {score}: {warning}", err=True)
+                click.echo(f"vkssim: warning: {score}: {warning}", err=True)
             found.append({"reference": reference, "score": score, "bd_rate": deltas.rate, "bd_score": deltas.score,
                           "points": deltas.points, "warnings": deltas.warnings})  # fmt: skip
     means = _means(found) if len(references) > 1 else []
@@ -80,7 +80,9 @@ def command(
         [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
     ]
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(title, ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score"), cells, sys.stdout)
+    print_table(
+        title, ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score"), cells, sys.stdout, texts=2
+    )
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
@@ -99,9 +101,10 @@ def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: 
     import numpy as np
 
     from ..ladder.bd_rate import Curve, in_decibels
-    from ..ladder.tables import number
+    from ..ladder.tables import check_scored, number
 
     rows = [row for row in ladder if row["reference"] == reference]
+    check_scored(rows)
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
     values = in_decibels(np.array(scores)) if decibels else scores
     return Curve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))

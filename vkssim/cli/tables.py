@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TextIO
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO) -> None:
-    """A table whose first column is text and the others numbers; nothing in it is taken for markup."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO, texts: int = 1) -> None:
+    """A table whose first `texts` columns are text and the others numbers; nothing in it is taken for markup."""
     from rich.table import Table
     from rich.text import Text
 
@@ -16,7 +16,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=Text(title), title_justify="left")
     for place, name in enumerate(columns):
-        table.add_column(Text(name), justify="right" if place else "left", overflow="fold")
+        table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     console(file).print(table)

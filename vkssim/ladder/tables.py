@@ -120,10 +120,23 @@ def is_results(rows: Sequence[Row]) -> bool:
     return all(name in rows[0] for name in COLUMNS)
 
 
+def check_scored(rows: Sequence[Row]) -> None:
+    """Raise InputError where a pair failed in the batch."""
+    for row in rows:
+        if row["error"] not in (None, ""):
+            raise InputError(f"{row['distorted']} was not scored ({row['error']}); put that right, or leave its row out")
+
+
 def scores_of(rows: Sequence[Row]) -> list[str]:
     """The scores that results have columns of."""
     pooled = "_harmonic_mean"  # of all poolings the one that no label ends in by chance
     return [name.removesuffix(pooled) for name in rows[0] if name.endswith(pooled)]
+
+
+def labels_of(rows: Sequence[Row]) -> list[str]:
+    """The columns that are neither scores nor what every table has."""
+    scores = tuple(f"{name}_" for name in scores_of(rows))
+    return [name for name in rows[0] if name not in COLUMNS and not (scores and name.startswith(scores))]
 
 
 def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> dict[str, str]:
