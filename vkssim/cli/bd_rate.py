@@ -79,17 +79,20 @@ def command(
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
     ]
+    columns = ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score")
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(
-        title, ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score"), cells, sys.stdout, texts=2
-    )
+    print_table(title, columns, cells, sys.stdout, texts=2)
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
+    from ..ladder.tables import labels_of
+
     for condition in conditions:
         label, equals, value = condition.partition("=")
         if not equals or label not in rows[0]:
-            raise OptionError(f"{flag} {condition}; it has to be LABEL=VALUE, LABEL one of {', '.join(rows[0])}")
+            raise OptionError(
+                f"{flag} {condition}; it has to be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
+            )
         values = dict.fromkeys(_text(row[label]) for row in rows)
         rows = [row for row in rows if _text(row[label]) == value]
         if not rows:

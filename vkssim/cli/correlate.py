@@ -160,4 +160,4 @@ def _flat(correlation: Correlation) -> dict[str, Any]:
 
 
 def _interval(row: dict[str, Any], name: str) -> str:
-    return f"{row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"
+    return f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"

@@ -45,13 +45,14 @@ class Correlation:
 
 
 def logistic(scores: Doubles, best: float, worst: float, middle: float, width: float) -> Doubles:
-    """The monotonic logistic of four parameters of VQEG's FR-TV Phase II report (2003).
+    """The monotonic logistic of four parameters of VQEG's FR-TV Phase I report (2000).
 
     worst + (best - worst) / (1 + exp(-(scores - middle) / |width|))
     """
     from scipy.special import expit
 
-    steps = (scores - middle) / max(abs(width), np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore"):
+        steps = (scores - middle) / max(abs(width), np.finfo(np.float64).tiny)
     return np.asarray(worst + (best - worst) * expit(steps), np.float64)
 
 
