@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ def command(
     """
     from ..ladder.bd_rate import bjontegaard_deltas
     from ..ladder.tables import is_results, read_table, score_columns
+    from ..report.numbers import finite
 
     rows = read_table(results)
     if not is_results(rows):
@@ -69,12 +71,11 @@ def command(
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
                 click.echo(f"vkssim: warning: {score}: {warning}", err=True)
-            found.append({"reference": reference, "score": score, "bd_rate": deltas.rate, "bd_score": deltas.score,
-                          "points": deltas.points, "warnings": deltas.warnings})  # fmt: skip
+            found.append({"reference": reference, "score": score, **asdict(deltas)})
     means = _means(found) if len(references) > 1 else []
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "db": decibels, "deltas": found, "means": means}
-        print_text(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+        print_text(json.dumps(finite(answer), indent=2, allow_nan=False) + "\n")
         return
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]

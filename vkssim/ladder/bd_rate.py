@@ -50,12 +50,12 @@ class Curve:
 class Deltas:
     """What the test curve is to the anchor.
 
-    `rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `score` the mean
+    `bd_rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `bd_score` the mean
     difference of score at equal rate, above 0 where the test is better. `points` are those of anchor and test.
     """
 
-    rate: float
-    score: float
+    bd_rate: float
+    bd_score: float
     points: tuple[int, int]
     warnings: list[str] = field(default_factory=list)
 

@@ -81,8 +81,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
         if not isinstance(row, dict):
-            raise InputError(f"{path}, line {line} is no JSON object; each line has to be one, such as"
-                             ' {"reference": "a.mp4", "distorted": "b.mp4"}')  # fmt: skip
+            raise InputError(f'{path}, line {line} is no object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
 
 
