@@ -50,8 +50,8 @@ class Curve:
 class Deltas:
     """What the test curve is to the anchor.
 
-    `bd_rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `bd_score` the mean
-    difference of score at equal rate, above 0 where the test is better. `points` are those of anchor and test.
+    `bd_rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `bd_score` the
+    mean difference of score at equal rate, above 0 where the test is better. `points` are those of anchor and test.
     """
 
     bd_rate: float
