@@ -128,8 +128,8 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rated")
     rows = []
     for seed, kind in enumerate(("waves", "grain")):
-        for row in ladder(folder, kind, (16, 22, 28, 34, 40, 46), frames=2, seed=seed):
-            rows.append({**row, "distortion": kind, "mos": 5 - row["crf"] / 15 + 0.05 * seed})
+        rungs = ladder(folder, kind, (16, 22, 28, 34, 40, 46), frames=2, seed=seed)
+        rows += [{**row, "distortion": kind, "mos": 5 - row["crf"] / 15 + 0.05 * seed} for row in rungs]
     rows += [{**row, "distortion": "rare"} for row in rows[:2]]
     return Path(manifest(folder / "rated.csv", rows))
 
@@ -181,7 +181,7 @@ def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--score", "dmos"), "has no column 'dmos'; there are reference, distorted, crf, distortion, mos"),
+        (("--score", "dmos"), "has no column 'dmos'; there are crf, distortion, mos"),
         (("--by", "codec"), "has no column 'codec'"),
         (("--score", "distortion"), "distortion is 'waves'; it has to be a number"),
     ],
@@ -196,7 +196,7 @@ def test_columns_that_are_not_there(rated: Path, tmp_path: Path, words: tuple[st
 def test_a_table_without_opinions(tmp_path: Path) -> None:
     path = manifest(tmp_path / "ladder.csv", ladder(tmp_path, crfs=(30,), frames=1))
     result = vkssim("correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)
-    assert (result.exit_code, "no column mos or dmos; there are reference, distorted, crf." in result.stderr) == (2, True)
+    assert (result.exit_code, "no column mos or dmos; there are crf." in result.stderr) == (2, True)
 
 
 def test_a_failed_pair_is_named(tmp_path: Path) -> None:

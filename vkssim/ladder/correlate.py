@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ LEAST_PAIRS = 6
 
 _PARAMETERS = 4
 _CONFIDENCE = 0.95
+_REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0  # of the fit's middle beyond the scores and of its width, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
             raise InputError(f"all {what} are {values[0]:g}; there is nothing to correlate")
     fit = _fit(scores, opinions)
     fitted = logistic(scores, *fit)
-    plcc = float(np.corrcoef(fitted, opinions)[0, 1]) if np.ptp(fitted) > 0 else 0.0
+    plcc = float(np.corrcoef(fitted, opinions)[0, 1])
     srocc = float(stats.spearmanr(scores, opinions).statistic)
     krocc = float(stats.kendalltau(scores, opinions).statistic)
     freedom = count - _PARAMETERS
@@ -90,28 +90,29 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 
 
 def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
-    """The parameters of `logistic` with the least squares, of several starts, rising and falling."""
-    from scipy.optimize import OptimizeWarning, curve_fit
+    """The parameters of `logistic` with the least squares.
+
+    For a given middle and width the best `best` and `worst` are a linear matter; what is left is searched for within bounds,
+    from several starts, so that opinions in a straight line, whose logistic has no ends, do no harm.
+    """
+    from scipy.optimize import least_squares
+    from scipy.special import expit
 
     centre, spread = float(np.mean(scores)), float(np.std(scores))
     steps = (scores - centre) / spread
-    high, low = float(opinions.max()), float(opinions.min())
-    best, least = None, math.inf
-    for middle in np.quantile(steps, (0.1, 0.5, 0.9)):
-        for width in (0.25, 1.0):
-            for start in ((high, low, middle, width), (low, high, middle, width)):
-                with warnings.catch_warnings(), np.errstate(all="ignore"):
-                    warnings.simplefilter("ignore", OptimizeWarning)  # of the covariance, which is not used
-                    try:
-                        found, _ = curve_fit(logistic, steps, opinions, p0=start, maxfev=4000)
-                    except RuntimeError:  # no end in that many steps
-                        continue
-                squares = float(np.sum((logistic(steps, *found) - opinions) ** 2))
-                if squares < least:
-                    best, least = found, squares
-    if best is None:
-        raise InputError("no logistic could be fitted to these scores and opinions")
-    return float(best[0]), float(best[1]), float(best[2]) * spread + centre, abs(float(best[3])) * spread
+
+    def ends(shape: Doubles) -> tuple[Doubles, Doubles]:
+        rise = expit((steps - shape[0]) / np.exp(shape[1]))
+        basis = np.stack([rise, 1 - rise], 1)
+        found = np.linalg.lstsq(basis, opinions, rcond=None)[0]
+        return found, basis @ found - opinions
+
+    bounds = [steps.min() - _REACH, math.log(_NARROWEST)], [steps.max() + _REACH, math.log(_WIDEST)]
+    starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.1, 0.5, 0.9)) for width in (0.1, 1.0)]
+    searches = [least_squares(lambda shape: ends(shape)[1], start, bounds=bounds) for start in starts]
+    middle, log_width = min(searches, key=lambda search: float(search.cost)).x
+    best, worst = ends(np.array([middle, log_width]))[0]
+    return float(best), float(worst), float(middle) * spread + centre, math.exp(log_width) * spread
 
 
 def _by_fisher(value: float, variance: float) -> Estimate:
