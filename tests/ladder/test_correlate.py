@@ -80,18 +80,18 @@ def test_noise_and_nothing_else() -> None:
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    """Of normal pairs the truth is known: Spearman's is 6/pi asin(r/2), Kendall's 2/pi asin(r). 95 % of 300, within 4 sigma."""
+    """Of normal pairs the truth is known: Spearman's is 6/pi asin(r/2), Kendall's 2/pi asin(r). Of 120 draws 95 %, give or take."""
     truth = 0.8
     expected = {"srocc": 6 / np.pi * np.arcsin(truth / 2), "krocc": 2 / np.pi * np.arcsin(truth), "rmse": np.sqrt(1 - truth**2)}
     held = dict.fromkeys(expected, 0)
     rng = np.random.default_rng(1)
-    for _ in range(300):
+    for _ in range(120):
         scores = rng.normal(0, 1, 60)
         found = correlate(scores, truth * scores + np.sqrt(1 - truth**2) * rng.normal(0, 1, 60))
         for name, value in expected.items():
             estimate = getattr(found, name)
             held[name] += estimate.low <= value <= estimate.high
-    assert all(0.90 <= count / 300 <= 1 for count in held.values()), held
+    assert all(0.89 <= count / 120 < 1 for count in held.values()), held
 
 
 def test_the_fit_finds_its_way_from_any_place() -> None:
@@ -165,8 +165,8 @@ def test_table_and_csv(results: Path) -> None:
         assert word in table
     rows = list(csv.DictReader(io.StringIO(vkssim("correlate", str(results), "--csv", "--by", "crf").stdout)))
     assert [(row["group"], row["pairs"]) for row in rows] == [("all", "14")], "no group of a quantiser has enough"
-    found = {name: float(row) for name, row in rows[0].items() if name.startswith("srocc")}
-    assert found["srocc_low"] < found["srocc"] < found["srocc_high"]
+    found = {name: float(row) for name, row in rows[0].items() if name.startswith("rmse")}
+    assert found["rmse_low"] < found["rmse"] < found["rmse_high"]
 
 
 def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) -> None:

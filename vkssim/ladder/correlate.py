@@ -108,7 +108,7 @@ def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float
         return found, basis @ found - opinions
 
     bounds = [steps.min() - _REACH, math.log(_NARROWEST)], [steps.max() + _REACH, math.log(_WIDEST)]
-    starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.1, 0.5, 0.9)) for width in (0.1, 1.0)]
+    starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.2, 0.8)) for width in (0.1, 1.0)]
     searches = [least_squares(lambda shape: ends(shape)[1], start, bounds=bounds) for start in starts]
     middle, log_width = min(searches, key=lambda search: float(search.cost)).x
     best, worst = ends(np.array([middle, log_width]))[0]
