@@ -46,19 +46,23 @@ def open_backend(
     *,
     device: str | int | None = None,
     batch: int | None = None,
+    slots: int = 4,
     profile: bool = False,
 ) -> Backend:
-    """The backend of that name; only the one asked for, never another. Raises OptionError for an unknown name."""
+    """The backend of that name, with `slots` batches; only the one asked for, never another.
+
+    Raises OptionError for an unknown name.
+    """
     if name == "vulkan":
         from .backends.vulkan import VulkanBackend
 
-        return VulkanBackend(planes, device=device, batch=batch, profile=profile)
+        return VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile)
     if name == "cpu":
         from .backends.cpu import CpuBackend
 
         if device is not None:
             raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
-        return CpuBackend(planes)
+        return CpuBackend(planes, slots)
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 

@@ -23,16 +23,16 @@ _HEADS = {"mean_db": "mean dB", "harmonic_mean": "harmonic", "percentile_5": "p5
 
 def print_summary(report: ScoreReport, file: TextIO) -> None:
     """Pooled scores, what was compared and how fast."""
-    console = _console(file)
-    columns = next(columns for width, columns in _COLUMNS.items() if console.width >= width)
+    screen = console(file)
+    columns = next(columns for width, columns in _COLUMNS.items() if screen.width >= width)
     table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
     table.add_column("score", no_wrap=True)
     for column in columns:
         table.add_column(_HEADS.get(column, column), justify="right")
     for name, pooled in report.pooled().items():
         table.add_row(name, *(_number(pooled[column], column) if column in pooled else "" for column in columns))
-    console.print(table)
-    console.print(
+    screen.print(table)
+    screen.print(
         f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"
         f" {report.backend.device} ({report.backend.driver}), {report.backend.backend}",
         highlight=False,
@@ -57,9 +57,9 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
     for frame in frames:
         when: list[str] = [] if not timed else ["" if frame.time is None else time_code(frame.time)]
         table.add_row(str(frame.index), *when, *(_number(frame.metrics[name]) for name in names))
-    console = _console(file)
-    console.print(f"worst frames by {names[0]}", style="italic", highlight=False)
-    console.print(table)
+    screen = console(file)
+    screen.print(f"worst frames by {names[0]}", style="italic", highlight=False)
+    screen.print(table)
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
@@ -72,10 +72,11 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
         table.add_row(stage, f"{seconds / frames * 1000:.3f}")
     table.add_section()
     table.add_row("whole run", f"{report.seconds / frames * 1000:.3f}")
-    _console(file).print(table)
+    console(file).print(table)
 
 
-def _console(file: TextIO) -> Console:
+def console(file: TextIO) -> Console:
+    """What writes tables to a file: as wide as its terminal, or 120 columns."""
     return Console(file=file, width=None if file.isatty() else 120)
 
 

@@ -17,10 +17,10 @@ from .base import Backend, BackendInfo, Batch, empty_planes
 class CpuBackend(Backend):
     """Computes every frame when it is submitted."""
 
-    def __init__(self, planes: Sequence[PlaneMetrics]) -> None:
+    def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self._planes = planes
         self.info = BackendInfo("cpu", platform.processor() or platform.machine(), f"NumPy {np.__version__}")
-        self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(2))
+        self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""

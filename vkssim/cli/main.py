@@ -14,8 +14,8 @@ from ..errors import VkssimError, exit_code
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
 
-COMMANDS = ("score", "report", "devices", "features", "completion")
-"""The commands, as they are listed; each is `command` of the module of its name."""
+COMMANDS = ("score", "report", "batch", "compare", "bd-rate", "correlate", "devices", "features", "completion")
+"""The commands, as they are listed; each is `command` of the module of its name, with _ for -."""
 
 SETTINGS = {"help_option_names": ["--help"], "max_content_width": 100}  # -h is the height, as in libvmaf's tool
 
@@ -29,7 +29,7 @@ class _Main(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f".{cmd_name}", __package__).command
+        command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -6,14 +6,15 @@ from typing import Any
 
 
 class ProgressBar:
-    """A progress bar on standard error, shown from the first scored batch on."""
+    """A progress bar on standard error, shown from the first call on. `unit` is what it counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, unit: str = "frames") -> None:
+        self._unit = unit
         self._bar: Any = None
         self._task: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that so many frames of so many are scored."""
+        """Show that so many of so many are scored."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -21,7 +22,7 @@ class ProgressBar:
             columns = (
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn("frames, {task.fields[rate]:.1f} frames/s,"),
+                TextColumn(f"{self._unit}, {{task.fields[rate]:.1f}} {self._unit}/s,"),
                 TimeRemainingColumn(),
                 TextColumn("left"),
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,7 +29,7 @@ _WORST = 6  # frames shown of a clip
 )
 @raw_options
 @backend_options
-def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescription, where: dict[str, str | None]) -> None:
+def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescription, where: dict[str, Any]) -> None:
     """Show scores as one HTML page: tables, charts and the worst frames.
 
     The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the

@@ -11,7 +11,7 @@ from ..errors import InputError, OptionError
 from .colour import RGB_DEFAULT, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
-from .open import RawDescription, check_chroma, open_file, turned
+from .open import STANDARD_INPUT, RawDescription, check_chroma, open_file, turned
 from .processed import ProcessedSource
 from .scale import RESAMPLERS, Deepen, Scale
 from .source import FrameSource
@@ -59,34 +59,41 @@ def open_pair(
     R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
     `open_source`, and where a crop does not fit.
     """
-    if pictures.crop == "auto":
-        _check_seen_twice(reference)
     with ExitStack() as stack:
-        files = [stack.enter_context(open_file(path, raw)) for path in (reference, distorted)]
-        _agree_on_colour(*files)
-        rgb = any(file.is_rgb for file in files)
-        first, second = (turned(file) for file in files)
-        size = pictures.size(first.info, second.info)
-        bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None else None
-
-        def alike(source: FrameSource) -> FrameSource:
-            return _deepened(_scaled(source, size, pictures.resampler), bits)
-
-        sources = alike(first), alike(second)
-        if chroma:
-            for source in sources:
-                check_chroma(source)
-        crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
-        if pictures.crop == "auto":
-            with alike(turned(open_file(reference, raw))) as probe:
-                crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
-        if crop is not None:
-            if chroma:
-                for source in sources:
-                    crop.check_aligned(source.info)
-            sources = ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
+        first, second = (stack.enter_context(open_file(path, raw)) for path in (reference, distorted))
+        sources = made_alike(first, second, raw, pictures, chroma)
         stack.pop_all()
     return sources
+
+
+def made_alike(
+    reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
+) -> tuple[FrameSource, FrameSource]:
+    """Two open files as `open_pair` gives them; closing what is returned closes the files."""
+    _agree_on_colour(reference, distorted)
+    rgb = reference.is_rgb or distorted.is_rgb
+    first, second = turned(reference), turned(distorted)
+    size = pictures.size(first.info, second.info)
+    bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None else None
+
+    def alike(source: FrameSource) -> FrameSource:
+        return _deepened(_scaled(source, size, pictures.resampler), bits)
+
+    sources = alike(first), alike(second)
+    if chroma:
+        for source in sources:
+            check_chroma(source)
+    crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
+    if pictures.crop == "auto":
+        _check_seen_twice(reference.info.path)
+        with alike(turned(open_file(reference.info.path, raw))) as probe:
+            crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
+    if crop is None:
+        return sources
+    if chroma:
+        for source in sources:
+            crop.check_aligned(source.info)
+    return ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
@@ -126,5 +133,5 @@ def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
 
 
 def _check_seen_twice(path: str) -> None:
-    if path == "-" or Path(path).is_fifo():
+    if path == STANDARD_INPUT or Path(path).is_fifo():
         raise InputError(f"--crop auto has to read the reference twice, which {path} does not allow; give WxH+X+Y")

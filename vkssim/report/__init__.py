@@ -40,14 +40,15 @@ def check_writable(path: Path) -> None:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
 
 
-def write(text: str, path: Path) -> None:
-    """Write a report's text; an ordinary file is replaced in one step. Raises OutputError."""
+def write(content: str | bytes, path: Path) -> None:
+    """Write a report, text as UTF-8; an ordinary file is replaced in one step. Raises OutputError."""
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(data)
             return
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8") as file:
-            file.write(text)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            file.write(data)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         os.chmod(file.name, mode)
         os.replace(file.name, path)

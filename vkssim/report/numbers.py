@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import OptionError
 
@@ -36,3 +37,12 @@ class NumberFormat:
         if not math.isfinite(value):
             return None
         return value if self.decimals is None else round(value, self.decimals)
+
+
+def finite(data: Any) -> Any:
+    """Nested dicts and sequences with None, as JSON has it, for every number that is NaN or infinite."""
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data

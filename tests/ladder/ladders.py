@@ -1,0 +1,55 @@
+"""Small ladders: clips encoded by PyAV, manifests, and results to reckon with."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+from ..pictures import Picture, clip
+
+RATE = Fraction(25)
+
+
+def encode(path: Path, luma: Picture, codec: str = "libx264", **options: str) -> str:
+    """A clip with flat chroma, 25 frames a second; returns its name."""
+    height, width = luma.shape[1:]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=RATE, options=options)
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = width, height, "yuv420p"
+        chroma = np.full((height // 2, width), 128, np.uint8)
+        for picture in luma:
+            frame = av.VideoFrame.from_ndarray(np.concatenate([picture, chroma]), format="yuv420p")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    return path.name
+
+
+def lossless(path: Path, luma: Picture) -> str:
+    """A clip that decodes to these very samples."""
+    return encode(path, luma, "ffv1")
+
+
+def ladder(folder: Path, name: str = "clip", crfs: Sequence[int] = (20, 30, 40), frames: int = 6, seed: int = 0) -> list[Any]:
+    """A reference and H.264 renditions of it at some qualities; rows of a manifest, with a label `crf`."""
+    luma = clip(frames, 64, 96, seed=seed)
+    reference = lossless(folder / f"{name}.mkv", luma)
+    return [
+        {"reference": reference, "distorted": encode(folder / f"{name}_{crf}.mp4", luma, crf=str(crf)), "crf": crf}
+        for crf in crfs
+    ]
+
+
+def manifest(path: Path, rows: Sequence[Mapping[str, Any]]) -> str:
+    """A CSV file with these rows; returns its name."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return str(path)

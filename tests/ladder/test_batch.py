@@ -1,0 +1,463 @@
+"""vkssim batch: what is scored, what is scored again, what becomes of a pair that cannot be."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from vkssim import score_files
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.errors import DeviceLostError
+from vkssim.frames.container import ContainerFile
+from vkssim.host.executor import Executor
+from vkssim.planes import PlaneMetrics
+from vkssim.report.reading import read_report
+from vkssim.types import Samples
+
+from ..clips import raw_bytes, write
+from ..commands import TINY, vkssim, vkssim_process
+from ..pictures import clip
+from .ladders import encode, ladder, lossless, manifest
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many frames were decoded of each file, by its name."""
+    counts: Counter[str] = Counter()
+    following = ContainerFile._next
+
+    def count(self: ContainerFile, target: Samples | None) -> bool:
+        found = following(self, target)
+        counts[Path(self.info.path).name] += found
+        return found
+
+    monkeypatch.setattr(ContainerFile, "_next", count)
+    return counts
+
+
+@pytest.fixture
+def rungs(tmp_path: Path) -> Rows:
+    """A ladder of three rungs in `tmp_path`."""
+    return ladder(tmp_path)
+
+
+def _batch(folder: Path, *words: str, name: str = "results.jsonl", code: int = 0) -> Rows:
+    """Score `folder`/ladder.csv, and read the results."""
+    result = vkssim("batch", str(folder / "ladder.csv"), "-o", str(folder / name), *(words or TINY))
+    assert result.exit_code == code, result.output
+    return _rows(folder / name)
+
+
+def _rows(path: Path) -> Rows:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _journal(folder: Path) -> Rows:
+    return _rows(folder / "results.jsonl.journal")
+
+
+# -- scores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_scores_are_those_of_each_pair_alone(tmp_path: Path, rungs: Rows, backend: str) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    rows = _batch(tmp_path, "--backend", backend, "--feature", "float_ssim=scale=1")
+    assert [row["crf"] for row in rows] == [20, 30, 40]
+    for row in rows:
+        files = [tmp_path / row[name] for name in ("reference", "distorted")]
+        report = score_files(*files, features="float_ssim=scale=1", backend=backend)
+        assert {name.removeprefix("float_ssim_"): value for name, value in row.items() if name.startswith("float_")} == (
+            report.pooled()["float_ssim"]
+        )
+        assert (row["frames"], row["width"], row["height"], row["bitdepth"], row["backend"]) == (6, 96, 64, 8, backend)
+        assert row["error"] is None
+    means = [row["float_ssim_mean"] for row in rows]
+    assert means == sorted(means, reverse=True)
+
+
+def test_the_reference_is_decoded_once(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    _batch(tmp_path)
+    assert decoded == {"clip.mkv": 6, "clip_20.mp4": 6, "clip_30.mp4": 6, "clip_40.mp4": 6}
+
+
+def test_more_clips_than_can_be_in_step(tmp_path: Path, decoded: Counter[str]) -> None:
+    luma = clip(3, 32, 32)
+    reference = lossless(tmp_path / "clip.mkv", luma)
+    rows = [{"reference": reference, "distorted": lossless(tmp_path / f"{n}.mkv", luma)} for n in range(10)]
+    manifest(tmp_path / "ladder.csv", rows)
+    assert [row["float_ssim_mean"] for row in _batch(tmp_path)] == [1.0] * 10
+    assert decoded["clip.mkv"] == 6, "eight in step, then two"
+
+
+def test_the_device_stays_open_while_frames_are_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[int, int]] = []
+    begin = VulkanBackend.__init__
+
+    def note(self: VulkanBackend, planes: Sequence[PlaneMetrics], **options: Any) -> None:
+        opened.append((planes[0].format.width, planes[0].format.height))
+        begin(self, planes, **options)
+
+    monkeypatch.setattr(VulkanBackend, "__init__", note)
+    rows = []
+    for number, size in enumerate([(32, 48), (32, 48), (48, 32)]):
+        names = [lossless(tmp_path / f"{number}{role}.mkv", clip(2, *size, seed=seed)) for seed, role in enumerate("ab")]
+        rows.append(dict(zip(("reference", "distorted"), names, strict=True)))
+    manifest(tmp_path / "ladder.csv", rows)
+    assert len(_batch(tmp_path, "--feature", "float_ssim=scale=1")) == 3
+    assert opened == [(48, 32), (32, 48)]
+
+
+def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows) -> None:
+    rungs[1]["distorted"] = encode(tmp_path / "short.mp4", clip(4, 64, 96), crf="30")
+    manifest(tmp_path / "ladder.csv", rungs)
+    rows = _batch(tmp_path)
+    assert [row["frames"] for row in rows] == [6, 4, 6]
+    assert "short.mp4 is shorter" in rows[1]["warnings"]
+    rows = _batch(tmp_path, *TINY, "--strict", code=1)
+    assert [row["error_type"] for row in rows] == [None, "DemandError", None]
+    assert rows[1]["frames"] == 4, "its scores are kept"
+
+
+def test_selection_is_that_of_score(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    rows = _batch(tmp_path, *TINY, "--subsample", "2", "--frame_skip_ref", "1", "--frame_skip_dist", "1")
+    assert [row["frames"] for row in rows] == [3, 3, 3]
+    assert rows[0]["float_ssim_mean"] > 0.9
+
+
+def test_raw_files_are_described_by_row_or_by_flag(tmp_path: Path) -> None:
+    rows = []
+    for width, pixel_format in ((32, "420"), (40, "444")):
+        luma = clip(3, 24, width)
+        files = [write(tmp_path / f"{width}{role}.yuv", raw_bytes(luma, pixel_format)) for role in "abc"]
+        rows += [
+            {"reference": files[0], "distorted": other, "width": width, "pixel_format": pixel_format} for other in files[1:]
+        ]
+    rows[0]["width"] = ""
+    manifest(tmp_path / "ladder.csv", rows)
+    found = _batch(tmp_path, *TINY, "-w", "32", "-h", "24", "-b", "8")
+    assert [(row["width"], row["float_ssim_mean"]) for row in found] == [(32, 1.0), (32, 1.0), (40, 1.0), (40, 1.0)]
+    assert [row["measured_kbps"] for row in found] == [None] * 4
+
+
+def test_bit_rate_is_that_of_the_file(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    for row in _batch(tmp_path):
+        whole_file = (tmp_path / row["distorted"]).stat().st_size * 8 / (6 / 25) / 1000
+        assert 0.3 * whole_file < row["measured_kbps"] < whole_file
+
+
+# -- pairs that cannot be scored --------------------------------------------------------------------------------------
+
+
+def test_a_bad_file_is_a_row_with_its_error(tmp_path: Path, rungs: Rows) -> None:
+    write(tmp_path / "garbage.mp4", bytes(5000))
+    other_size = lossless(tmp_path / "size.mkv", clip(2, 32, 96))
+    bad = [{**rungs[0], "distorted": name} for name in ("absent.mp4", "garbage.mp4", other_size)]
+    manifest(tmp_path / "ladder.csv", [bad[0], *rungs, *bad[1:], {**rungs[0], "reference": "gone.mkv"}])
+    result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+    assert result.exit_code == 1
+    assert "4 of 7 pairs failed" in result.stderr
+    assert "Traceback" not in result.output
+    rows = _rows(tmp_path / "results.jsonl")
+    assert [row["error_type"] is None for row in rows] == [False, True, True, True, False, False, False]
+    reasons = ("absent.mp4 cannot be read", "garbage.mp4", "must be alike", "gone.mkv")
+    for row, words in zip([rows[0], *rows[4:]], reasons, strict=True):
+        assert words in row["error"]
+        assert row["float_ssim_mean"] is None
+
+
+def test_all_pairs_bad_is_a_table_still(tmp_path: Path) -> None:
+    manifest(tmp_path / "ladder.csv", [{"reference": "a.mp4", "distorted": "b.mp4"}])
+    (row,) = _batch(tmp_path, code=1)
+    assert row["error_type"] == "InputError"
+
+
+def test_an_error_that_nobody_expected_is_that_pairs(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    following = ContainerFile._next
+
+    def fail(self: ContainerFile, target: Samples | None) -> bool:
+        if "clip_30" in self.info.path:
+            raise RuntimeError("out of the blue")
+        return following(self, target)
+
+    monkeypatch.setattr(ContainerFile, "_next", fail)
+    manifest(tmp_path / "ladder.csv", rungs)
+    assert [row["error"] for row in _batch(tmp_path, code=1)] == [None, "out of the blue", None]
+
+
+def test_failed_pairs_are_tried_again_and_no_others(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    late = (tmp_path / "clip_30.mp4").rename(tmp_path / "late.mp4")
+    manifest(tmp_path / "ladder.csv", rungs)
+    assert [row["error"] is None for row in _batch(tmp_path, code=1)] == [True, False, True]
+    late.rename(tmp_path / "clip_30.mp4")
+    decoded.clear()
+    assert [row["error"] for row in _batch(tmp_path)] == [None] * 3
+    assert set(decoded) == {"clip.mkv", "clip_30.mp4"}
+
+
+def test_a_lost_device_is_the_end(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(self: Executor, slot: Any) -> int:
+        raise DeviceLostError("lost in this test")
+
+    manifest(tmp_path / "ladder.csv", rungs)
+    with monkeypatch.context() as patch:
+        patch.setattr(Executor, "wait", lose)
+        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), "--feature", "float_ssim=scale=1")
+    assert (result.exit_code, "lost in this test" in result.stderr) == (3, True)
+    assert not (tmp_path / "r.csv").exists()
+
+
+def test_no_device_is_no_failure_of_a_pair(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    words = (
+        "batch",
+        str(tmp_path / "ladder.csv"),
+        "-o",
+        str(tmp_path / "r.csv"),
+        "--device",
+        "voodoo",
+        "--feature",
+        "float_ssim",
+    )
+    result = vkssim(*words)
+    assert result.exit_code == 3
+    assert "voodoo" in result.stderr
+    assert (tmp_path / "r.csv.journal").read_text() == ""
+
+
+# -- going on ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_done_is_not_scored_again(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    first = _batch(tmp_path)
+    decoded.clear()
+    assert _batch(tmp_path) == first
+    assert not decoded
+
+
+def test_labels_may_change(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    _batch(tmp_path)
+    decoded.clear()
+    manifest(tmp_path / "ladder.csv", [{**row, "codec": "avc"} for row in reversed(rungs)])
+    assert [(row["crf"], row["codec"]) for row in _batch(tmp_path)] == [(40, "avc"), (30, "avc"), (20, "avc")]
+    assert not decoded
+
+
+@pytest.mark.parametrize(
+    "words", [("--subsample", "2"), ("--feature", "float_ssim=enable_lcs=true"), ("--strict",), ("-w", "96")], ids=str
+)
+def test_other_options_score_anew(tmp_path: Path, rungs: Rows, decoded: Counter[str], words: tuple[str, ...]) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    _batch(tmp_path)
+    decoded.clear()
+    changed = words if "--feature" in words else (*TINY[2:], *words)
+    _batch(tmp_path, "--backend", "cpu", *changed)
+    assert len(decoded) == 4
+    assert len(_journal(tmp_path)) == 6
+
+
+def test_a_changed_file_is_scored_anew(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    _batch(tmp_path)
+    decoded.clear()
+    os.utime(tmp_path / "clip_40.mp4", (1, 1))
+    _batch(tmp_path)
+    assert set(decoded) == {"clip.mkv", "clip_40.mp4"}
+
+
+@pytest.mark.parametrize("rest", [b'{"key": "abc', b"\x00\x00\x00"])
+def test_a_half_written_line_is_dropped(tmp_path: Path, rungs: Rows, decoded: Counter[str], rest: bytes) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    first = _batch(tmp_path)
+    journal = tmp_path / "results.jsonl.journal"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:2]) + rest)
+    decoded.clear()
+    again = _batch(tmp_path)
+    assert [{**row, "seconds": 0} for row in again] == [{**row, "seconds": 0} for row in first]
+    assert len(decoded) == 2
+    assert len(_journal(tmp_path)) == 3
+
+
+def test_another_file_is_not_taken_for_a_journal(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    (tmp_path / "results.jsonl.journal").write_text("my diary\n")
+    result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+    assert result.exit_code == 2
+    assert "line 1 is no record of a batch" in result.stderr
+    assert (tmp_path / "results.jsonl.journal").read_text() == "my diary\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> None:
+    """Signalled when the first pair is done; the second run scores the others and only them."""
+    luma = clip(4, 32, 32)
+    paths = [lossless(tmp_path / f"{name}.mkv", luma) for name in range(3)]
+    rows = [{"reference": path, "distorted": path} for path in paths]
+    pipe = tmp_path / "pipe.yuv"
+    os.mkfifo(pipe)  # a pair that is never done
+    manifest(tmp_path / "ladder.csv", [rows[0], {"reference": "pipe.yuv", "distorted": "0.mkv"}, *rows[1:]])
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+    process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    journal = tmp_path / "results.jsonl.journal"
+    _until(lambda: journal.exists() and journal.read_bytes().endswith(b"\n"))
+    process.send_signal(number)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert b"Traceback" not in told
+    if number == signal.SIGINT:
+        assert b"stopped with 1 of 4 pairs done; the same command goes on from there" in told
+    before = _journal(tmp_path)
+    assert [row["distorted"] for row in before] == ["0.mkv"]
+    pipe.unlink()
+    again = vkssim_process(*words)
+    assert again.returncode == 1, "there is no pipe.yuv any more"
+    assert _journal(tmp_path)[0] == before[0]
+    assert [row["error"] is None for row in _rows(tmp_path / "results.jsonl")] == [True, False, True, True]
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came to that")
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+def test_frames_are_reports_in_their_folder(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    (tmp_path / "sub").mkdir()
+    strange = tmp_path / "sub" / "=..%2F[b]é.mp4"
+    (tmp_path / "clip_40.mp4").rename(strange)
+    rungs[2]["distorted"] = f"sub/../sub/{strange.name}"
+    manifest(tmp_path / "ladder.csv", rungs)
+    frames = tmp_path / "new" / "frames"
+    rows = _batch(tmp_path, *TINY, "--frames", str(frames))
+    assert len(list(frames.iterdir())) == 3
+    for row in rows:
+        path = Path(row["report"])
+        assert path.resolve().parent == frames.resolve()
+        report = read_report(path)
+        assert (report.pooled()["float_ssim"]["mean"], len(report.frames)) == (row["float_ssim_mean"], 6)
+    Path(rows[1]["report"]).unlink()
+    decoded.clear()
+    assert [row["report"] for row in _batch(tmp_path, *TINY, "--frames", str(frames))] == [row["report"] for row in rows]
+    assert set(decoded) == {"clip.mkv", "clip_30.mp4"}, "the pair whose report is gone"
+
+
+# -- forms ------------------------------------------------------------------------------------------------------------
+
+
+def test_all_forms_say_the_same(tmp_path: Path, rungs: Rows) -> None:
+    for row, title in zip(rungs, ("=1+1", "-5", "plain"), strict=True):
+        row |= {"title": title, "bitrate": "800.5", "take": "007"}
+    manifest(tmp_path / "ladder.csv", [*rungs, {**rungs[0], "distorted": "absent"}])
+    lines = _batch(tmp_path, code=1)
+    for name in ("results.parquet", "results.csv"):
+        (tmp_path / f"{name}.journal").write_bytes((tmp_path / "results.jsonl.journal").read_bytes())
+        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / name), *TINY)
+        assert result.exit_code == 1
+    table = pyarrow.parquet.read_table(tmp_path / "results.parquet")
+    assert table.to_pylist() == lines
+    types = {field.name: str(field.type) for field in table.schema}
+    assert [types[name] for name in ("crf", "bitrate", "take", "title", "frames", "error", "float_ssim_min")] == (
+        ["int64", "double", "string", "string", "int64", "string", "double"]
+    )
+    with (tmp_path / "results.csv").open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert [row["title"] for row in cells] == ["'=1+1", "'-5", "plain", "'=1+1"]
+    assert [list(row) for row in cells] == [list(row) for row in lines]
+    for row, expected in zip(cells, lines, strict=True):
+        for name in ("float_ssim_mean", "frames", "crf", "error", "take"):
+            assert row[name] == ("" if expected[name] is None else str(expected[name]))
+
+
+@pytest.mark.parametrize("name", ["results.xlsx", "results", "absent/results.csv", "clip.mkv", "ladder.csv"])
+def test_where_results_cannot_go(tmp_path: Path, rungs: Rows, name: str) -> None:
+    manifest(tmp_path / "ladder.csv", [*rungs])
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / name), *TINY)
+    assert result.exit_code == 2
+    assert f"{tmp_path / name}" in result.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_missing_library_is_named_before_anything_is_scored(
+    tmp_path: Path, rungs: Rows, decoded: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.parquet"), *TINY)
+    assert result.exit_code == 2
+    assert "pip install 'vkssim[report]'" in result.stderr
+    assert not decoded
+
+
+def test_an_unknown_feature_is_refused_before_anything_is_scored(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), "--feature", "psnr")
+    assert (result.exit_code, "unknown feature 'psnr'" in result.stderr) == (2, True)
+    assert (tmp_path / "r.csv.journal").read_text() == ""
+
+
+def test_batches_left_by_a_failed_pair_are_free_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip that fails to be read while its frames are on the device leaves nothing behind for the next."""
+    luma = clip(40, 32, 32)
+    for name in "abc":
+        lossless(tmp_path / f"{name}.mkv", luma)
+    following = ContainerFile._next
+
+    def fail(self: ContainerFile, target: Samples | None) -> bool:
+        if self.info.path.endswith("b.mkv") and self._position == 30:
+            raise RuntimeError("in the middle")
+        return following(self, target)
+
+    monkeypatch.setattr(ContainerFile, "_next", fail)
+    pairs = [("a.mkv", "b.mkv"), ("a.mkv", "c.mkv"), ("c.mkv", "a.mkv")]
+    manifest(tmp_path / "ladder.csv", [dict(zip(("reference", "distorted"), pair, strict=True)) for pair in pairs])
+    rows = _batch(tmp_path, "--feature", "float_ssim=scale=1", code=1)
+    assert [row["error"] for row in rows] == ["in the middle", None, None]
+    assert [row["float_ssim_mean"] for row in rows[1:]] == [1.0, 1.0]
+
+
+def test_quiet_says_nothing(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), *TINY)
+    assert vkssim(*words, "-q").output == ""
+    assert "clip_20.mp4" in vkssim(*words).stdout
+
+
+def test_pictures_are_scaled_as_score_scales_them(tmp_path: Path, rungs: Rows) -> None:
+    """And the reference is decoded once all the same."""
+    small = encode(tmp_path / "small.mp4", clip(6, 32, 48), crf="20")
+    manifest(tmp_path / "ladder.csv", [rungs[0], {**rungs[1], "distorted": small}])
+    words = ("--scale", "reference", "--planes", "all", *TINY)
+    rows = _batch(tmp_path, *words)
+    for row in rows:
+        scores = tmp_path / "scores.json"
+        pair = ("-r", str(tmp_path / row["reference"]), "-d", str(tmp_path / row["distorted"]))
+        assert vkssim("score", *pair, *words, "-o", str(scores), "--precision", "max", "-q").exit_code == 0
+        pooled = json.loads(scores.read_text())["pooled_metrics"]
+        for name in ("float_ssim", "float_ssim_cb", "float_ssim_all"):
+            assert row[f"{name}_mean"] == pooled[name]["mean"]

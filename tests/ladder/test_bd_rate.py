@@ -1,0 +1,184 @@
+"""Bjøntegaard deltas, held to published numbers and to integrals of our own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial import Polynomial
+from scipy.integrate import quad
+from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
+
+from vkssim.errors import InputError
+from vkssim.ladder.bd_rate import Curve, bjontegaard_deltas, in_decibels
+
+from ..commands import TINY, vkssim
+from ..pictures import clip
+from .ladders import encode, ladder, manifest
+
+ANCHOR = Curve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
+TEST = Curve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
+
+INTERPOLATIONS = {
+    "akima": Akima1DInterpolator,
+    "pchip": PchipInterpolator,
+    "cubic": lambda x, y: Polynomial.fit(x, y, 3),
+}
+
+
+def _mean_difference(method: str, anchor: tuple[Any, Any], test: tuple[Any, Any]) -> float:
+    """By numerical integration of test less anchor over the range of x that both have."""
+    low, high = max(anchor[0].min(), test[0].min()), min(anchor[0].max(), test[0].max())
+    one, other = (INTERPOLATIONS[method](*curve) for curve in (anchor, test))
+    area, _ = quad(lambda x: float(other(x) - one(x)), low, high, limit=500)
+    return float(area / (high - low))
+
+
+@pytest.mark.parametrize("method", INTERPOLATIONS)
+def test_both_deltas_are_the_integrals(method: str) -> None:
+    deltas = bjontegaard_deltas(ANCHOR, TEST, method)
+    by_score = [(curve.scores, np.log10(curve.rates)) for curve in (ANCHOR, TEST)]
+    by_rate = [(rates, scores) for scores, rates in by_score]
+    assert deltas.bd_rate == pytest.approx(100 * (10 ** _mean_difference(method, *by_score) - 1), rel=1e-5)
+    assert deltas.bd_score == pytest.approx(_mean_difference(method, *by_rate), rel=1e-5)
+    assert deltas.bd_rate < 0 < deltas.bd_score
+    assert deltas.points == (4, 5)
+    assert deltas.warnings == []
+
+
+def test_the_same_quality_at_a_fixed_share_of_the_rate() -> None:
+    """Known without any interpolation: 20 % less is 20 % less."""
+    for method in INTERPOLATIONS:
+        cheaper = Curve("test", ANCHOR.rates * 0.8, ANCHOR.scores)
+        assert bjontegaard_deltas(ANCHOR, cheaper, method).bd_rate == pytest.approx(-20)
+        same = bjontegaard_deltas(ANCHOR, ANCHOR, method)
+        assert (same.bd_rate, same.bd_score) == (pytest.approx(0), pytest.approx(0))
+
+
+def test_a_fold_is_warned_of() -> None:
+    folded = Curve.of("folded", [(300, 0.90), (700, 0.955), (1500, 0.95), (3200, 0.988)])
+    (warning,) = bjontegaard_deltas(ANCHOR, folded).warnings
+    assert warning.startswith("folded: the score does not always rise with the bit rate")
+
+
+def test_little_overlap_is_warned_of_and_none_refused() -> None:
+    high = Curve.of("high", [(1600, 0.975), (2500, 0.985), (5000, 0.992), (9000, 0.996)])
+    assert ["their scores" in text or "their bit rates" in text for text in bjontegaard_deltas(ANCHOR, high).warnings] == [
+        True
+    ] * 2
+    for beyond, what in (([0.99, 0.993, 0.995, 0.997], "scores"), ([0.90, 0.95, 0.97, 0.99], "bit rates")):
+        rates = [400, 900, 1700, 3000] if what == "scores" else [4000, 9000, 17000, 30000]
+        with pytest.raises(InputError, match=f"the {what} of anchor, .*, and of far, .* do not overlap"):
+            bjontegaard_deltas(ANCHOR, Curve.of("far", list(zip(rates, beyond, strict=True))))
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ([(1, 0.1), (2, 0.2), (3, 0.3)], "few has 3 points; a Bjøntegaard delta needs 4 or more"),
+        ([], "few has 0 points"),
+        ([(0, 0.1), (1, 0.2), (2, 0.3), (3, 0.4)], "few has a bit rate of 0; all must be over 0"),
+        ([(1, 0.1), (2, 0.2), (2, 0.3), (3, 0.4)], "more than one point with the bit rate 2"),
+        ([(1, 0.1), (2, 0.2), (3, 0.4), (4, 0.4)], "more than one point with the score 0.4"),
+    ],
+)
+def test_points_through_which_no_curve_goes(points: Sequence[tuple[float, float]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Curve.of("few", points)
+
+
+def test_decibels() -> None:
+    np.testing.assert_allclose(in_decibels(np.array([0.9, 0.99, 0.0])), [10, 20, 0])
+    with pytest.raises(InputError, match="a score of 1 is infinite in dB"):
+        in_decibels(np.array([0.5, 1.0]))
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of two references at four qualities by two presets, without bit rates in the manifest."""
+    folder = tmp_path_factory.mktemp("ladders")
+    rows = []
+    for seed in (0, 1):
+        rungs = ladder(folder, f"clip{seed}", (22, 28, 34, 40), frames=5, seed=seed)
+        rows += [{**row, "preset": "medium"} for row in rungs]
+        for row in rungs:
+            name = f"fast{seed}_{row['crf']}.mp4"
+            encode(folder / name, clip(5, 64, 96, seed=seed), crf=str(row["crf"]), preset="ultrafast")
+            rows.append({**row, "distorted": name, "preset": "ultrafast"})
+    path = folder / "results.parquet"
+    assert vkssim("batch", manifest(folder / "ladder.csv", rows), "-o", str(path), *TINY).exit_code == 0
+    return path
+
+
+WORDS = ("--anchor", "preset=ultrafast", "--test", "preset=medium")
+
+
+def test_two_presets(results: Path) -> None:
+    answer = json.loads(vkssim("bd-rate", str(results), *WORDS, "--json").stdout)
+    assert answer["rate"] == "measured_kbps"
+    assert [(row["reference"], row["score"]) for row in answer["deltas"]] == [
+        ("clip0.mkv", "float_ssim"),
+        ("clip1.mkv", "float_ssim"),
+    ]
+    rates = [row["bd_rate"] for row in answer["deltas"]]
+    assert all(rate < 0 for rate in rates), "the slower preset needs less"
+    assert answer["means"][0]["bd_rate"] == pytest.approx(sum(rates) / 2)
+    table = vkssim("bd-rate", str(results), *WORDS, "--db", "--pooling", "harmonic_mean")
+    assert table.exit_code == 0
+    assert "BD-score, dB" in table.stdout
+    assert "mean" in table.stdout
+
+
+def test_rates_of_another_column(results: Path) -> None:
+    """With the quantiser as the rate more is worse, which is a fold from end to end."""
+    result = vkssim("bd-rate", str(results), *WORDS, "--rate", "crf", "--json")
+    assert json.loads(result.stdout)["rate"] == "crf"
+    assert "does not always rise" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("--anchor", "preset", "--test", "preset=medium"),
+            "--anchor preset; it has to be LABEL=VALUE, LABEL one of reference, crf",
+        ),
+        (("--anchor", "codec=x", "--test", "preset=medium"), "LABEL one of reference, crf, preset"),
+        (("--anchor", "preset=slow", "--test", "preset=medium"), "no row has that; preset is medium, ultrafast"),
+        (
+            ("--anchor", "preset=medium", "--anchor", "crf=22", "--test", "preset=medium"),
+            "preset=medium crf=22 of clip0.mkv has 1 point",
+        ),
+        ((*WORDS, "--score", "psnr"), "no score psnr in the results; there are float_ssim"),
+        ((*WORDS, "--pooling", "mode"), "float_ssim is not pooled as 'mode'; there are min, max, mean"),
+        ((*WORDS, "--rate", "bitrate"), "no column 'bitrate'"),
+        ((*WORDS, "--rate", "preset"), "preset is 'ultrafast'; it has to be a number"),
+    ],
+)
+def test_what_the_command_refuses(results: Path, words: tuple[str, ...], message: str) -> None:
+    result = vkssim("bd-rate", str(results), *words)
+    assert result.exit_code == 2
+    assert message in result.stderr.replace("\n", "")
+
+
+def test_files_without_scores(results: Path, tmp_path: Path) -> None:
+    result = vkssim("bd-rate", str(results.parent / "ladder.csv"), *WORDS)
+    assert (result.exit_code, "`vkssim batch" in result.stderr) == (2, True)
+    (tmp_path / "r.parquet").write_bytes(b"PAR1")
+    for name, message in (("r.parquet", "is not Parquet"), ("none.parquet", "cannot be read")):
+        result = vkssim("bd-rate", str(tmp_path / name), *WORDS)
+        assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_a_missing_library_is_named(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bjontegaard", None)
+    result = vkssim("bd-rate", str(results), *WORDS)
+    assert (result.exit_code, "pip install 'vkssim[report]'" in result.stderr) == (2, True)

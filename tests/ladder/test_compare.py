@@ -1,0 +1,136 @@
+"""vkssim compare: what changed, and the verdict."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from vkssim.backends.base import BackendInfo
+from vkssim.report import render
+from vkssim.results import ScoreReport
+from vkssim.scorer import FrameScores
+
+from ..commands import TINY, vkssim
+from ..golden import FIXTURES
+from .ladders import ladder
+
+BEFORE = [0.9, 0.8, 0.95, 0.85]
+AFTER = [0.9, 0.75, 0.96, 0.83]  # the mean falls by 0.015, the worst frame, 1, by 0.05
+
+
+def _report(path: Path, scores: Sequence[float], name: str = "float_ssim", first: int = 0) -> str:
+    report = ScoreReport("r", "d", 32, 24, 8, (name,), BackendInfo("cpu", "", ""))
+    report.frames = [FrameScores(number, {name: score}) for number, score in enumerate(scores, first)]
+    path.write_text(render(report, "json", "max"))
+    return str(path)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[str, ...]:
+    return "compare", _report(tmp_path / "a.json", BEFORE), _report(tmp_path / "b.json", AFTER)
+
+
+def test_figures(pair: tuple[str, ...]) -> None:
+    result = vkssim(*pair, "--json")
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    change = answer["scores"]["float_ssim"]
+    assert change["before"]["mean"] == pytest.approx(0.875)
+    assert change["after"]["min"] == 0.75
+    assert change["mean_difference"] == pytest.approx(-0.015)
+    assert change["max_drop"] == pytest.approx(0.05)
+    assert (change["max_drop_frame"], change["frames"]) == (1, 4)
+    assert (answer["demands"], answer["passed"], answer["warnings"]) == ([], True, [])
+    for word in ("float_ssim", "0.875000", "0.860000", "-0.015000", "0.050000"):
+        assert word in vkssim(*pair).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--max-drop", "float_ssim=0.016"), 0),
+        (("--max-drop", "float_ssim=0.014"), 1),
+        (("--max-drop", "float_ssim=0"), 1),
+        (("--max-drop", "float_ssim:max=0"), 0),
+        (("--max-drop", "float_ssim:min=0.049"), 1),
+        (("--max-drop", "float_ssim:p5=0.051"), 0),
+        (("--max-drop", "float_ssim:percentile_5=0.04"), 1),
+        (("--max-drop", "float_ssim:max=0", "--max-drop", "float_ssim=0.001"), 1),
+        (("--max-frame-drop", "float_ssim=0.051"), 0),
+        (("--max-frame-drop", "float_ssim=0.049"), 1),
+    ],
+)
+def test_demands(pair: tuple[str, ...], words: tuple[str, ...], code: int) -> None:
+    result = vkssim(*pair, *words)
+    assert result.exit_code == code
+    assert ("drops by" in result.stderr) == (code == 1)
+    assert "float_ssim" in result.stdout, "the table is there whatever the verdict"
+    answer = json.loads(vkssim(*pair, *words, "--json").stdout)
+    assert answer["passed"] == (code == 0)
+    assert len(answer["demands"]) == len(words) // 2
+
+
+def test_a_rise_meets_every_demand(pair: tuple[str, ...]) -> None:
+    assert vkssim("compare", pair[2], pair[1], "--max-drop", "float_ssim=0").exit_code == 0
+
+
+def test_a_score_that_does_not_exist_meets_none(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    missing = _report(tmp_path / "c.json", [0.9, math.nan, 0.95, 0.85])
+    for words in (("--max-drop", "float_ssim=1"), ("--max-frame-drop", "float_ssim=1")):
+        for pairing in ((pair[1], missing), (missing, pair[1])):
+            result = vkssim("compare", *pairing, *words)
+            assert result.exit_code == 1
+            assert "drops by null" in result.stderr
+    assert json.loads(vkssim("compare", pair[1], missing, "--json").stdout)["scores"]["float_ssim"]["max_drop_frame"] is None
+
+
+def test_frames_that_both_have_are_compared(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    later = _report(tmp_path / "c.json", [0.7, 0.95, 0.85, 0.99], first=1)
+    result = vkssim("compare", pair[1], later, "--json")
+    assert "has 4 frames, " in result.stderr
+    assert "3 are in both" in result.stderr
+    change = json.loads(result.stdout)["scores"]["float_ssim"]
+    assert (change["frames"], change["max_drop_frame"]) == (3, 1)
+    assert change["max_drop"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--max-drop", "float_ssim"), "--max-drop 'float_ssim'; it has to be NAME=X or NAME:POOLING=X"),
+        (("--max-drop", "float_ssim=-1"), "X a number of 0 or more"),
+        (("--max-drop", "float_ssim=nan"), "X a number of 0 or more"),
+        (("--max-drop", "float_ssim:=1"), "it has to be NAME=X or NAME:POOLING=X"),
+        (("--max-frame-drop", "float_ssim:min=1"), "--max-frame-drop 'float_ssim:min=1'; it has to be NAME=X,"),
+        (("--max-drop", "psnr=1"), "no score psnr in both reports; there are float_ssim"),
+        (("--max-drop", "float_ssim:p7=1"), "no pooled value percentile_7; there are min, max, mean"),
+    ],
+)
+def test_impossible_demands(pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
+    result = vkssim(*pair, *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_reports_that_have_nothing_in_common(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    result = vkssim("compare", pair[1], _report(tmp_path / "c.json", AFTER, "psnr"))
+    assert (result.exit_code, "one has float_ssim, the other psnr" in result.stderr) == (2, True)
+    result = vkssim("compare", pair[1], _report(tmp_path / "d.json", AFTER, first=9))
+    assert (result.exit_code, "no frame is in both" in result.stderr) == (2, True)
+    result = vkssim("compare", pair[1], str(tmp_path / "none.json"))
+    assert (result.exit_code, "cannot be read" in result.stderr) == (2, True)
+
+
+def test_reports_of_score_and_of_libvmaf(tmp_path: Path) -> None:
+    better, worse = (str(tmp_path / name) for name in ("20.json", "40.json"))
+    for row, path in zip(ladder(tmp_path, crfs=(20, 40)), (better, worse), strict=True):
+        clips = [str(tmp_path / row[name]) for name in ("reference", "distorted")]
+        assert vkssim("score", "-r", clips[0], "-d", clips[1], "-o", path, "-q", *TINY).exit_code == 0
+    assert vkssim("compare", better, worse, "--max-drop", "float_ssim=0.001").exit_code == 1
+    assert vkssim("compare", worse, better, "--max-drop", "float_ssim=0.001").exit_code == 0
+    golden = str(FIXTURES / "bbb_576x324.libvmaf.json")
+    assert vkssim("compare", golden, golden, "--max-frame-drop", "float_ms_ssim=0").exit_code == 0

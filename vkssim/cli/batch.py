@@ -1,0 +1,135 @@
+"""vkssim batch: all pairs of a manifest."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import DemandError, OutputError
+from .main import SETTINGS
+from .options import (
+    backend_options,
+    feature_option,
+    picture_options,
+    planes_option,
+    raw_options,
+    selection_options,
+    sync_option,
+)
+from .output import check_target
+from .progress import ProgressBar
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..frames.open import RawDescription
+    from ..frames.pictures import PictureOptions
+    from ..ladder.manifest import Pair
+    from ..ladder.tables import Row
+    from ..ladder.together import ScoreOptions
+    from ..selection import Selection
+
+
+@click.command("batch", context_settings=SETTINGS)
+@click.argument("manifest", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", "path", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".parquet, .csv or .jsonl."
+)
+@click.option(
+    "--frames", metavar="FOLDER", type=click.Path(path_type=Path), help="Write the scores of every frame there, a JSON a pair."
+)
+@raw_options
+@feature_option
+@planes_option
+@selection_options
+@sync_option
+@picture_options
+@click.option("--strict", is_flag=True, help="A pair of which one clip is shorter has failed.")
+@backend_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
+def command(
+    manifest: Path,
+    path: Path,
+    frames: Path | None,
+    raw: RawDescription,
+    features: tuple[str, ...],
+    planes: str,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    strict: bool,
+    where: dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
+
+    A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
+    """
+    from ..ladder.manifest import read_manifest
+    from ..ladder.together import ScoreOptions
+
+    options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
+    rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet)
+    if not quiet:
+        _print(rows, path)
+    check_all_scored(rows, path)
+
+
+def score_manifest(
+    manifest: Path, pairs: Sequence[Pair], path: Path, options: ScoreOptions, frames: Path | None, quiet: bool
+) -> list[Row]:
+    """Score pairs with a journal beside `path`, write their table there, and return its rows."""
+    from ..ladder.batch import frames_file, score_pairs
+    from ..ladder.journal import Journal, journal_path
+    from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
+    from ..report import check_writable, write
+
+    check_results_path(path)
+    check_labels(pairs)
+    inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
+    check_target(path, "--output", sorted(inputs))
+    check_writable(path)
+    if frames is not None:
+        try:
+            frames.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"--frames {frames} cannot be made: {error.strerror}") from None
+    progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
+    try:
+        with Journal(journal_path(path)) as journal:
+            records = score_pairs(pairs, options, journal, frames, progress)
+    finally:
+        if progress is not None:
+            progress.close()
+    reports = [
+        str(frames / frames_file(pair, record["key"])) if frames is not None and "frames" in record else None
+        for pair, record in zip(pairs, records, strict=True)
+    ]
+    rows = as_rows(pairs, records, reports)
+    write(render_rows(rows, path.suffix.lower()), path)
+    return rows
+
+
+def check_all_scored(rows: Sequence[Row], path: Path) -> None:
+    """Say what each pair was warned of. Raises DemandError where one failed."""
+    for row in rows:
+        for word, column in (("warning", "warnings"), ("error", "error")):
+            if row[column] is not None:
+                click.echo(f"vkssim: {word}: {row['distorted']}: {row[column]}", err=True)
+    failed = sum(row["error"] is not None for row in rows)
+    if failed:
+        raise DemandError(f"{failed} of {len(rows)} pairs failed; {path} has the others, and the errors in its column error")
+
+
+def _print(rows: Sequence[Row], path: Path) -> None:
+    from ..ladder.tables import scores_of
+
+    means = [f"{name}_mean" for name in scores_of(rows)]
+    cells = [
+        [row["distorted"], "failed" if row["frames"] is None else str(row["frames"]), *(decimals(row[name]) for name in means)]
+        for row in rows
+    ]
+    print_table(str(path), ["distorted", "frames", *means], cells, sys.stdout)

@@ -1,0 +1,132 @@
+"""vkssim bd-rate: two ladders of a batch's results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError, OptionError
+from .main import SETTINGS
+from .output import print_text
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..ladder.bd_rate import Curve
+    from ..ladder.tables import Row
+
+_RATES = ("bitrate", "measured_kbps")
+
+
+@click.command("bd-rate", context_settings=SETTINGS)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option(
+    "--anchor", required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the ladder to beat. All must hold."
+)
+@click.option("--test", required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the other ladder.")
+@click.option("--score", "scores", multiple=True, metavar="NAME", help="Which score; may be repeated. Default: all.")
+@click.option("--pooling", default="mean", show_default=True, metavar="NAME", help="Which pooled value: harmonic_mean, min …")
+@click.option("--rate", metavar="COLUMN", help="The bit rates. Default: bitrate, where there is none measured_kbps.")
+@click.option("--method", type=click.Choice(["akima", "pchip", "cubic"]), default="akima", show_default=True)
+@click.option("--db", "decibels", is_flag=True, help="Of -10 log10(1 - score) in place of the score.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(
+    results: Path,
+    anchor: tuple[str, ...],
+    test: tuple[str, ...],
+    scores: tuple[str, ...],
+    pooling: str,
+    rate: str | None,
+    method: str,
+    decibels: bool,
+    as_json: bool,
+) -> None:
+    """Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
+
+    BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
+    much higher its score is at the same bit rate.
+    """
+    from ..ladder.bd_rate import bjontegaard_deltas
+    from ..ladder.tables import is_results, read_table, score_columns
+    from ..report.numbers import finite
+
+    rows = read_table(results)
+    if not is_results(rows):
+        raise InputError(f"{results} has no scores; `vkssim batch {results} -o RESULTS.csv` makes a file that has them")
+    rate = rate or next(name for name in _RATES if name in rows[0])
+    ladders = [_select(rows, flag, conditions) for flag, conditions in (("--anchor", anchor), ("--test", test))]
+    references = list(dict.fromkeys(row["reference"] for row in ladders[0]))
+    found: list[dict[str, Any]] = []
+    for reference in references:
+        for score, column in score_columns(rows, scores, pooling).items():
+            curves = [
+                _curve(" ".join(conditions), ladder, reference, rate, column, decibels)
+                for conditions, ladder in zip((anchor, test), ladders, strict=True)
+            ]
+            deltas = bjontegaard_deltas(curves[0], curves[1], method)
+            for warning in deltas.warnings:
+                click.echo(f"vkssim: warning: {score}: {warning}", err=True)
+            found.append({"reference": reference, "score": score, **asdict(deltas)})
+    means = _means(found) if len(references) > 1 else []
+    if as_json:
+        answer = {"method": method, "rate": rate, "pooling": pooling, "db": decibels, "deltas": found, "means": means}
+        print_text(json.dumps(finite(answer), indent=2, allow_nan=False) + "\n")
+        return
+    cells = [
+        [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
+    ]
+    columns = ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score")
+    title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
+    print_table(title, columns, cells, sys.stdout, texts=2)
+
+
+def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:
+    from ..ladder.tables import labels_of
+
+    for condition in conditions:
+        label, equals, value = condition.partition("=")
+        if not equals or label not in rows[0]:
+            raise OptionError(
+                f"{flag} {condition}; it has to be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
+            )
+        values = dict.fromkeys(_text(row[label]) for row in rows)
+        rows = [row for row in rows if _text(row[label]) == value]
+        if not rows:
+            raise OptionError(f"{flag} {condition}: no row has that; {label} is {', '.join(values)}")
+    return list(rows)
+
+
+def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> Curve:
+    import numpy as np
+
+    from ..ladder.bd_rate import Curve, in_decibels
+    from ..ladder.tables import check_scored, number
+
+    rows = [row for row in ladder if row["reference"] == reference]
+    check_scored(rows)
+    rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
+    values = in_decibels(np.array(scores)) if decibels else scores
+    return Curve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))
+
+
+def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    means = []
+    for score in dict.fromkeys(row["score"] for row in found):
+        rows = [row for row in found if row["score"] == score]
+        means.append(
+            {
+                "reference": "mean",
+                "score": score,
+                **{name: sum(row[name] for row in rows) / len(rows) for name in ("bd_rate", "bd_score")},
+            }
+        )
+    return means
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,98 @@
+"""vkssim compare: two reports of the same clip."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import DemandError
+from .main import SETTINGS
+from .output import print_text
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..ladder.compare import Change, Verdict
+    from ..results import ScoreReport
+
+
+@click.command("compare", context_settings=SETTINGS)
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option(
+    "--max-drop",
+    "drops",
+    multiple=True,
+    metavar="NAME[:POOLING]=X",
+    help="Fail where that score drops by more; POOLING is mean, min, p5 and so on. May be repeated.",
+)
+@click.option(
+    "--max-frame-drop", "frame_drops", multiple=True, metavar="NAME=X", help="The same for every frame. May be repeated."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def command(before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], as_json: bool) -> None:
+    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 where they drop too far."""
+    from ..ladder.compare import Demand, compare_reports, judge
+    from ..report.reading import read_report
+
+    demands = [Demand.parse(text) for text in drops] + [Demand.parse(text, frame=True) for text in frame_drops]
+    reports = read_report(before), read_report(after)
+    changes = compare_reports(*reports)
+    verdicts = judge(changes, demands)
+    warnings = _warnings((before, after), reports, next(iter(changes.values())).frames)
+    for warning in warnings:
+        click.echo(f"vkssim: warning: {warning}", err=True)
+    if as_json:
+        print_text(_json(changes, verdicts, warnings))
+    else:
+        _print(changes, f"{before} to {after}")
+    broken = [verdict for verdict in verdicts if not verdict.met]
+    if broken:
+        raise DemandError("; ".join(map(_sentence, broken)))
+
+
+def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport], shared: int) -> list[str]:
+    counts = [len(report.frames) for report in reports]
+    if counts == [shared, shared]:
+        return []
+    return [f"{paths[0]} has {counts[0]} frames, {paths[1]} {counts[1]}; {shared} are in both"]
+
+
+def _sentence(verdict: Verdict) -> str:
+    demand = verdict.demand
+    return f"{demand.score} {demand.pooling} drops by {decimals(verdict.drop)}, allowed are {demand.most:g}"
+
+
+def _print(changes: Mapping[str, Change], title: str) -> None:
+    columns = ("score", "mean before", "mean after", "difference", "frames", "mean difference", "largest drop", "in frame")
+    rows = [
+        [
+            name,
+            decimals(change.before["mean"]),
+            decimals(change.after["mean"]),
+            decimals(change.after["mean"] - change.before["mean"]),
+            str(change.frames),
+            decimals(change.mean_difference),
+            decimals(change.max_drop),
+            "" if change.max_drop_frame is None else str(change.max_drop_frame),
+        ]
+        for name, change in changes.items()
+    ]
+    print_table(title, columns, rows, sys.stdout)
+
+
+def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], warnings: Sequence[str]) -> str:
+    from ..report.numbers import finite
+
+    answer = {
+        "scores": {name: asdict(change) for name, change in changes.items()},
+        "demands": [{**asdict(verdict.demand), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
+        "passed": all(verdict.met for verdict in verdicts),
+        "warnings": warnings,
+    }
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

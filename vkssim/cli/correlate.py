@@ -1,0 +1,163 @@
+"""vkssim correlate: scores beside what people said."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InputError, OptionError
+from .batch import check_all_scored, score_manifest
+from .main import SETTINGS
+from .options import backend_options, feature_option, raw_options, selection_options
+from .output import print_text
+from .tables import print_table
+
+if TYPE_CHECKING:
+    from ..frames.open import RawDescription
+    from ..ladder.correlate import Correlation
+    from ..ladder.tables import Row
+    from ..ladder.together import ScoreOptions
+    from ..selection import Selection
+
+_OPINIONS = ("mos", "dmos")
+_KIND = "distortion"
+_ALL = "all"
+_ESTIMATES = ("plcc", "srocc", "krocc", "rmse")
+
+
+@click.command("correlate", context_settings=SETTINGS)
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option("--score", "opinion", metavar="COLUMN", help="What people said. Default: mos or dmos.")
+@click.option("--by", metavar="COLUMN", help="Also for each value of it. Default: distortion, where there is that column.")
+@click.option("--pooling", default="mean", show_default=True, metavar="NAME", help="Which pooled value of each clip.")
+@click.option("--json", "form", flag_value="json", help="As JSON.")
+@click.option("--csv", "form", flag_value="csv", help="As CSV.")
+@click.option(
+    "-o",
+    "--output",
+    "path",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="For a manifest: where its results go, as with batch.",
+)
+@raw_options
+@feature_option
+@selection_options
+@backend_options
+@click.option("-q", "--quiet", is_flag=True, help="No progress while a manifest is scored.")
+def command(
+    table: Path,
+    opinion: str | None,
+    by: str | None,
+    pooling: str,
+    form: str | None,
+    path: Path | None,
+    raw: RawDescription,
+    features: tuple[str, ...],
+    selection: Selection,
+    where: dict[str, Any],
+    quiet: bool,
+) -> None:
+    """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
+
+    PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score.
+    """
+    from ..ladder.tables import csv_text, is_results, labels_of, read_table, score_columns
+    from ..ladder.together import ScoreOptions
+
+    rows = read_table(table)
+    opinion = opinion or _opinion(rows, table)
+    for column in (opinion, by):
+        if column is not None and column not in rows[0]:
+            raise InputError(f"{table} has no column {column!r}; there are {', '.join(labels_of(rows)) or 'no labels'}")
+    by = by or (_KIND if _KIND in rows[0] else None)
+    if not is_results(rows):
+        options = ScoreOptions(features, selection=selection, **where)
+        rows = _scored(rows, table, opinion, path, raw, options, quiet)
+    found = [
+        {"score": score, "group": group, **_flat(correlation)}
+        for score, column in score_columns(rows, (), pooling).items()
+        for group, correlation in _correlations(rows, column, opinion, by)
+    ]
+    if form == "json":
+        answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
+        print_text(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+    elif form == "csv":
+        print_text(csv_text([{key: value for key, value in row.items() if key != "fit"} for row in found]))
+    else:
+        cells = [
+            [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
+        ]
+        columns = ("score", by or "", "pairs", *(name.upper() for name in _ESTIMATES))
+        print_table(f"{table}: {pooling} against {opinion}", columns, cells, sys.stdout, texts=2)
+
+
+def _opinion(rows: Sequence[Row], table: Path) -> str:
+    from ..ladder.tables import labels_of
+
+    found = next((name for name in _OPINIONS if name in rows[0]), None)
+    if found is None:
+        there = ", ".join(labels_of(rows)) or "no labels"
+        raise InputError(f"{table} has no column {' or '.join(_OPINIONS)}; there are {there}. --score names the opinions")
+    return found
+
+
+def _scored(
+    rows: Sequence[Row],
+    table: Path,
+    opinion: str,
+    path: Path | None,
+    raw: RawDescription,
+    options: ScoreOptions,
+    quiet: bool,
+) -> list[Row]:
+    """The results of a manifest, scored after its opinions have been seen to be numbers."""
+    from ..ladder.manifest import read_manifest
+    from ..ladder.tables import number
+
+    if path is None:
+        raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
+    pairs = read_manifest(table, raw)
+    for row in rows:
+        number(row, opinion, str(row["distorted"]))
+    scored = score_manifest(table, pairs, path, options, None, quiet)
+    check_all_scored(scored, path)
+    return scored
+
+
+def _correlations(rows: Sequence[Row], column: str, opinion: str, by: str | None) -> list[tuple[str, Correlation]]:
+    """Of all rows, and of each group that has enough of them; of the others a warning."""
+    import numpy as np
+
+    from ..ladder.correlate import correlate
+    from ..ladder.tables import check_scored, number
+
+    check_scored(rows)
+    values = np.array([[number(row, name, str(row["distorted"])) for name in (column, opinion)] for row in rows])
+    found = [(_ALL, correlate(values[:, 0], values[:, 1]))]
+    groups = [str(row[by]) for row in rows] if by is not None else []
+    for group in dict.fromkeys(groups):
+        chosen = values[[name == group for name in groups]]
+        try:
+            found.append((group, correlate(chosen[:, 0], chosen[:, 1])))
+        except InputError as error:
+            click.echo(f"vkssim: warning: {by} {group} is left out: {error}", err=True)
+    return found
+
+
+def _flat(correlation: Correlation) -> dict[str, Any]:
+    flat: dict[str, Any] = {"pairs": correlation.pairs}
+    for name in _ESTIMATES:
+        for part, value in asdict(getattr(correlation, name)).items():
+            flat[name if part == "value" else f"{name}_{part}"] = value
+    return {**flat, "fit": correlation.fit}
+
+
+def _interval(row: dict[str, Any], name: str) -> str:
+    return f"{row[name]:.4f}\n[{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}]"

@@ -1,0 +1,27 @@
+"""Tables on the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TextIO
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO, texts: int = 1) -> None:
+    """A table whose first `texts` columns are text and the others numbers; nothing in it is taken for markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..summary import console
+
+    table = Table(title=Text(title), title_justify="left")
+    for place, name in enumerate(columns):
+        table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console(file).print(table)
+
+
+def decimals(value: float | None, places: int = 6) -> str:
+    """A number as tables have it; null where there is none."""
+    return "null" if value is None or not math.isfinite(value) else f"{value:.{places}f}"

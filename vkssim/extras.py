@@ -1,0 +1,16 @@
+"""Libraries that only some commands need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .errors import OptionError
+
+
+def need(module: str, extra: str, purpose: str) -> Any:
+    """Import a module of an extra. Raises OptionError, which says how to install it, where it is missing."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise OptionError(f"{purpose} needs {module} ({error}); `pip install 'vkssim[{extra}]'` brings it") from None

@@ -1,0 +1,168 @@
+"""Scores the pairs of a manifest, each reference together with its distorted clips."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
+from ..formats import FrameFormat
+from ..frames.open import RawDescription
+from ..planes import FrameMetrics
+from ..report import render, write
+from ..report.numbers import NumberFormat
+from ..results import ScoreReport
+from .bitrate import measured_kbps
+from .journal import Journal, Record
+from .manifest import Pair
+from .together import MOST_IN_STEP, ScoreOptions, TogetherScorer
+
+_EXACT = NumberFormat(None)
+_LONGEST_NAME = 80
+_LARGE_ENOUGH = 1024  # for every metric with every option
+
+
+def key_of(pair: Pair, options: ScoreOptions) -> str:
+    """What a pair and its scores are known by: both files with size and time of change, and how they are scored."""
+    files = [_state(path) for path in (pair.reference_path, pair.distorted_path)]
+    scored = [__version__, files, asdict(pair.raw), asdict(options)]
+    return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
+
+
+def frames_file(pair: Pair, key: str) -> str:
+    """The name of the file with the scores of each frame: that of the distorted clip, made harmless, and part of the key."""
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(pair.distorted).stem)[:_LONGEST_NAME]
+    return f"{stem}-{key[:12]}.json"
+
+
+def score_pairs(
+    pairs: Sequence[Pair],
+    options: ScoreOptions,
+    journal: Journal,
+    frames: Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Record]:
+    """The record of each pair; pairs that the journal has are not scored again, unless they failed.
+
+    Parameters
+    ----------
+    pairs
+        What to score.
+    options
+        How.
+    journal
+        Each record is written there as soon as it is there.
+    frames
+        A folder for the scores of every frame, a file a pair, named by `frames_file`.
+    progress
+        Called with the pairs done so far and their number.
+
+    Raises
+    ------
+    OptionError
+        A feature or an option that does not exist; before anything is scored.
+    DeviceError
+        The device cannot be used. That it has not enough memory for a pair is that pair's failure.
+    OutputError
+        The journal or a file of `frames` cannot be written.
+    InterruptedRunError
+        The user stopped it.
+
+    """
+    FrameMetrics(options.features, [FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8)])
+    keys = [key_of(pair, options) for pair in pairs]
+    todo = {
+        key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(journal.records.get(key), pair, key, frames)
+    }
+    done = len(set(keys)) - len(todo)
+    groups = list(_groups(todo.items()))
+    report_progress = progress or (lambda _done, _total: None)
+    report_progress(done, len(set(keys)))
+    with TogetherScorer(options, max(map(len, groups), default=1)) as scorer:
+        try:
+            for group in groups:
+                first = group[0][1]
+                distorted = [pair.distorted_path for _, pair in group]
+                with closing(scorer.score(first.reference_path, distorted, first.raw)) as outcomes:
+                    for place, outcome in outcomes:
+                        key, pair = group[place]
+                        _keep(journal, key, pair, outcome, frames)
+                        done += 1
+                        report_progress(done, len(set(keys)))
+        except KeyboardInterrupt:
+            raise InterruptedRunError(
+                f"stopped with {done} of {len(set(keys))} pairs done; the same command goes on from there"
+            ) from None
+    return [journal.records[key] for key in keys]
+
+
+def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]]:
+    """Pairs of one reference, at most MOST_IN_STEP in a group, in the order in which the references come."""
+    by_reference: dict[tuple[str, RawDescription], list[tuple[str, Pair]]] = {}
+    for key, pair in todo:
+        by_reference.setdefault((pair.reference_path, pair.raw), []).append((key, pair))
+    for group in by_reference.values():
+        for start in range(0, len(group), MOST_IN_STEP):
+            yield group[start : start + MOST_IN_STEP]
+
+
+def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Path | None) -> None:
+    if isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError):
+        raise outcome
+    error = outcome if isinstance(outcome, Exception) else None
+    report: ScoreReport | None = getattr(outcome, "report", None) if error is not None else outcome  # type: ignore[assignment]
+    if report is not None and not report.frames:
+        report = None
+    if report is not None and frames is not None:
+        write(render(report, "json", "max"), frames / frames_file(pair, key))
+    journal.add(_record(key, pair, report, error))
+
+
+def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception | None) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "key": key,
+        "reference": pair.reference,
+        "distorted": pair.distorted,
+        "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
+    }
+    if report is not None:
+        record |= {
+            "width": report.width,
+            "height": report.height,
+            "bitdepth": report.bits,
+            "frames": len(report.frames),
+            "measured_kbps": measured_kbps(pair.distorted_path),
+            "seconds": report.seconds,
+            "backend": report.backend.backend,
+            "device": report.backend.device,
+            "driver": report.backend.driver,
+            "warnings": report.warnings,
+            "notes": report.notes,
+            "pooled": {
+                name: {pooling: _EXACT.number(value) for pooling, value in pooled.items()}
+                for name, pooled in report.pooled().items()
+            },
+        }
+    return record
+
+
+def _is_done(record: Record | None, pair: Pair, key: str, frames: Path | None) -> bool:
+    if record is None or record["error"] is not None:
+        return False
+    return frames is None or (frames / frames_file(pair, key)).is_file()
+
+
+def _state(path: str) -> tuple[str, int | None, int | None]:
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return os.path.abspath(path), None, None
+    return os.path.abspath(path), found.st_size, found.st_mtime_ns

@@ -1,0 +1,115 @@
+"""Bjøntegaard deltas of two ladders: how much bit rate the one saves at the quality of the other, and the other way round."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..errors import InputError
+from ..extras import need
+from ..features.base import Doubles
+
+METHODS = ("akima", "pchip", "cubic")
+
+_LEAST_POINTS = 4
+_ENOUGH_OVERLAP = 0.75
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A ladder: its name, bit rates over 0 in any one unit, and their scores, in rising order of rates, both (points,)."""
+
+    name: str
+    rates: Doubles
+    scores: Doubles
+
+    @classmethod
+    def of(cls, name: str, points: Sequence[tuple[float, float]]) -> Curve:
+        """From (rate, score) in any order. Raises InputError where no curve goes through them."""
+        if len(points) < _LEAST_POINTS:
+            raise InputError(f"{name} has {len(points)} points; a Bjøntegaard delta needs {_LEAST_POINTS} or more")
+        rates, scores = np.array(sorted(points), np.float64).T
+        if rates[0] <= 0:
+            raise InputError(f"{name} has a bit rate of {rates[0]:g}; all must be over 0")
+        for what, values in (("bit rate", rates), ("score", np.sort(scores))):
+            twice = values[1:][np.diff(values) == 0]
+            if len(twice):
+                raise InputError(f"{name} has more than one point with the {what} {twice[0]:g}; leave all but one out")
+        return cls(name, rates, scores)
+
+    @property
+    def is_monotonic(self) -> bool:
+        """True where a higher rate always has the higher score."""
+        return bool((np.diff(self.scores) > 0).all())
+
+
+@dataclass(frozen=True)
+class Deltas:
+    """What the test curve is to the anchor.
+
+    `bd_rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `bd_score` the
+    mean difference of score at equal rate, above 0 where the test is better. `points` are those of anchor and test.
+    """
+
+    bd_rate: float
+    bd_score: float
+    points: tuple[int, int]
+    warnings: list[str] = field(default_factory=list)
+
+
+def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Deltas:
+    """Both deltas, integrated over what the curves share, with rates as logarithms; by the package bjontegaard.
+
+    Parameters
+    ----------
+    anchor, test
+        The two ladders.
+    method
+        How the points are joined: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares
+        polynomial, as VCEG-M33 has it).
+
+    Raises
+    ------
+    InputError
+        The curves share no scores or no rates.
+    OptionError
+        The package is not installed.
+
+    """
+    notes = [
+        f"{curve.name}: the score does not always rise with the bit rate; its curve folds back and the deltas mean little"
+        for curve in (anchor, test)
+        if not curve.is_monotonic
+    ]
+    for what, one, other in (("scores", anchor.scores, test.scores), ("bit rates", anchor.rates, test.rates)):
+        share = _overlap(np.log(one), np.log(other)) if what == "bit rates" else _overlap(one, other)
+        if share <= 0:
+            raise InputError(
+                f"the {what} of {anchor.name}, {one.min():g} to {one.max():g}, and of {test.name}, {other.min():g} to"
+                f" {other.max():g}, do not overlap; there is nothing to compare"
+            )
+        if share < _ENOUGH_OVERLAP:
+            notes.append(f"{anchor.name} and {test.name} share {share:.0%} of their {what} only; more overlap is more reliable")
+    library = need("bjontegaard", "report", "a Bjøntegaard delta")
+    by_score = [column[np.argsort(curve.scores)] for curve in (anchor, test) for column in (curve.rates, curve.scores)]
+    by_rate = [anchor.rates, anchor.scores, test.rates, test.scores]
+    options = {"method": method, "require_matching_points": False, "min_overlap": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a cubic through points close together; what matters is checked above
+        rate, score = library.bd_rate(*by_score, **options), library.bd_psnr(*by_rate, **options)
+    return Deltas(float(rate), float(score), (len(anchor.rates), len(test.rates)), notes)
+
+
+def in_decibels(scores: Doubles) -> Doubles:
+    """-10 log10(1 - score): spreads scores near 1. Raises InputError where one is 1 or more."""
+    if (scores >= 1).any():
+        raise InputError("a score of 1 is infinite in dB; leave that point out, or do without --db")
+    return -10 * np.log10(1 - scores)
+
+
+def _overlap(one: Doubles, other: Doubles) -> float:
+    shared = min(one.max(), other.max()) - max(one.min(), other.min())
+    return float(shared / (max(one.max(), other.max()) - min(one.min(), other.min())))

@@ -1,0 +1,121 @@
+"""Two reports of the same frames: what changed from the one to the other, and whether that may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError, OptionError
+from ..features.base import Doubles
+from ..results import ScoreReport, pool
+
+FRAME = "frame"
+"""In a demand instead of a pooling: every frame by itself."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """How one score changed. Differences are the second report's less the first's; a drop is a difference turned round.
+
+    `before` and `after` are the pooled values of each report's own frames. `mean_difference`, `max_drop` and
+    `max_drop_frame` are of the `frames` that both have; NaN and None where a frame has no score in one of them.
+    """
+
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    frames: int
+    mean_difference: float
+    max_drop: float
+    max_drop_frame: int | None
+
+
+@dataclass(frozen=True)
+class Demand:
+    """That a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
+
+    score: str
+    pooling: str
+    most: float
+
+    @classmethod
+    def parse(cls, text: str, *, frame: bool = False) -> Demand:
+        """From `NAME=X` or `NAME:POOLING=X`; p5 is short for percentile_5. Raises OptionError."""
+        flag = "--max-frame-drop" if frame else "--max-drop"
+        name, equals, value = text.rpartition("=")
+        score, colon, pooling = name.partition(":")
+        try:
+            most = float(value)
+        except ValueError:
+            most = np.nan
+        if not (equals and score and most >= 0 and np.isfinite(most)) or (colon and (frame or not pooling)):
+            form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
+            raise OptionError(f"{flag} {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
+        if frame:
+            return cls(score, FRAME, most)
+        if pooling[:1] == "p" and pooling[1:].isdecimal():
+            pooling = f"percentile_{pooling[1:]}"
+        return cls(score, pooling or "mean", most)
+
+    def drop(self, changes: Mapping[str, Change]) -> float:
+        """By how much it dropped; below 0 where it rose. Raises OptionError where the reports have no such value."""
+        if self.score not in changes:
+            raise OptionError(f"no score {self.score} in both reports; there are {', '.join(changes)}")
+        change = changes[self.score]
+        if self.pooling == FRAME:
+            return change.max_drop
+        if self.pooling not in change.before:
+            raise OptionError(f"no pooled value {self.pooling}; there are {', '.join(change.before)}")
+        return change.before[self.pooling] - change.after[self.pooling]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A demand and what became of it. A score that does not exist in either report meets no demand."""
+
+    demand: Demand
+    drop: float
+
+    @property
+    def met(self) -> bool:
+        """True where the drop is allowed."""
+        return self.drop <= self.demand.most
+
+
+def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change]:
+    """The change of each score that both reports have. Raises InputError where they share no score or no frame."""
+    names = [name for name in before.names if name in after.names]
+    if not names:
+        raise InputError(f"no score in both reports: one has {_listed(before.names)}, the other {_listed(after.names)}")
+    places = {frame.index: place for place, frame in enumerate(after.frames)}
+    shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
+    if not shared:
+        raise InputError("no frame is in both reports; were they scored with the same --subsample?")
+    rows = np.array(shared)
+    numbers = [before.frames[place].index for place in rows[:, 0]]
+    return {name: _change(before.column(name), after.column(name), rows, numbers) for name in names}
+
+
+def judge(changes: Mapping[str, Change], demands: Sequence[Demand]) -> list[Verdict]:
+    """The verdict on each demand. Raises OptionError where a demand is of what the reports do not have."""
+    return [Verdict(demand, demand.drop(changes)) for demand in demands]
+
+
+def _change(before: Doubles, after: Doubles, rows: np.ndarray, numbers: Sequence[int]) -> Change:
+    with np.errstate(invalid="ignore"):  # two infinite scores, in dB, differ by NaN
+        differences = after[rows[:, 1]] - before[rows[:, 0]]
+    worst = int(np.argmin(differences))  # a NaN if there is any
+    complete = not np.isnan(differences[worst])
+    return Change(
+        pool(before),
+        pool(after),
+        len(rows),
+        float(differences.mean()),
+        float(-differences[worst]),
+        numbers[worst] if complete else None,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none"

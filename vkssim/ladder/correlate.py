@@ -1,0 +1,125 @@
+"""How well scores foretell what people said: correlations and the error of a fit, with confidence intervals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError
+from ..extras import need
+from ..features.base import Doubles
+
+LEAST_PAIRS = 6
+
+_PARAMETERS = 4
+_CONFIDENCE = 0.95
+_REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0  # of the fit's middle beyond the scores and of its width, in standard deviations
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value and its 95 % confidence interval; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How `pairs` scores and opinions go together.
+
+    `plcc` is Pearson's correlation of the opinions with the fitted scores, `srocc` Spearman's and `krocc` Kendall's (tau-b) of
+    the scores themselves, below 0 for opinions that fall as quality rises; `rmse` is that of the fit in units of the
+    opinions. `fit` are the logistic's four parameters, see `logistic`.
+    """
+
+    pairs: int
+    plcc: Estimate
+    srocc: Estimate
+    krocc: Estimate
+    rmse: Estimate
+    fit: tuple[float, ...]
+
+
+def logistic(scores: Doubles, best: float, worst: float, middle: float, width: float) -> Doubles:
+    """The monotonic logistic of four parameters of VQEG's FR-TV Phase I report (2000).
+
+    worst + (best - worst) / (1 + exp(-(scores - middle) / |width|))
+    """
+    from scipy.special import expit
+
+    with np.errstate(over="ignore"):
+        steps = (scores - middle) / max(abs(width), np.finfo(np.float64).tiny)
+    return np.asarray(worst + (best - worst) * expit(steps), np.float64)
+
+
+def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
+    """The correlation of scores with mean opinions, both (pairs,), finite.
+
+    Intervals: Fisher's z for PLCC; for SROCC z with the variance (1 + r²/2) / (N - 3) of Bonett and Wright (2000); for KROCC z
+    with 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957); for RMSE, with N - 4 degrees of freedom as in ITU-T P.1401,
+    chi-squared. Raises InputError where there are fewer than LEAST_PAIRS, or all scores or all opinions are the same.
+    """
+    stats = need("scipy.stats", "report", "a correlation")
+    count = len(scores)
+    if count < LEAST_PAIRS:
+        raise InputError(f"{count} pairs; a fit of {_PARAMETERS} parameters and its error need {LEAST_PAIRS} or more")
+    for what, values in (("scores", scores), ("opinions", opinions)):
+        if np.ptp(values) == 0:
+            raise InputError(f"all {what} are {values[0]:g}; there is nothing to correlate")
+    fit = _fit(scores, opinions)
+    fitted = logistic(scores, *fit)
+    plcc = float(np.corrcoef(fitted, opinions)[0, 1])
+    srocc = float(stats.spearmanr(scores, opinions).statistic)
+    krocc = float(stats.kendalltau(scores, opinions).statistic)
+    freedom = count - _PARAMETERS
+    squares = float(np.sum((fitted - opinions) ** 2))
+    rmse = math.sqrt(squares / freedom)
+    edges = [math.sqrt(squares / stats.chi2.ppf(share, freedom)) for share in ((1 + _CONFIDENCE) / 2, (1 - _CONFIDENCE) / 2)]
+    return Correlation(
+        count,
+        _by_fisher(plcc, 1 / (count - 3)),
+        _by_fisher(srocc, (1 + srocc**2 / 2) / (count - 3)),
+        _by_fisher(krocc, 0.437 / (count - 4)),
+        Estimate(rmse, *edges),
+        fit,
+    )
+
+
+def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
+    """The parameters of `logistic` with the least squares.
+
+    For a given middle and width the best `best` and `worst` are a linear matter; what is left is searched for within bounds,
+    from several starts, so that opinions in a straight line, whose logistic has no ends, do no harm.
+    """
+    from scipy.optimize import least_squares
+    from scipy.special import expit
+
+    centre, spread = float(np.mean(scores)), float(np.std(scores))
+    steps = (scores - centre) / spread
+
+    def ends(shape: Doubles) -> tuple[Doubles, Doubles]:
+        rise = expit((steps - shape[0]) / np.exp(shape[1]))
+        basis = np.stack([rise, 1 - rise], 1)
+        found = np.linalg.lstsq(basis, opinions, rcond=None)[0]
+        return found, basis @ found - opinions
+
+    bounds = [steps.min() - _REACH, math.log(_NARROWEST)], [steps.max() + _REACH, math.log(_WIDEST)]
+    starts = [(middle, math.log(width)) for middle in np.quantile(steps, (0.2, 0.8)) for width in (0.1, 1.0)]
+    searches = [least_squares(lambda shape: ends(shape)[1], start, bounds=bounds) for start in starts]
+    middle, log_width = min(searches, key=lambda search: float(search.cost)).x
+    best, worst = ends(np.array([middle, log_width]))[0]
+    return float(best), float(worst), float(middle) * spread + centre, math.exp(log_width) * spread
+
+
+def _by_fisher(value: float, variance: float) -> Estimate:
+    """The interval by Fisher's z = artanh(r), taken as normal with that variance."""
+    if abs(value) >= 1:
+        return Estimate(value, value, value)
+    from scipy.stats import norm
+
+    reach = float(norm.ppf((1 + _CONFIDENCE) / 2)) * math.sqrt(variance)
+    return Estimate(value, math.tanh(math.atanh(value) - reach), math.tanh(math.atanh(value) + reach))

@@ -1,0 +1,144 @@
+"""Manifests: CSV with a header or JSON lines, a row a pair of clips."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..formats import BIT_DEPTHS
+from ..frames.layout import PIXEL_FORMATS
+from ..frames.open import RawDescription
+
+Label = str | int | float | bool | None
+"""What a column says of a row."""
+
+JSON_LINES = (".jsonl", ".ndjson")
+"""Endings of files that are read as JSON lines; any other is CSV."""
+
+_RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
+_LONGEST_PATH = 4096
+_LARGEST_NUMBER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A row of a manifest: what to score, and whatever else the row says.
+
+    `reference` and `distorted` are as they are written; `folder` is what they are relative to.
+    """
+
+    reference: str
+    distorted: str
+    folder: Path
+    raw: RawDescription
+    labels: Mapping[str, Label]
+
+    @property
+    def reference_path(self) -> str:
+        """Where the reference is."""
+        return str(self.folder / self.reference)
+
+    @property
+    def distorted_path(self) -> str:
+        """Where the distorted clip is."""
+        return str(self.folder / self.distorted)
+
+
+def read_manifest(path: Path, raw: RawDescription | None = None) -> list[Pair]:
+    """The rows of a manifest.
+
+    Columns `reference` and `distorted` are files, relative to the manifest's folder; `width`, `height`, `pixel_format` and
+    `bitdepth` describe raw files and go before `raw`; every other column is a label. Raises InputError, with the line.
+    """
+    pairs = [_pair(f"{path}, line {line}", row, path.parent, raw or RawDescription()) for line, row in read_rows(path)]
+    if not pairs:
+        raise InputError(f"{path} has no rows; a manifest has a row for each pair, with columns reference and distorted")
+    return pairs
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8: {error}") from None
+    yield from (_json_rows if path.suffix.lower() in JSON_LINES else _csv_rows)(path, text)
+
+
+def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, entry in enumerate(text.split("\n"), 1):
+        if not entry.strip():
+            continue
+        try:
+            row = json.loads(entry)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}, line {line} is not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise InputError(f'{path}, line {line} is no object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
+        yield line, row
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        twice = sorted({name for name in header if header.count(name) > 1})
+        if twice:
+            raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
+        for cells in reader:
+            if not any(cells):
+                continue
+            if len(cells) != len(header):
+                raise InputError(f"{path}, line {reader.line_num} has {len(cells)} cells, the header {len(header)}")
+            yield reader.line_num, dict(zip(header, cells, strict=True))
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
+
+
+def _pair(where: str, row: dict[str, Any], folder: Path, raw: RawDescription) -> Pair:
+    files = [_file(where, row, name) for name in ("reference", "distorted")]
+    described = _described(where, row)
+    labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
+    for name, value in labels.items():
+        if not isinstance(value, Label):
+            raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
+        if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
+            raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
+    return Pair(files[0], files[1], folder, replace(raw, **described), labels)
+
+
+def _file(where: str, row: dict[str, Any], name: str) -> str:
+    if name not in row:
+        raise InputError(f"{where}: no column {name}; there are {', '.join(row) or 'none'}, needed are reference and distorted")
+    value = row[name]
+    if not isinstance(value, str) or not value or len(value) > _LONGEST_PATH or "\0" in value:
+        raise InputError(f"{where}: {name} is {str(value)[:80]!r}; it has to be the name of a file")
+    if value == "-":
+        raise InputError(f"{where}: {name} is standard input; a manifest names files")
+    return value
+
+
+def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a RawDescription that the row gives."""
+    found: dict[str, Any] = {}
+    for column, field in _RAW.items():
+        text = str(row.get(column) or "").strip()
+        if not text:
+            continue
+        if field == "pixel_format":
+            valid = text in PIXEL_FORMATS
+        else:
+            valid = text.isdecimal() and (int(text) in BIT_DEPTHS if field == "bits" else int(text) > 0)
+        if not valid:
+            choices = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
+            allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
+            raise InputError(f"{where}: {column} is {text[:80]!r}; it has to be {allowed}")
+        found[field] = text if field == "pixel_format" else int(text)
+    return found

@@ -1,0 +1,210 @@
+"""Results of a batch as a table, a row a pair: Parquet, CSV or JSON lines, written and read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, OptionError
+from ..extras import need
+from .journal import Record
+from .manifest import Pair, read_rows
+
+FORMS = (".parquet", ".csv", ".jsonl")
+
+COLUMNS = (
+    "reference",
+    "distorted",
+    "width",
+    "height",
+    "bitdepth",
+    "frames",
+    "measured_kbps",
+    "seconds",
+    "backend",
+    "device",
+    "driver",
+    "warnings",
+    "notes",
+    "report",
+    "error_type",
+    "error",
+)
+"""The columns of every table beside the labels and the scores; a score's are `NAME_POOLING`, as in float_ssim_mean."""
+
+Row = dict[str, Any]
+
+_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
+_WHOLE = re.compile(r"-?\d{1,18}$")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_TYPES = {bool: "bool", int: "int64", float: "float64"}
+
+
+def check_results_path(path: Path) -> None:
+    """Raise OptionError where results cannot be written in the form of that ending."""
+    if path.suffix.lower() not in FORMS:
+        raise OptionError(f"--output {path} does not end in {', '.join(FORMS)}")
+    if path.suffix.lower() == ".parquet":
+        need("pyarrow.parquet", "report", "Parquet")
+
+
+def check_labels(pairs: Sequence[Pair]) -> None:
+    """Raise InputError where a label has the name of a column that every table has."""
+    for pair in pairs:
+        taken = sorted(set(pair.labels) & set(COLUMNS))
+        if taken:
+            raise InputError(f"the manifest has a column {taken[0]}, which results have themselves; rename it")
+
+
+def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
+    """Flat rows, all with the same columns. `reports` are the files with the scores of each pair's frames."""
+    labels = _typed_labels(pairs)
+    rows = []
+    for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
+        error = record["error"] or {}
+        row = {"reference": pair.reference, "distorted": pair.distorted, **said}
+        row |= {name: record.get(name) for name in COLUMNS[2:]}
+        row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
+        row |= {"report": report, "error_type": error.get("type"), "error": error.get("message")}
+        for name, pooled in record.get("pooled", {}).items():
+            row |= {f"{name}_{pooling}": value for pooling, value in pooled.items()}
+        rows.append(row)
+    columns = {name: None for row in rows for name in row}
+    return [{**columns, **row} for row in rows]
+
+
+def render_rows(rows: Sequence[Row], form: str) -> bytes:
+    """The table in the form of that ending."""
+    if form == ".parquet":
+        return _parquet(rows)
+    if form == ".csv":
+        return csv_text(rows).encode()
+    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """CSV. A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([_harmless(name) for name in rows[0]] if rows else [])
+    for row in rows:
+        writer.writerow(["" if value is None else _harmless(value) for value in row.values()])
+    return text.getvalue()
+
+
+def read_table(path: Path) -> list[Row]:
+    """The rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
+    if path.suffix.lower() != ".parquet":
+        rows = [{_original(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
+    else:
+        parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
+        try:
+            rows = parquet.read_table(path).to_pylist()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+        except (arrow.ArrowException, ValueError) as error:
+            raise InputError(f"{path} is not Parquet: {error}") from None
+    if not rows:
+        raise InputError(f"{path} has no rows")
+    return rows
+
+
+def is_results(rows: Sequence[Row]) -> bool:
+    """True for the rows of a batch's results, False for those of a manifest."""
+    return all(name in rows[0] for name in COLUMNS)
+
+
+def check_scored(rows: Sequence[Row]) -> None:
+    """Raise InputError where a pair failed in the batch."""
+    for row in rows:
+        if row["error"] not in (None, ""):
+            raise InputError(f"{row['distorted']} was not scored ({row['error']}); put that right, or leave its row out")
+
+
+def scores_of(rows: Sequence[Row]) -> list[str]:
+    """The scores that results have columns of."""
+    pooled = "_harmonic_mean"  # of all poolings the one that no label ends in by chance
+    return [name.removesuffix(pooled) for name in rows[0] if name.endswith(pooled)]
+
+
+def labels_of(rows: Sequence[Row]) -> list[str]:
+    """The columns that are neither scores nor what every table has."""
+    scores = tuple(f"{name}_" for name in scores_of(rows))
+    return [name for name in rows[0] if name not in COLUMNS and not (scores and name.startswith(scores))]
+
+
+def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> dict[str, str]:
+    """The column of each score asked for, all of them where none is asked for, pooled that way, by its name.
+
+    Raises OptionError, naming what there is, for a score or a pooling that results do not have.
+    """
+    there = scores_of(rows)
+    unknown = [name for name in names if name not in there]
+    if unknown or not there:
+        raise OptionError(f"no score {', '.join(unknown) or 'at all'} in the results; there are {', '.join(there) or 'none'}")
+    columns = {name: f"{name}_{pooling}" for name in names or there}
+    for name, column in columns.items():
+        if column not in rows[0]:
+            there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
+            raise OptionError(f"{name} is not pooled as {pooling!r}; there are {', '.join(there)}")
+    return columns
+
+
+def number(row: Mapping[str, Any], column: str, where: str) -> float:
+    """A cell as a finite number. Raises InputError, naming the columns or the value, where it is none."""
+    if column not in row:
+        raise InputError(f"{where}: no column {column!r}; there are {', '.join(row)}")
+    value = row[column]
+    try:
+        found = math.nan if value is None or isinstance(value, bool) else float(value)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else repr(value)}; it has to be a number")
+    return found
+
+
+def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
+    """The labels of each pair, all with the same names; columns of nothing but numbers as numbers, mixed ones as text."""
+    names = dict.fromkeys(name for pair in pairs for name in pair.labels)
+    columns = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
+    return [{name: columns[name][row] for name in names} for row in range(len(pairs))]
+
+
+def _typed(values: list[Any]) -> list[Any]:
+    given = [value for value in values if value not in (None, "")]
+    if given and all(isinstance(value, str) and _NUMBER.match(value) for value in given):
+        kind = int if all(_WHOLE.match(value) for value in given) else float
+        return [None if value in (None, "") else kind(value) for value in values]
+    if len({type(value) for value in given}) > 1:
+        numbers = all(type(value) in (int, float) for value in given)
+        return [None if value is None else float(value) if numbers else str(value) for value in values]
+    return values
+
+
+def _parquet(rows: Sequence[Row]) -> bytes:
+    parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
+    arrays = {}
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        kind = next((type(value) for value in values if value is not None), str)
+        arrays[name] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string").replace("bool", "bool_"))())
+    target = io.BytesIO()
+    parquet.write_table(arrow.table(arrays), target)
+    return target.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _original(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA):
+        return value[1:]
+    return value

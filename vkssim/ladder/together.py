@@ -1,0 +1,127 @@
+"""Scores several distorted clips of one reference in step, so that the reference is decoded once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Self
+
+from ..backends.shared import SharedBackend
+from ..errors import InterruptedRunError
+from ..files import score_sources
+from ..frames.open import RawDescription, open_file, turned
+from ..frames.pictures import PictureOptions, made_alike
+from ..frames.source import FrameSource
+from ..frames.tee import Tee
+from ..results import ScoreReport
+from ..scorer import open_backend
+from ..selection import Selection
+
+MOST_IN_STEP = 8
+"""Distorted clips that are decoded at a time; the reference of more is decoded again."""
+
+_LEAST_BATCHES = 4
+_BATCHES_EACH = 2  # one that is filled while the device has the other
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How every clip is scored; see `score_files`."""
+
+    features: tuple[str, ...]
+    planes: str = "y"
+    selection: Selection = field(default_factory=Selection)
+    sync: str = "index"
+    pictures: PictureOptions = field(default_factory=PictureOptions)
+    strict: bool = False
+    backend: str = "vulkan"
+    device: str | int | None = None
+
+
+class TogetherScorer:
+    """Scores distorted clips against their reference, several at a time; use with `with`.
+
+    The device stays open from one reference to the next while their frames are alike. `most` is how many clips may be in
+    step, 1 to MOST_IN_STEP.
+    """
+
+    def __init__(self, options: ScoreOptions, most: int = MOST_IN_STEP) -> None:
+        self._options = options
+        slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
+        self._engine = SharedBackend(partial(open_backend, options.backend, device=options.device, slots=slots))
+        self._stopped = threading.Event()
+
+    def score(
+        self, reference: str, distorted: Sequence[str], raw: RawDescription
+    ) -> Generator[tuple[int, ScoreReport | Exception], None, None]:
+        """The report of each distorted clip, or why there is none, with its place in `distorted`, as they are done.
+
+        An error's attribute `report` may hold the frames scored before it.
+        """
+        with ExitStack() as stack:
+            try:
+                references = self._open(stack, reference, len(distorted), raw)
+            except Exception as error:
+                yield from ((place, error) for place in range(len(distorted)))
+                return
+            stack.callback(self._stopped.clear)
+            pool = stack.enter_context(ThreadPoolExecutor(len(distorted), thread_name_prefix="vkssim-score"))
+            stack.callback(self._stopped.set)  # whoever stops listening, by Ctrl-C for instance, stops the runs
+            places = {
+                pool.submit(self._score_one, place, source, (reference, path), len(distorted), raw): place
+                for place, (source, path) in enumerate(zip(references, distorted, strict=True))
+            }
+            for future in as_completed(places):
+                yield places[future], _outcome(future)
+
+    def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
+        source = stack.enter_context(open_file(path, raw))
+        if readers == 1:
+            return [source]
+        # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
+        if source.concurrent or source.is_rgb or self._options.sync != "index":
+            return [source, *(stack.enter_context(open_file(path, raw)) for _ in range(readers - 1))]
+        return Tee(turned(source), readers).readers
+
+    def _score_one(
+        self, place: int, reference: FrameSource, paths: tuple[str, str], parts: int, raw: RawDescription
+    ) -> ScoreReport:
+        options = self._options
+        with reference, open_file(paths[1], raw) as distorted:
+            return score_sources(
+                made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
+                paths,
+                partial(self._engine.part, place, parts),
+                features=options.features,
+                planes=options.planes,
+                selection=options.selection,
+                sync=options.sync,
+                pictures=options.pictures,
+                strict=options.strict,
+                progress=self._check,
+            )
+
+    def _check(self, _done: int, _total: int | None) -> None:
+        if self._stopped.is_set():
+            raise InterruptedRunError("stopped")
+
+    def close(self) -> None:
+        """Let go of the device; a second call does nothing."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _outcome(future: Future[ScoreReport]) -> ScoreReport | Exception:
+    try:
+        return future.result()
+    except Exception as error:
+        return error
