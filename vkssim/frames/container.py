@@ -61,7 +61,7 @@ class ContainerFile(SequentialSource):
         self._stream = stream = self._container.streams.video[0]
         if stream.codec_context is None:
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
-        check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))
+        self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
         self._decoded = self._container.decode(stream)
         try:
@@ -86,8 +86,14 @@ class ContainerFile(SequentialSource):
             self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
+    def _check_size(self, width: int, height: int) -> None:
+        try:
+            check_size(width, height)
+        except InputError as error:
+            raise InputError(f"{self._path}: {error}") from None
+
     def _described(self, first: Any) -> VideoInfo:
-        check_size(*self._size)
+        self._check_size(*self._size)
         stream, pixels = self._stream, self._format
         pictures = "image2" in self._container.format.name or self._container.format.name.endswith("_pipe")
         notes = ("its alpha is left out",) if any(part.is_alpha for part in first.format.components) else ()
