@@ -96,9 +96,7 @@ def test_header_of_an_enormous_picture(tmp_path: Path, width: int, height: int) 
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     path = write(tmp_path / "clip.png", b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(99))))
-    with pytest.raises(
-        InputError, match=f"clip.png: (a frame of {width}x{height}; each side must be 1 to 32768|its first frame)"
-    ):
+    with pytest.raises(InputError, match=f"clip.png: (a frame of {width}x{height}; each side must|its first frame)"):
         open_source(path, NOTHING_SAID)
 
 
