@@ -63,14 +63,14 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
-        self._decoded = self._container.decode(stream)
+        frames = self._container.decode(stream)
         try:
-            first = next(self._decoded, None)
+            first = next(frames, None)
         except self._av_error as error:
             raise InputError(f"{self._path}: its first frame cannot be decoded ({error})") from None
         if first is None:
             raise InputError(f"{self._path}: no frame can be decoded from it")
-        self._frames: Iterator[Any] = chain([first], self._decoded)
+        self._frames: Iterator[Any] = chain([first], frames)
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
@@ -178,9 +178,12 @@ class ContainerFile(SequentialSource):
         """See FrameSource.times: by the presentation times of the packets, read from the container once more."""
         if self.info.fps is None or self._first_pts is None:
             return None
-        with self._open() as container:
-            packets = container.demux(container.streams.video[0])
-            stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+        try:
+            with self._open() as container:
+                packets = container.demux(container.streams.video[0])
+                stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+        except self._av_error as error:
+            raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
         if any(stamp is None for stamp in stamps):
             return None
         ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded
