@@ -32,7 +32,7 @@ def _copied(name: str, frame: Any, planes: int) -> Planes:
     told = pixel_format("clip", name)
     target = tuple(np.empty_like(plane) for plane in noise_planes(WIDTH, HEIGHT, told.chroma, told.bits)[:planes])
     if told.via is not None:
-        frame = frame.reformat(format=told.via)
+        frame = frame.reformat(format=told.via, threads=1)
     told.copy(frame, target)
     return target
 

@@ -21,6 +21,7 @@ from .sequence import sequence
 from .source import SequentialSource
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
+_MOST_TORN_PACKETS = 1000
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -63,20 +64,16 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
-        frames = self._container.decode(stream)
-        try:
-            first = next(frames, None)
-        except self._av_error as error:
-            raise InputError(f"{self._path}: its first frame cannot be decoded ({error})") from None
-        if first is None:
-            raise InputError(f"{self._path}: no frame can be decoded from it")
-        self._frames: Iterator[Any] = chain([first], frames)
+        first, torn = self._first_frame()
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
         self._times: list[float | None] = []
         self._first_pts = first.pts
         self.info = self._described(first)
+        if torn:
+            note = f"{torn} packets at its start cannot be decoded and were passed over"
+            self.info = replace(self.info, notes=(*self.info.notes, note))
         self.orientation = self._orientation(first)
         self._unconverted = self.info
         self.is_rgb = self._format.rgb
@@ -85,6 +82,22 @@ class ContainerFile(SequentialSource):
             dtype = np.uint8 if self._format.bits == 8 else np.uint16
             self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
+
+    def _first_frame(self) -> tuple[Any, int]:
+        """The first frame, and how many packets before it are torn: a recording may begin between key frames."""
+        reason = ""
+        for torn in range(_MOST_TORN_PACKETS):
+            frames = self._container.decode(self._stream)
+            try:
+                first = next(frames, None)
+            except self._av_error as error:
+                reason = f" ({error})"
+                continue
+            if first is None:
+                break
+            self._frames: Iterator[Any] = chain([first], frames)
+            return first, torn
+        raise InputError(f"{self._path}: no frame can be decoded from it{reason}")
 
     def _check_size(self, width: int, height: int) -> None:
         try:
@@ -131,7 +144,7 @@ class ContainerFile(SequentialSource):
 
     def _copy(self, frame: Any, target: Planes) -> None:
         if self._format.via is not None:
-            frame = self._reformatter.reformat(frame, format=self._format.via)
+            frame = self._reformatter.reformat(frame, format=self._format.via, threads=1)  # with more some slices stay empty
         if not self.is_rgb:
             self._format.copy(frame, target)
             return
