@@ -131,7 +131,7 @@ def test_torn_packets_at_the_start(tmp_path: Path) -> None:
     first, second = data.index(b"\xff\xd8\xff"), data.index(b"\xff\xd8\xff", data.index(b"\xff\xd9"))
     data[first : second - 8] = bytes(second - 8 - first)  # 8 bytes of AVI before each
     with open_source(write(tmp_path / "torn.avi", bytes(data)), NOTHING_SAID) as source:
-        assert source.info.notes == ("1 packets at its start cannot be decoded and were passed over",)
+        assert source.info.notes == ("begins with what cannot be decoded and was passed over, packets: 1",)
         np.testing.assert_array_equal(read(source), expected[1:])
 
 

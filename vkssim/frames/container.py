@@ -72,7 +72,7 @@ class ContainerFile(SequentialSource):
         self._first_pts = first.pts
         self.info = self._described(first)
         if torn:
-            note = f"{torn} packets at its start cannot be decoded and were passed over"
+            note = f"begins with what cannot be decoded and was passed over, packets: {torn}"
             self.info = replace(self.info, notes=(*self.info.notes, note))
         self.orientation = self._orientation(first)
         self._unconverted = self.info
