@@ -121,7 +121,7 @@ def test_rgb_against_ycbcr(tmp_path: Path) -> None:
     rgb = np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8)
     frame: Any = av.VideoFrame.from_ndarray(rgb, "rgb24")
     picture = encode_frames(tmp_path / "frame_0001.png", [frame], "png")
-    told = {"src_color_range": 2, "dst_color_range": 1, "src_colorspace": 1, "dst_colorspace": 1}
+    told: dict[str, Any] = {"threads": 1, "src_color_range": 2, "dst_color_range": 1, "src_colorspace": 1, "dst_colorspace": 1}
     other = encode_frames(
         tmp_path / "clip.mp4",
         [frame.reformat(format="yuv444p", **told)],

@@ -47,7 +47,7 @@ def _planar(frame: Any) -> tuple[np.ndarray, ...]:
     """The planes by PyAV's own reshaping of its memory, alpha left out."""
     name = frame.format.name
     planar = {"nv12": "yuv420p", "yuyv422": "yuv422p", "yuvj420p": "yuvj420p"}.get(name, name.replace("yuva", "yuv"))
-    frame = frame if planar == name else frame.reformat(format=planar)
+    frame = frame if planar == name else frame.reformat(format=planar, threads=1)
     deep = frame.format.components[0].bits > 8
     planes = []
     for plane in frame.planes:

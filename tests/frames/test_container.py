@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from pathlib import Path
 
 import av
@@ -14,6 +16,7 @@ from vkssim.frames.open import RawDescription, open_source
 from ..clips import write
 from ..golden import clip_paths
 from ..pictures import Picture, clip
+from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read, read_file
 
 
@@ -85,10 +88,51 @@ def test_no_video_stream(tmp_path: Path) -> None:
         open_source(str(path), NOTHING_SAID)
 
 
+@pytest.mark.parametrize(("width", "height"), [(60000, 100), (60000, 60000)])
+def test_header_of_an_enormous_picture(tmp_path: Path, width: int, height: int) -> None:
+    """Refused before memory is taken for it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    path = write(tmp_path / "clip.png", b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(bytes(99))))
+    with pytest.raises(InputError, match=f"clip.png: (a frame of {width}x{height}; each side must|no frame can be decoded)"):
+        open_source(path, NOTHING_SAID)
+
+
 def test_damaged_container(tmp_path: Path) -> None:
     path = write(tmp_path / "clip.mp4", clip_paths("bbb_576x324")[0].read_bytes()[:5000])
     with pytest.raises(InputError, match="FFmpeg cannot open it"):
         open_source(path, NOTHING_SAID)
+
+
+def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
+    """libavcodec passes over what it cannot decode; times count from the first frame that it gives."""
+    grey = np.full((24, 32), 77, np.uint8)
+    luma = clip(12, 48, 64)
+    frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in luma]
+    options = {"qp": "0", "bf": "0", "g": "6", "sc_threshold": "0"}
+    data = Path(encode_frames(tmp_path / "whole.ts", frames, "libx264", options=options)).read_bytes()
+    packets = [data[start : start + 188] for start in range(0, len(data), 188)]
+    starts = [number for number, packet in enumerate(packets) if packet[1] & 0x5F == 0x41 and packet[2] == 0]  # of frames
+    path = write(tmp_path / "torn.ts", b"".join(packets[: starts[0]] + packets[starts[2] :]))
+    with open_source(path, NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source), luma[6:])
+        np.testing.assert_allclose(source.times(), np.arange(6) / 25, atol=1e-9)
+
+
+def test_torn_packets_at_the_start(tmp_path: Path) -> None:
+    """They are passed over, and noted."""
+    frames = [video_frame(64, 48, "yuvj422p", noise_planes(64, 48, "422", 8, seed)) for seed in range(4)]
+    whole = Path(encode_frames(tmp_path / "whole.avi", frames, "mjpeg"))
+    expected = read_file(str(whole))
+    data = bytearray(whole.read_bytes())
+    first, second = data.index(b"\xff\xd8\xff"), data.index(b"\xff\xd8\xff", data.index(b"\xff\xd9"))
+    data[first : second - 8] = bytes(second - 8 - first)  # 8 bytes of AVI before each
+    with open_source(write(tmp_path / "torn.avi", bytes(data)), NOTHING_SAID) as source:
+        assert source.info.notes == ("begins with what cannot be decoded and was passed over, packets: 1",)
+        np.testing.assert_array_equal(read(source), expected[1:])
 
 
 def test_size_that_changes_within_the_stream(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from itertools import product
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from vkssim.frames.open import open_source
 from vkssim.frames.orientation import by_degrees, orientation
 
+from ..clips import write
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read_planes
 
@@ -57,6 +59,20 @@ def test_no_multiple_of_90_degrees_is_noted(tmp_path: Path) -> None:
     with open_source(path, NOTHING_SAID) as source:
         assert "no multiple of 90 and was not done" in source.info.notes[0]
         np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], PLANES[0])
+
+
+@pytest.mark.parametrize(("tag", "quarters"), [(1, 0), (3, 2), (6, -1), (8, 1)])
+def test_photographs_are_turned(tmp_path: Path, tag: int, quarters: int) -> None:
+    """As the tag Orientation of their EXIF says."""
+    upright = encode_frames(tmp_path / "upright.jpg", [video_frame(64, 48, "yuvj422p", PLANES)], "mjpeg")
+    tiff = struct.pack("<4sIHHHIII", b"II*\0", 8, 1, 0x112, 3, 1, tag, 0)
+    data = Path(upright).read_bytes()
+    segment = b"Exif\0\0" + tiff
+    path = write(tmp_path / "clip.jpg", data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:])
+    with open_source(upright, NOTHING_SAID) as source:
+        ((luma,),) = read_planes(source, [0], 1)
+    with open_source(path, NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read_planes(source, [0], 1)[0][0], np.rot90(luma, quarters))
 
 
 @pytest.mark.parametrize("degrees", [90, -90, 180, -180])

@@ -15,7 +15,7 @@ from vkssim.types import Planes
 
 from .encoding import noise_planes, video_frame
 
-WIDTH, HEIGHT = 32, 24
+WIDTH, HEIGHT = 34, 27
 
 PLANAR = [
     (f"{family}{chroma}p{bits if bits > 8 else ''}{order if bits > 8 else ''}", chroma, bits)
@@ -32,7 +32,7 @@ def _copied(name: str, frame: Any, planes: int) -> Planes:
     told = pixel_format("clip", name)
     target = tuple(np.empty_like(plane) for plane in noise_planes(WIDTH, HEIGHT, told.chroma, told.bits)[:planes])
     if told.via is not None:
-        frame = frame.reformat(format=told.via)
+        frame = frame.reformat(format=told.via, threads=1)
     told.copy(frame, target)
     return target
 
@@ -106,6 +106,19 @@ def test_packed_444() -> None:
     luma, blue, red = planes = noise_planes(WIDTH, HEIGHT, "444", 8)
     packed = np.stack([red, blue, luma, luma * 0 + 9], axis=-1).reshape(HEIGHT, -1)
     _assert_planes("vuya", 8, "444", [packed], planes)
+
+
+@pytest.mark.parametrize(("name", "bits"), [("yuv420p", 8), ("nv12", 8), ("p010le", 10)])
+def test_odd_sizes(name: str, bits: int) -> None:
+    """Chroma is rounded up."""
+    planes = luma, blue, red = noise_planes(35, 27, "420", bits)
+    memory = [plane << (16 - bits) if name == "p010le" else plane for plane in planes]
+    if name != "yuv420p":
+        memory[1:] = [_pairs(*memory[1:])]
+    target = tuple(np.empty_like(plane) for plane in planes)
+    pixel_format("clip", name).copy(video_frame(35, 27, name, memory), target)
+    for found, expected in zip(target, (luma, blue, red), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_alpha_is_passed_over() -> None:

@@ -75,7 +75,7 @@ def test_white_of_full_range_is_that_of_a_jpeg(tmp_path: Path) -> None:
 def test_sixteen_bits(tmp_path: Path) -> None:
     deep = np.random.default_rng(2).integers(0, 65536, (48, 64, 3), np.uint16)
     frame: Any = av.VideoFrame.from_ndarray(deep, "rgb48le")
-    path = encode_frames(tmp_path / "picture.png", [frame.reformat(format="rgb48be")], "png")
+    path = encode_frames(tmp_path / "picture.png", [frame.reformat(format="rgb48be", threads=1)], "png")
     with open_source(path, NOTHING_SAID) as source:
         _assert_close(source, _expected(deep, 65535, RGB_DEFAULT))
 
@@ -104,7 +104,7 @@ def test_palette(tmp_path: Path) -> None:
 def test_stills(tmp_path: Path, ending: str, pixel_format: str) -> None:
     frame: Any = av.VideoFrame.from_ndarray(COLOURS, "rgb24")
     path = tmp_path / f"picture.{ending}"
-    frame = frame.reformat(format=pixel_format)
+    frame = frame.reformat(format=pixel_format, threads=1)
     encode_frames(path, [frame], ending)
     with open_source(str(path), NOTHING_SAID, chroma=True) as source:
         _assert_close(source, _expected(COLOURS, 255, RGB_DEFAULT))

@@ -97,7 +97,11 @@ picture_options = option_group(
     click.Option(["--crop"], metavar="WxH+X+Y|auto", help="Crop both clips; auto takes off black bars of the reference."),
     click.Option(["--scale"], metavar="reference|distorted|WxH", help="Bring both clips to that size, and to one depth."),
     click.Option(
-        ["--resampler"], metavar="NAME", default="bicubic", show_default=True, help="bicubic, lanczos, bilinear, area, spline …"
+        ["--resampler"],
+        metavar="NAME",
+        default="bicubic",
+        show_default=True,
+        help="bicubic, lanczos, bilinear, area, spline, gauss, sinc or point.",
     ),
 )
 sync_option = click.option(

@@ -138,8 +138,9 @@ def command(
             progress.close()
     if deliver is not None:
         deliver(report)
-    for note in report.notes:
-        click.echo(f"vkssim: note: {note}", err=True)
+    if not quiet:
+        for note in report.notes:
+            click.echo(f"vkssim: note: {note}", err=True)
     for warning in report.warnings:
         click.echo(f"vkssim: warning: {warning}", err=True)
     if not quiet:

@@ -21,6 +21,7 @@ from .sequence import sequence
 from .source import SequentialSource
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
+_MOST_TORN_PACKETS = 1000
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -61,22 +62,18 @@ class ContainerFile(SequentialSource):
         self._stream = stream = self._container.streams.video[0]
         if stream.codec_context is None:
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
-        check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))
+        self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
-        self._decoded = self._container.decode(stream)
-        try:
-            first = next(self._decoded, None)
-        except self._av_error as error:
-            raise InputError(f"{self._path}: its first frame cannot be decoded ({error})") from None
-        if first is None:
-            raise InputError(f"{self._path}: no frame can be decoded from it")
-        self._frames: Iterator[Any] = chain([first], self._decoded)
+        first, torn = self._first_frame()
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
         self._times: list[float | None] = []
         self._first_pts = first.pts
         self.info = self._described(first)
+        if torn:
+            note = f"begins with what cannot be decoded and was passed over, packets: {torn}"
+            self.info = replace(self.info, notes=(*self.info.notes, note))
         self.orientation = self._orientation(first)
         self._unconverted = self.info
         self.is_rgb = self._format.rgb
@@ -86,8 +83,30 @@ class ContainerFile(SequentialSource):
             self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
+    def _first_frame(self) -> tuple[Any, int]:
+        """The first frame, and how many packets before it are torn: a recording may begin between key frames."""
+        reason = ""
+        for torn in range(_MOST_TORN_PACKETS):
+            frames = self._container.decode(self._stream)
+            try:
+                first = next(frames, None)
+            except self._av_error as error:
+                reason = f" ({error})"
+                continue
+            if first is None:
+                break
+            self._frames: Iterator[Any] = chain([first], frames)
+            return first, torn
+        raise InputError(f"{self._path}: no frame can be decoded from it{reason}")
+
+    def _check_size(self, width: int, height: int) -> None:
+        try:
+            check_size(width, height)
+        except InputError as error:
+            raise InputError(f"{self._path}: {error}") from None
+
     def _described(self, first: Any) -> VideoInfo:
-        check_size(*self._size)
+        self._check_size(*self._size)
         stream, pixels = self._stream, self._format
         pictures = "image2" in self._container.format.name or self._container.format.name.endswith("_pipe")
         notes = ("its alpha is left out",) if any(part.is_alpha for part in first.format.components) else ()
@@ -125,7 +144,7 @@ class ContainerFile(SequentialSource):
 
     def _copy(self, frame: Any, target: Planes) -> None:
         if self._format.via is not None:
-            frame = self._reformatter.reformat(frame, format=self._format.via)
+            frame = self._reformatter.reformat(frame, format=self._format.via, threads=1)  # with more some slices stay empty
         if not self.is_rgb:
             self._format.copy(frame, target)
             return
@@ -172,9 +191,12 @@ class ContainerFile(SequentialSource):
         """See FrameSource.times: by the presentation times of the packets, read from the container once more."""
         if self.info.fps is None or self._first_pts is None:
             return None
-        with self._open() as container:
-            packets = container.demux(container.streams.video[0])
-            stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+        try:
+            with self._open() as container:
+                packets = container.demux(container.streams.video[0])
+                stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+        except self._av_error as error:
+            raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
         if any(stamp is None for stamp in stamps):
             return None
         ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded

@@ -56,11 +56,6 @@ class PlanarLayout:
         return [0, *accumulate(self.plane_bytes)][:-1]
 
     @property
-    def luma_bytes(self) -> int:
-        """Bytes of the luma plane."""
-        return self.plane_bytes[0]
-
-    @property
     def frame_bytes(self) -> int:
         """Bytes of all planes."""
         return sum(self.plane_bytes)
