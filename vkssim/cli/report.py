@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,7 +35,6 @@ def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescriptio
     The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the
     clips that the files name, where they can still be read.
     """
-    from ..files import Selection
     from ..report.page import check_installed, render_page
     from ..report.page.pictures import worst_frames
     from ..report.reading import read_report
@@ -44,14 +43,18 @@ def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescriptio
     reports = [read_report(path) for path in files]
     clips = [name for report in reports for name in (report.reference, report.distorted)]
     deliver = _destination(target, "--output", [*map(str, files), *clips])
-    galleries = [worst_frames(report, worst, raw=raw, selection=Selection(*report.skipped), **where) for report in reports]
+    galleries = [
+        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"]) for report in reports
+    ]
     deliver(render_page(reports, galleries, [str(path) for path in files]))
 
 
-def page_output(target: str | None, inputs: Sequence[str]) -> Callable[..., None] | None:
+def page_output(
+    target: str | None, inputs: Sequence[str], *, raw: RawDescription, backend: str, device: str | None
+) -> Callable[[ScoreReport, VkssimError | None], None] | None:
     """What makes the page of `--html`, checked before anything is scored; None where none was asked for.
 
-    It gets the report, what went wrong where the report is not complete, and how the clips were scored: see `worst_frames`.
+    It gets the report, and what went wrong where the report is not complete.
     """
     if target is None:
         return None
@@ -62,14 +65,14 @@ def page_output(target: str | None, inputs: Sequence[str]) -> Callable[..., None
         raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
     write_page = _destination(target, "--html", inputs)
 
-    def deliver(report: ScoreReport, failure: VkssimError | None, **how: Any) -> None:
+    def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
         from ..report.page import render_page
         from ..report.page.pictures import Gallery, worst_frames
 
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
             gallery = Gallery(reason="the run was stopped")
         else:
-            gallery = worst_frames(report, _WORST, **how)
+            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
         if failure is not None and not isinstance(failure, DemandError):  # a demand's reason is among the warnings already
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], [gallery]))

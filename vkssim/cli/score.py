@@ -55,7 +55,9 @@ def command(
     from ..files import score_files
 
     deliver = output(path, form, precision, (reference, distorted))
-    page = page_output(html, [reference, distorted, *([path] if path else [])])
+    page = page_output(
+        html, [reference, distorted, *([path] if path else [])], raw=raw, backend=str(where["backend"]), device=where["device"]
+    )
     summary_to = sys.stderr if deliver is not None and path in (None, "-") else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     failure: VkssimError | None = None
@@ -90,6 +92,6 @@ def command(
         if profile:
             print_profile(report, summary_to)
     if page is not None:
-        page(report, failure, raw=raw, selection=selection, **where)
+        page(report, failure)
     if failure is not None:
         raise failure

@@ -14,6 +14,7 @@ from ...errors import VkssimError
 from ...results import ScoreReport
 
 if TYPE_CHECKING:
+    from ...frames.open import RawDescription
     from ...maps import FramePictures
 
 _LARGEST = (960, 1920)  # pixels across and down; six frames of three pictures then stay under 5 MB
@@ -40,22 +41,31 @@ class Gallery:
     reason: str = ""
 
 
-def worst_frames(report: ScoreReport, count: int, **how: Any) -> Gallery:
-    """The `count` worst frames of the clips that a report names. Clips that cannot be read are a reason, no error.
-
-    `how` are the keywords of `vkssim.maps.frame_pictures`, as the clips were scored.
-    """
+def worst_frames(
+    report: ScoreReport, count: int, *, raw: RawDescription, backend: str, device: str | int | None = None
+) -> Gallery:
+    """The `count` worst frames of the clips that a report names. Clips that cannot be read are a reason, no error."""
     if count == 0:
         return Gallery(reason="none were asked for (--worst 0)")
     if not report.reference or not report.distorted:
         return Gallery(reason="the report does not name its clips")
     if "-" in (report.reference, report.distorted):
         return Gallery(reason="one of the clips came from standard input, which cannot be read again")
+    from ...files import Selection
     from ...maps import choose_frames, colour, frame_pictures
 
+    skip_reference, skip_distorted = report.skipped
     try:
         indices = choose_frames(report, f"worst:{count}")
-        pictures = frame_pictures(report.reference, report.distorted, indices, **how)
+        pictures = frame_pictures(
+            report.reference,
+            report.distorted,
+            indices,
+            raw=raw,
+            selection=Selection(skip_reference, skip_distorted),
+            backend=backend,
+            device=device,
+        )
         views = {view.index: view for view in map(frame_view, pictures)}
     except VkssimError as error:
         return Gallery(reason=str(error))
