@@ -100,10 +100,12 @@ def test_tables_fit_the_terminal(columns: int, shown: int, monkeypatch: pytest.M
 
 
 def test_no_decibel_where_there_is_none() -> None:
-    """Of a clip with a frame without a score, and of identical clips, it is null; of terms there is no such column."""
+    """Null where a frame has no score, infinite for identical clips, nothing for what is no similarity."""
     report = small_report()
     report.similarities = ("float_ms_ssim",)
-    text = StringIO()
-    print_summary(report, text)
-    rows = {line.split("│")[1].strip(): line.split("│")[3].strip() for line in text.getvalue().splitlines() if "│" in line}
-    assert rows == {"float_ms_ssim": "null", "float_ssim": ""}
+    for score, shown in ((math.nan, "null"), (1.0, "inf")):
+        report.frames = [FrameScores(0, {"float_ms_ssim": score, "float_ssim": 0.5})]
+        text = StringIO()
+        print_summary(report, text)
+        rows = [[cell.strip() for cell in line.split("│")] for line in text.getvalue().splitlines() if "│" in line]
+        assert {row[1]: row[3] for row in rows} == {"float_ms_ssim": shown, "float_ssim": ""}

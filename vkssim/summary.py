@@ -81,6 +81,6 @@ def console(file: TextIO) -> Console:
 
 
 def _number(value: float, column: str = "") -> str:
-    if not math.isfinite(value):
+    if math.isnan(value):
         return "null"
     return f"{value:.3f}" if column == "mean_db" else f"{value:.6f}"
