@@ -86,6 +86,8 @@ def ssim(
     *,
     data_range: float | None = None,
     scale: int = 1,
+    window: str = "gaussian11",
+    estimate: bool = False,
     exact: bool | str = "auto",
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -101,10 +103,16 @@ def ssim(
         The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
         have no default.
     scale : int
-        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least 11x11
+        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least a window
         must remain.
+    window : {"gaussian11", "uniform8"}
+        The 11x11 Gaussian window of libvmaf, or 8x8 equal weights with sample variances, divided by 63 [2]_.
+    estimate : bool
+        With "uniform8" leave out the windows across the edges of fragments of 32 columns: of each row of a fragment the 24
+        windows that begin at its columns 0 to 23 count, of a narrower last one those that lie inside [2]_.
     exact : bool or "auto"
-        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
+        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels. For
+        "gaussian11" only.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -119,6 +127,8 @@ def ssim(
     ------
     FrameError
         Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+    OptionError
+        `estimate` without "uniform8", or `exact` with it.
     DeviceError
         No Vulkan device can be used.
 
@@ -126,6 +136,8 @@ def ssim(
     ----------
     .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
        structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+    .. [2] P. Mazurek, K. Okarma, "An efficient estimation of the Structural Similarity index using the GPGPU programming
+       techniques", 2010.
 
     Examples
     --------
@@ -135,7 +147,8 @@ def ssim(
     1.0
 
     """
-    return _score("float_ssim", {"scale": scale, "exact": exact}, reference, distorted, data_range, backend, device)
+    options = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
+    return _score("float_ssim", options, reference, distorted, data_range, backend, device)
 
 
 def _score(
