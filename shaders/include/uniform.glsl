@@ -14,7 +14,8 @@ const float SAMPLES = float(UNIFORM * UNIFORM);
 // n samples of both planes: their sums, and n sum(x^2) - sum(x)^2 of the first, the second and their difference.
 //
 // Blocks of equal size are put together without any large squares that would cancel (Chan, Golub, LeVeque 1979): bright and
-// nearly flat pictures lose nothing. `precise`: equal planes must have equal scatters.
+// nearly flat pictures lose nothing. `precise`: equal planes must have equal
+// scatters, and planes that change places the same scores.
 struct Block {
     vec2 sums;
     vec3 scatters;
@@ -34,7 +35,8 @@ float[SUMS] deficits(Block window) {
     float geometric = variances.x == variances.y ? variances.x : sqrt(variances.x * variances.y);
     float covariance = 0.5 * (variance_sum - variances.z);
     float apart = means.x - means.y;
-    vec3 denominators = vec3(dot(means, means) + C1, variance_sum + C2, geometric + C3);
+    precise float squares = means.x * means.x + means.y * means.y;
+    vec3 denominators = vec3(squares + C1, variance_sum + C2, geometric + C3);
     // One division for three; the product of the denominators lies between 1e4 and 1e14.
     vec3 inverses = denominators.yzx * denominators.zxy * (1.0 / (denominators.x * denominators.y * denominators.z));
     vec3 lcs = vec3(apart * apart, variance_sum - 2.0 * geometric, geometric - covariance) * inverses;
