@@ -58,7 +58,7 @@ FRAGMENT = 32
 """Columns of a fragment of the estimate, whose windows see nothing of its neighbours; Mazurek and Okarma 2010."""
 
 FRAGMENT_WINDOWS = FRAGMENT - 8
-"""Columns of windows of a fragment that count: all but those of the four threads at either end, a thread being a column there."""
+"""Columns of windows of a fragment that count: all but those of the four threads, a column each, at either end."""
 
 STRIP_COLUMNS = 8
 """Columns that one thread of the strip window walks down."""

@@ -147,7 +147,7 @@ def ssim(
     1.0
 
     """
-    options = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
+    options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
     return _score("float_ssim", options, reference, distorted, data_range, backend, device)
 
 

@@ -1,4 +1,4 @@
-"""float_ssim: single-scale SSIM after an automatic downscale, as libvmaf's extractor of that name; by choice of another window."""
+"""float_ssim: single-scale SSIM after an automatic downscale, as libvmaf's extractor, or by another window."""
 
 from __future__ import annotations
 
