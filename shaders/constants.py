@@ -51,6 +51,15 @@ SMALLEST_SIDE = 176
 WINDOW_WORKGROUP = 256
 """Threads of a workgroup of the staged window, and its columns of samples."""
 
+UNIFORM = 8
+"""Width and height of the rectangular window of float_ssim."""
+
+FRAGMENT = 32
+"""Columns of a fragment of the estimate, whose windows see nothing of its neighbours; Mazurek and Okarma 2010."""
+
+FRAGMENT_WINDOWS = FRAGMENT - 8
+"""Columns of windows of a fragment that count: all but those of the four threads, a column each, at either end."""
+
 STRIP_COLUMNS = 8
 """Columns that one thread of the strip window walks down."""
 

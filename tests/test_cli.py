@@ -109,7 +109,10 @@ def test_missing_file_is_a_usage_error(missing: str) -> None:
     ("feature", "message"),
     [
         ("psnr", "unknown feature 'psnr'; there are float_ms_ssim, float_ssim"),
-        ("float_ssim=size=3", "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, exact, scale"),
+        (
+            "float_ssim=size=3",
+            "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, exact, scale, window",
+        ),
         ("float_ssim=scale=x", "scale is 'x'; it must be a whole number from 0 to 10"),
     ],
 )

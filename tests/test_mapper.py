@@ -124,3 +124,9 @@ def test_what_is_refused() -> None:
         vkssim.ssim(image, image, scale=10, return_map=True)
     with pytest.raises(OptionError, match="unknown backend"):
         vkssim.ssim(image, image, return_map=True, backend="cuda")
+
+
+def test_other_windows_have_no_maps() -> None:
+    image = np.zeros((32, 32), np.uint8)
+    with pytest.raises(OptionError, match="maps are of window=gaussian11; window is 'uniform8'"):
+        vkssim.ssim(image, image, window="uniform8", return_map=True, backend="cpu")

@@ -90,6 +90,20 @@ SSIM_MAP_EXACT = Tolerance(
 )
 MAP_MEAN = Tolerance("mean of a map against its score", 1e-6, 1.9e-9, "windows in float32, sums of a workgroup in float32")
 
+UNIFORM = Tolerance(
+    "sum of ssim_uniform, a window",
+    5e-7,
+    8.6e-8,
+    "blocks are merged without cancelling; sums, quotients and sums of a workgroup in float32, all in double by the twin",
+)
+
+UNIFORM_BACKENDS = Tolerance(
+    "vulkan against cpu, 8x8 window", 5e-7, 4.2e-9, "what separates a workgroup's sums from the twin's, averaged"
+)
+TWIN_UNIFORM = Tolerance(
+    "maps of the 8x8 window's twin", 1e-13, 2.7e-15, "another order of sums in double than the formulas written out"
+)
+
 PRODUCT_SLOPE = Tolerance("slope of a product of scales", 1e-8, 3.3e-10, "central differences of step 1e-5 in double")
 TWIN_SLOPE = Tolerance(
     "slope of a loss's twin",

@@ -89,6 +89,8 @@ def ssim(
     *,
     data_range: float | None = None,
     scale: int = 1,
+    window: str = "gaussian11",
+    estimate: bool = False,
     exact: bool | str = "auto",
     return_map: Literal[False] = False,
     backend: str = "vulkan",
@@ -101,6 +103,8 @@ def ssim(
     *,
     data_range: float | None = None,
     scale: int = 1,
+    window: str = "gaussian11",
+    estimate: bool = False,
     exact: bool | str = "auto",
     return_map: Literal[True],
     backend: str = "vulkan",
@@ -112,6 +116,8 @@ def ssim(
     *,
     data_range: float | None = None,
     scale: int = 1,
+    window: str = "gaussian11",
+    estimate: bool = False,
     exact: bool | str = "auto",
     return_map: bool = False,
     backend: str = "vulkan",
@@ -128,12 +134,18 @@ def ssim(
         The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
         have no default.
     scale : int
-        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least 11x11
+        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least a window
         must remain.
+    window : {"gaussian11", "uniform8"}
+        The 11x11 Gaussian window of libvmaf, or 8x8 equal weights with sample variances, divided by 63 [2]_.
+    estimate : bool
+        With "uniform8" leave out the windows across the edges of fragments of 32 columns: of each row of a fragment the 24
+        windows that begin at its columns 0 to 23 count, of a narrower last one those that lie inside [2]_.
     exact : bool or "auto"
-        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
+        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels. For
+        "gaussian11" only.
     return_map : bool
-        Also give SSIM window by window.
+        Also give SSIM window by window, for "gaussian11".
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -153,6 +165,8 @@ def ssim(
     ------
     FrameError
         Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+    OptionError
+        `estimate` without "uniform8", or `exact` with it.
     DeviceError
         No Vulkan device can be used.
 
@@ -160,6 +174,8 @@ def ssim(
     ----------
     .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
        structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
+    .. [2] P. Mazurek, K. Okarma, "An efficient estimation of the Structural Similarity index using the GPGPU programming
+       techniques", 2010.
 
     Examples
     --------
@@ -169,7 +185,7 @@ def ssim(
     1.0
 
     """
-    options = {"scale": scale, "exact": exact}
+    options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
     if not return_map:
         return _score("float_ssim", options, reference, distorted, data_range, backend, device)
     references, distorteds = _stacks(reference, distorted)

@@ -56,6 +56,17 @@ def test_windows_are_covered_exactly_once(shape: KernelShape, width: int, height
 
 
 @many_sizes
+@given(shape=SHAPES, width=st.integers(8, 4400), height=st.integers(8, 4400))
+def test_windows_of_8x8_are_covered_exactly_once(shape: KernelShape, width: int, height: int) -> None:
+    """Rows here too; the estimate never has more workgroups than all windows have."""
+    planes = PlanePair.floats("planes", width, height)
+    exact, estimate = WindowWalk.uniform(shape, planes), WindowWalk.estimate(shape, planes)
+    for walk in (exact, estimate):
+        _check_strips(height - 7, walk.strip, walk.groups[1])
+    assert 1 <= estimate.groups[0] <= exact.groups[0] <= width - 7
+
+
+@many_sizes
 @given(shape=SHAPES, width=SIDES, height=SIDES)
 def test_decimation_is_covered_exactly_once(shape: KernelShape, width: int, height: int) -> None:
     target = PlanePair.floats("next", (width + 1) // 2, (height + 1) // 2)

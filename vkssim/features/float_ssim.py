@@ -1,4 +1,4 @@
-"""float_ssim: single-scale SSIM after an automatic downscale, as libvmaf's extractor of that name."""
+"""float_ssim: single-scale SSIM after an automatic downscale, as libvmaf's extractor, or by another window."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
 from ..types import DoublePlane, FloatPlane
 from .base import Doubles, FeaturePlan, sum_groups
-from .options import COMMON, Option, OptionValue, integer_between, is_exact, parse_options, to_decibel
-from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, downscale, partials, window
+from .options import COMMON, Option, OptionValue, boolean, integer_between, is_exact, one_of, parse_options, to_decibel
+from .planes import KernelShape, PlanePair, WindowWalk, downscale, partials, window
+from .windows import Windows, choose_windows
 
 _TERMS = ("", "_l", "_c", "_s")
-_SMALLEST = MARGIN + 1
 
 
 class FloatSsim:
@@ -29,33 +29,48 @@ class FloatSsim:
     options: Mapping[str, Option] = {
         **COMMON,
         "scale": Option("downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", 0, integer_between(0, 10)),
+        "window": Option(
+            "gaussian11, libvmaf's, or uniform8, 8x8 equal weights and sample variances",
+            "gaussian11",
+            one_of("gaussian11", "uniform8"),
+        ),
+        "estimate": Option("leave out uniform8's windows across the edges of fragments 32 columns wide", False, boolean),
     }
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
-        """Raises FrameError where less than 11x11 remain after the downscale."""
+        """Raises FrameError where less than a window remains after the downscale, OptionError for options at odds."""
         return FloatSsimScorer(frame, *self._settled(frame, options))
 
     def _settled(
         self, frame: FrameFormat, options: Mapping[str, OptionValue]
-    ) -> tuple[Mapping[str, OptionValue], int, tuple[int, int]]:
-        """All options, the factor of the downscale, and width and height after it."""
+    ) -> tuple[Mapping[str, OptionValue], Windows, int, tuple[int, int]]:
+        """All options, the windows, the factor of the downscale, and width and height after it."""
         values = parse_options(self.name, self.options, options)
+        windows = choose_windows(self.name, values)
         factor = int(values["scale"]) or max(1, round(min(frame.width, frame.height) / 256))
         size = downscaled_size(frame.width, frame.height, factor)
-        if min(size) < _SMALLEST:
+        if min(size) < windows.side:
             raise FrameError(
-                f"{self.name} needs {_SMALLEST}x{_SMALLEST} at least after its downscale by {factor},"
+                f"{self.name} needs {windows.side}x{windows.side} at least after its downscale by {factor},"
                 f" got {size[0]}x{size[1]} from {frame.width}x{frame.height}; choose a smaller scale or larger frames"
             )
-        return values, factor, size
+        return values, windows, factor, size
 
 
 class FloatSsimScorer:
     """float_ssim for frames of one format."""
 
-    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], factor: int, size: tuple[int, int]) -> None:
+    def __init__(
+        self,
+        frame: FrameFormat,
+        options: Mapping[str, OptionValue],
+        windows: Windows,
+        factor: int,
+        size: tuple[int, int],
+    ) -> None:
         self._frame = frame
         self._options = options
+        self._windows = windows
         self._factor = factor
         self._size = size
         self._groups: list[int] = []
@@ -71,25 +86,24 @@ class FloatSsimScorer:
             steps.append((downscale(shape, planes, level, self._factor),))
             buffers.append(level.spec(Role.WORK))
         shape = replace(shape, exact=is_exact(self._frame, self._options))
-        walk = WindowWalk.over(shape, level)
+        walk = self._windows.walk(shape, level)
         self._groups = [walk.count]
-        windows, target = self._windows(shape, level, walk, len(_TERMS) * walk.count)
-        steps.append((windows,))
+        dispatch, target = self._walk_windows(shape, level, walk, len(_TERMS) * walk.count)
+        steps.append((dispatch,))
         return FeaturePlan((*buffers, target), tuple(steps), target)
 
-    def _windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
+    def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         """The walk over the windows, and the buffer of so many sums that it leaves."""
         target = partials("ssim.partials", sums)
-        return window(shape, "ssim", "ssim", level, walk, target), target
+        return window(shape, self._windows.stem, self._windows.stem, level, walk, target), target
 
     def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
         """(frames, 4) means of l c s, l, c, s."""
-        windows = (self._size[0] - MARGIN) * (self._size[1] - MARGIN)
-        return 1.0 - sum_groups(partial_sums, self._groups, len(_TERMS))[:, 0] / windows
+        return 1.0 - sum_groups(partial_sums, self._groups, len(_TERMS))[:, 0] / self._windows.count(*self._size)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """(4,) means of a frame by NumPy, in the order of `means`."""
-        return ssim_means(reference, distorted, self._factor)
+        return ssim_means(reference, distorted, self._factor, self._windows.maps)
 
     def score(self, means: Doubles) -> Doubles:
         """The mean of l c s."""

@@ -26,7 +26,8 @@ class Option:
     parse: Callable[[str], OptionValue]
 
 
-def _boolean(text: str) -> bool:
+def boolean(text: str) -> bool:
+    """A parser for yes or no."""
     lowered = text.lower()
     if lowered in ("true", "1", "yes", "on"):
         return True
@@ -58,14 +59,14 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 COMMON: dict[str, Option] = {
-    "enable_lcs": Option("also give luminance, contrast and structure", False, _boolean),
-    "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, _boolean),
+    "enable_lcs": Option("also give luminance, contrast and structure", False, boolean),
+    "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, boolean),
     "exact": Option(
         "round as libvmaf does, to the sixth decimal, at some cost of time; auto: frames up to 2^17 pixels",
         "auto",
         one_of("auto", "true", "false"),
     ),
-    "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, _boolean),
+    "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, boolean),
 }
 
 

@@ -13,9 +13,12 @@ from ..shaders.constants import (
     DECIMATE_OUTPUTS,
     EXACT_COLUMNS,
     EXACT_OUTPUTS,
+    FRAGMENT,
+    FRAGMENT_WINDOWS,
     GAUSSIAN,
     INGEST_COLUMNS,
     STRIP_COLUMNS,
+    UNIFORM,
     WINDOW_WORKGROUP,
 )
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
@@ -178,17 +181,38 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
 
 @dataclass(frozen=True)
 class WindowWalk:
-    """The workgroups of one walk of the 11x11 window over a pair of planes."""
+    """The workgroups of one walk of a window over a pair of planes."""
 
     groups: tuple[int, int]
     strip: int
 
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """How the walk is cut into workgroups."""
-        groups_x = _ceil(planes.width - MARGIN, shape.window_columns)
-        strip = _strip_rows(_WINDOW_ROWS[shape.shape], planes.height - MARGIN, groups_x)
-        return cls((groups_x, _ceil(planes.height - MARGIN, strip)), strip)
+        """How the walk of the 11x11 window is cut into workgroups."""
+        return cls._of(shape, _ceil(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
+
+    @classmethod
+    def uniform(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
+        """The same of the 8x8 window."""
+        columns = WINDOW_WORKGROUP - UNIFORM + 1 if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
+        return cls._of(shape, _ceil(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
+
+    @classmethod
+    def estimate(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
+        """The same of the 8x8 window in fragments."""
+        columns = planes.width - UNIFORM + 1
+        if shape.shape is Shape.STAGED:
+            groups_x = _ceil(columns, WINDOW_WORKGROUP)
+        else:
+            fragments, rest = divmod(columns, FRAGMENT)
+            threads = _ceil(fragments * FRAGMENT_WINDOWS + min(rest, FRAGMENT_WINDOWS), STRIP_COLUMNS)
+            groups_x = _ceil(threads, shape.workgroup)
+        return cls._of(shape, groups_x, planes.height - UNIFORM + 1)
+
+    @classmethod
+    def _of(cls, shape: KernelShape, groups_x: int, rows: int) -> WindowWalk:
+        strip = _strip_rows(_WINDOW_ROWS[shape.shape], rows, groups_x)
+        return cls((groups_x, _ceil(rows, strip)), strip)
 
     @property
     def count(self) -> int:

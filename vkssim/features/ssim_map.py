@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import OptionError
 from ..formats import FrameFormat
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_maps
@@ -15,27 +16,33 @@ from .base import Doubles
 from .float_ssim import FloatSsim, FloatSsimScorer
 from .options import OptionValue
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, partials, window
+from .windows import GAUSSIAN11, Windows
 
 
 class SsimMap(FloatSsim):
     """float_ssim for who wants its maps: too much to be read back for every frame of a clip, so no metric of its own."""
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
-        """As FloatSsim."""
-        return SsimMapScorer(frame, *self._settled(frame, options))
+        """As FloatSsim. Raises OptionError for another window than the Gaussian one."""
+        values, windows, factor, size = self._settled(frame, options)
+        if windows is not GAUSSIAN11:
+            raise OptionError(f"maps are of window=gaussian11; window is {values['window']!r}")
+        return SsimMapScorer(frame, values, windows, factor, size)
 
 
 class SsimMapScorer(FloatSsimScorer):
     """float_ssim that adds the map of each frame to `maps` whenever it makes the frame's means."""
 
-    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue], factor: int, size: tuple[int, int]) -> None:
-        super().__init__(frame, options, factor, size)
+    def __init__(
+        self, frame: FrameFormat, options: Mapping[str, OptionValue], windows: Windows, factor: int, size: tuple[int, int]
+    ) -> None:
+        super().__init__(frame, options, windows, factor, size)
         self.map_shape = size[1] - MARGIN, size[0] - MARGIN
         self.maps: list[FloatPlane] = []
         """Each of `map_shape`, in the order of the frames; whoever takes one removes it."""
         self._first_window = 0
 
-    def _windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
+    def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         rows, columns = self.map_shape
         self._first_window = sums
         target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)

@@ -1,0 +1,104 @@
+"""Runs a walk of windows and compares the sums of each workgroup with sums of the twin's maps over the same windows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from vkssim.features.planes import KernelShape, PlanePair, partials, window
+from vkssim.features.windows import Windows
+from vkssim.formats import FrameFormat
+from vkssim.host.device import Device
+from vkssim.host.plan import Role
+from vkssim.reference.ingest import ingest
+
+from ..differences import check_array
+from ..pictures import Picture, distort, texture
+from ..tolerances import Tolerance
+from .harness import FORMATS, pack, run
+
+
+class Walked(NamedTuple):
+    """A kernel, the windows that it takes, and the terms that it sums."""
+
+    stem: str
+    windows: Windows
+    terms: tuple[str, ...] = ("lcs", "l", "c", "s")
+
+
+class Layout(NamedTuple):
+    """Where the windows of each workgroup lie: edges of rows and of columns, by column of workgroups."""
+
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+
+
+def sums(device: Device, shape: KernelShape, tested: Walked, frame: FrameFormat, planes: Picture) -> npt.NDArray[np.float32]:
+    """What the kernel leaves: (frames, groups down, groups across, sums)."""
+    source = PlanePair.raw(frame)
+    walk = tested.windows.walk(shape, source)
+    terms = len(tested.terms)
+    target = partials("partials", terms * walk.count)
+    dispatch = window(shape, tested.stem, tested.stem, source, walk, target)
+    data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes))
+    across, down = walk.groups
+    return data.view(np.float32)[:, : terms * walk.count].reshape(len(planes), down, across, terms)
+
+
+def layout(device: Device, shape: KernelShape, tested: Walked, width: int, height: int) -> Layout:
+    """Count the windows of each workgroup, by means of planes that lack the same luminance in every window.
+
+    That no window is left out, and none is counted twice, is asserted on the way.
+    """
+    frame = FrameFormat.of_array(width, height, np.float32, 255.0)
+    planes = np.zeros((1, 2, height, width), np.float32)
+    planes[:, 1] = 255.0
+    lacking = 1 - tested.windows.maps(planes[0, 0], planes[0, 1]).luminance[0, 0]
+    counted = sums(device, shape, tested, frame, planes)[0, :, :, tested.terms.index("l")] / lacking
+    counts = np.round(counted).astype(np.int64)
+    assert np.abs(counted - counts).max() < 0.05, "a workgroup does not count whole windows"
+    # What one row of windows has in each workgroup is its count without the factor that the rows are.
+    strip = tested.windows.walk(shape, PlanePair.raw(frame)).strip
+    all_rows, all_columns = height - tested.windows.side + 1, tested.windows.columns(width)
+    rows = np.minimum(np.arange(len(counts) + 1) * strip, all_rows)
+    columns = np.concatenate(([0], np.cumsum(counts[0] // np.diff(rows)[0])))
+    assert rows[-1] == all_rows, "the last rows of windows belong to no workgroup"
+    assert columns[-1] == all_columns, "the workgroups across do not take each column of windows once"
+    assert (counts > 0).all(), "a workgroup has nothing to do"
+    np.testing.assert_array_equal(counts, np.outer(np.diff(rows), np.diff(columns)))
+    return Layout(rows, columns)
+
+
+def expected_sums(tested: Walked, frame: FrameFormat, planes: Picture, where: Layout) -> npt.NDArray[np.float64]:
+    """What each term lacks to 1, summed over the windows of each workgroup, by the twin."""
+    found = []
+    for reference, distorted in planes:
+        maps = tested.windows.maps(ingest(reference, frame.factor), ingest(distorted, frame.factor))
+        product = maps.luminance * maps.contrast * maps.structure
+        by_name = dict(zip(("lcs", "l", "c", "s"), (product, *maps), strict=True))
+        lacking = np.stack([1 - by_name[term] for term in tested.terms], axis=-1)
+        down = np.add.reduceat(lacking, where.rows[:-1], axis=0)
+        found.append(np.add.reduceat(down, where.columns[:-1], axis=1))
+    return np.stack(found)
+
+
+def check_planes(
+    tolerance: Tolerance, device: Device, shape: KernelShape, tested: Walked, frame: FrameFormat, planes: Picture
+) -> None:
+    """Compare the kernel with its twin over (frames, 2, H, W) samples; sums are divided by the windows they are of."""
+    where = layout(device, shape, tested, frame.width, frame.height)
+    windows = np.outer(np.diff(where.rows), np.diff(where.columns))[:, :, None]
+    got = sums(device, shape, tested, frame, planes) / windows
+    expected = expected_sums(tested, frame, planes, where) / windows
+    name = f"{tested.stem}, {frame.dtype} {frame.width}x{frame.height}, {shape.shape.value}"
+    check_array(tolerance, name, got, expected)
+
+
+def textures(format_name: str, width: int, height: int) -> tuple[FrameFormat, Picture]:
+    """A format, and two textures with distorted copies as (2, 2, height, width)."""
+    dtype, peak = FORMATS[format_name]
+    pictures = [(texture(height, width, seed), distort(texture(height, width, seed), seed)) for seed in range(2)]
+    scaled = np.array(pictures) * peak
+    return FrameFormat.of_array(width, height, dtype, peak), (scaled if dtype is np.float32 else np.round(scaled)).astype(dtype)
