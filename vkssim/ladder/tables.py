@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import InputError, OptionError
 from ..extras import need
+from ..features import FEATURES
 from .journal import Record
 from .manifest import Pair, read_rows
 
@@ -55,11 +56,11 @@ def check_results_path(path: Path) -> None:
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
-    """Raise InputError where a label has the name of a column that every table has."""
-    for pair in pairs:
-        taken = sorted(set(pair.labels) & set(COLUMNS))
-        if taken:
-            raise InputError(f"the manifest has a column {taken[0]}, which results have themselves; rename it")
+    """Raise InputError where a label has the name of a column that results have themselves."""
+    scores = tuple(f"{name}_" for name in FEATURES)
+    for name in dict.fromkeys(name for pair in pairs for name in pair.labels):
+        if name in COLUMNS or name.startswith(scores):
+            raise InputError(f"the manifest has a column {name}, which results have themselves; rename it")
 
 
 def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
