@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError, OptionError, OutputError
+from .extras import need
 from .files import common_format
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
@@ -29,6 +29,7 @@ Rgb = npt.NDArray[np.uint8]
 
 _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 _COLOUR_MAP = "viridis"
+_PURPOSE = "a picture of a map"
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +220,7 @@ def colour(ssim_map: FloatPlane) -> Rgb:
     The scale is always 0 to 1, so that pictures compare; what is negative is shown as 0, what is no number black. Raises
     OptionError where matplotlib is not installed.
     """
-    colours: Any = _extra("matplotlib").colormaps[_COLOUR_MAP]
+    colours: Any = need("matplotlib", "report", _PURPOSE).colormaps[_COLOUR_MAP]
     painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
     return np.ascontiguousarray(painted)
 
@@ -232,7 +233,7 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
     import io
 
     memory = io.BytesIO()
-    _extra("PIL.Image").fromarray(picture).save(memory, "PNG")
+    need("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
         try:
@@ -244,15 +245,5 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 def check_pictures() -> None:
     """Raise OptionError where what `colour` and `png` need is not installed."""
-    _extra("matplotlib")
-    _extra("PIL.Image")
-
-
-def _extra(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        package = "pillow" if name.startswith("PIL") else name
-        raise OptionError(
-            f"pictures of maps need {package}, which is not installed; `pip install 'vkssim[report]'` brings it"
-        ) from None
+    need("matplotlib", "report", _PURPOSE)
+    need("PIL.Image", "report", _PURPOSE)

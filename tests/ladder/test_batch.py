@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.errors import DeviceLostError
+from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
 from vkssim.host.executor import Executor
 from vkssim.planes import PlaneMetrics
@@ -222,6 +223,21 @@ def test_a_lost_device_is_the_end(tmp_path: Path, rungs: Rows, monkeypatch: pyte
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), "--feature", "float_ssim=scale=1")
     assert (result.exit_code, "lost in this test" in result.stderr) == (3, True)
     assert not (tmp_path / "r.csv").exists()
+
+
+def test_a_pair_too_large_for_the_device_is_that_pairs(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = VulkanBackend.__init__
+
+    def refuse(self: VulkanBackend, planes: Sequence[PlaneMetrics], **options: Any) -> None:
+        if planes[0].format.width == 48:
+            raise DeviceMemoryError("too large in this test")
+        begin(self, planes, **options)
+
+    monkeypatch.setattr(VulkanBackend, "__init__", refuse)
+    large = lossless(tmp_path / "large.mkv", clip(1, 32, 48))
+    manifest(tmp_path / "ladder.csv", [{"reference": large, "distorted": large, "crf": 0}, *rungs])
+    rows = _batch(tmp_path, "--feature", "float_ssim=scale=1", code=1)
+    assert [row["error_type"] for row in rows] == ["DeviceMemoryError", None, None, None]
 
 
 def test_no_device_is_no_failure_of_a_pair(tmp_path: Path, rungs: Rows) -> None:
@@ -439,6 +455,27 @@ def test_batches_left_by_a_failed_pair_are_free_again(tmp_path: Path, monkeypatc
     rows = _batch(tmp_path, "--feature", "float_ssim=scale=1", code=1)
     assert [row["error"] for row in rows] == ["in the middle", None, None]
     assert [row["float_ssim_mean"] for row in rows[1:]] == [1.0, 1.0]
+
+
+def test_progress_is_of_pairs(tmp_path: Path, rungs: Rows) -> None:
+    manifest(tmp_path / "ladder.csv", rungs)
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), *TINY)
+    ours, theirs = pty.openpty()
+    try:
+        process = vkssim_process(*words, stderr=theirs)
+        told = os.read(ours, 1 << 16)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert process.returncode == 0
+    assert b"pairs" in told
+
+
+@pytest.mark.parametrize("command", ["batch", "compare", "bd-rate", "correlate"])
+def test_help(command: str) -> None:
+    result = vkssim(command, "--help")
+    assert (result.exit_code, f"Usage: main {command}" in result.output) == (0, True)
+    assert command in vkssim("--help").output
 
 
 def test_quiet_says_nothing(tmp_path: Path, rungs: Rows) -> None:

@@ -11,7 +11,7 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import RawDescription
 from vkssim.ladder.manifest import read_manifest
-from vkssim.ladder.tables import check_labels
+from vkssim.ladder.tables import as_rows, check_labels
 
 
 def _write(folder: Path, text: str, name: str = "ladder.csv") -> Path:
@@ -95,8 +95,28 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_manifest(tmp_path / "binary.csv")
 
 
-@pytest.mark.parametrize("label", ["frames", "error", "device", "measured_kbps"])
+@pytest.mark.parametrize("label", ["frames", "error", "device", "measured_kbps", "float_ssim_mean"])
 def test_labels_that_results_have_themselves(tmp_path: Path, label: str) -> None:
     pairs = read_manifest(_write(tmp_path, f"reference,distorted,{label}\na,b,1\n"))
     with pytest.raises(InputError, match=f"column {label}, which results have themselves; rename it"):
         check_labels(pairs)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-20", ""], [1, -20, None]),
+        (["1", "2.5e3", "0.5"], [1.0, 2500.0, 0.5]),
+        (["1", "007"], ["1", "007"]),
+        (["1", "x"], ["1", "x"]),
+        ([1, 2.5, None], [1.0, 2.5, None]),
+        ([1, "x", True], ["1", "x", "True"]),
+        ([True, None, False], [True, None, False]),
+        (["", None], [None, None]),
+    ],
+)
+def test_labels_have_one_type(tmp_path: Path, values: list[Any], expected: list[Any]) -> None:
+    rows = [{"reference": "a", "distorted": "b", "x": value} for value in values]
+    pairs = read_manifest(_write(tmp_path, "\n".join(map(json.dumps, rows)), "ladder.jsonl"))
+    found = [row["x"] for row in as_rows(pairs, [{"error": None}] * len(pairs), [None] * len(pairs))]
+    assert (found, list(map(type, found))) == (expected, list(map(type, expected)))

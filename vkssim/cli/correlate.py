@@ -80,11 +80,14 @@ def command(
     if not is_results(rows):
         options = ScoreOptions(features, selection=selection, **where)
         rows = _scored(rows, table, opinion, path, raw, options, quiet)
-    found = [
-        {"score": score, "group": group, **_flat(correlation)}
-        for score, column in score_columns(rows, (), pooling).items()
-        for group, correlation in _correlations(rows, column, opinion, by)
-    ]
+    groups = _groups(rows, by)
+    found = []
+    for score, column in score_columns(rows, (), pooling).items():
+        for name, chosen in groups:
+            try:
+                found.append({"score": score, "group": name, **_flat(_correlation(chosen, column, opinion))})
+            except InputError as error:
+                raise InputError(f"{table}, {score}, {name}: {error}") from None
     if form == "json":
         answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
         print_text(json.dumps(answer, indent=2, allow_nan=False) + "\n")
@@ -131,24 +134,32 @@ def _scored(
     return scored
 
 
-def _correlations(rows: Sequence[Row], column: str, opinion: str, by: str | None) -> list[tuple[str, Correlation]]:
-    """Of all rows, and of each group that has enough of them; of the others a warning."""
+def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
+    """All rows, and those of each value of a column where they are enough; of the others a warning."""
+    from ..ladder.correlate import LEAST_PAIRS
+    from ..ladder.tables import check_scored
+
+    check_scored(rows)
+    groups: list[tuple[str, Sequence[Row]]] = [(_ALL, rows)]
+    if by is None:
+        return groups
+    for value in dict.fromkeys(str(row[by]) for row in rows):
+        chosen = [row for row in rows if str(row[by]) == value]
+        if len(chosen) >= LEAST_PAIRS:
+            groups.append((value, chosen))
+        else:
+            click.echo(f"vkssim: warning: {by} {value} is left out: {len(chosen)} pairs, {LEAST_PAIRS} are needed", err=True)
+    return groups
+
+
+def _correlation(rows: Sequence[Row], column: str, opinion: str) -> Correlation:
     import numpy as np
 
     from ..ladder.correlate import correlate
-    from ..ladder.tables import check_scored, number
+    from ..ladder.tables import number
 
-    check_scored(rows)
-    values = np.array([[number(row, name, str(row["distorted"])) for name in (column, opinion)] for row in rows])
-    found = [(_ALL, correlate(values[:, 0], values[:, 1]))]
-    groups = [str(row[by]) for row in rows] if by is not None else []
-    for group in dict.fromkeys(groups):
-        chosen = values[[name == group for name in groups]]
-        try:
-            found.append((group, correlate(chosen[:, 0], chosen[:, 1])))
-        except InputError as error:
-            click.echo(f"vkssim: warning: {by} {group} is left out: {error}", err=True)
-    return found
+    scores, opinions = (np.array([number(row, name, str(row["distorted"])) for row in rows]) for name in (column, opinion))
+    return correlate(scores, opinions)
 
 
 def _flat(correlation: Correlation) -> dict[str, Any]:

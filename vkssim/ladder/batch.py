@@ -117,8 +117,7 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
 def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Path | None) -> None:
     if isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError):
         raise outcome
-    error = outcome if isinstance(outcome, Exception) else None
-    report: ScoreReport | None = getattr(outcome, "report", None) if error is not None else outcome  # type: ignore[assignment]
+    error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
     if report is not None and not report.frames:
         report = None
     if report is not None and frames is not None:

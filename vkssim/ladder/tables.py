@@ -13,8 +13,9 @@ from typing import Any
 
 from ..errors import InputError, OptionError
 from ..extras import need
+from ..features import FEATURES
 from .journal import Record
-from .manifest import Pair, read_rows
+from .manifest import Label, Pair, read_rows
 
 FORMS = (".parquet", ".csv", ".jsonl")
 
@@ -43,7 +44,7 @@ Row = dict[str, Any]
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
 _WHOLE = re.compile(r"-?\d{1,18}$")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-_TYPES = {bool: "bool", int: "int64", float: "float64"}
+_TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
 def check_results_path(path: Path) -> None:
@@ -55,11 +56,11 @@ def check_results_path(path: Path) -> None:
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
-    """Raise InputError where a label has the name of a column that every table has."""
-    for pair in pairs:
-        taken = sorted(set(pair.labels) & set(COLUMNS))
-        if taken:
-            raise InputError(f"the manifest has a column {taken[0]}, which results have themselves; rename it")
+    """Raise InputError where a label has the name of a column that results have themselves."""
+    scores = tuple(f"{name}_" for name in FEATURES)
+    for name in dict.fromkeys(name for pair in pairs for name in pair.labels):
+        if name in COLUMNS or name.startswith(scores):
+            raise InputError(f"the manifest has a column {name}, which results have themselves; rename it")
 
 
 def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
@@ -68,7 +69,7 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
     rows = []
     for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
         error = record["error"] or {}
-        row = {"reference": pair.reference, "distorted": pair.distorted, **said}
+        row: Row = {"reference": pair.reference, "distorted": pair.distorted, **said}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
         row |= {"report": report, "error_type": error.get("type"), "error": error.get("message")}
@@ -170,22 +171,24 @@ def number(row: Mapping[str, Any], column: str, where: str) -> float:
     return found
 
 
-def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Any]]:
-    """The labels of each pair, all with the same names; columns of nothing but numbers as numbers, mixed ones as text."""
+def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Label]]:
+    """The labels of each pair, all with the same names."""
     names = dict.fromkeys(name for pair in pairs for name in pair.labels)
     columns = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
     return [{name: columns[name][row] for name in names} for row in range(len(pairs))]
 
 
-def _typed(values: list[Any]) -> list[Any]:
+def _typed(values: list[Label]) -> list[Label]:
+    """A column in one type: numbers where every text in it is one, text where types are mixed; what is empty is None."""
     given = [value for value in values if value not in (None, "")]
-    if given and all(isinstance(value, str) and _NUMBER.match(value) for value in given):
-        kind = int if all(_WHOLE.match(value) for value in given) else float
-        return [None if value in (None, "") else kind(value) for value in values]
-    if len({type(value) for value in given}) > 1:
-        numbers = all(type(value) in (int, float) for value in given)
-        return [None if value is None else float(value) if numbers else str(value) for value in values]
-    return values
+    types = {type(value) for value in given}
+    if types == {str} and all(_NUMBER.match(str(value)) for value in given):
+        kind: type = int if all(_WHOLE.match(str(value)) for value in given) else float
+    elif types <= {int, float}:
+        kind = float if float in types else int
+    else:
+        kind = types.pop() if len(types) == 1 else str
+    return [None if value is None or value == "" else kind(value) for value in values]
 
 
 def _parquet(rows: Sequence[Row]) -> bytes:
@@ -194,7 +197,7 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     for name in rows[0]:
         values = [row[name] for row in rows]
         kind = next((type(value) for value in values if value is not None), str)
-        arrays[name] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string").replace("bool", "bool_"))())
+        arrays[name] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string"))())
     target = io.BytesIO()
     parquet.write_table(arrow.table(arrays), target)
     return target.getvalue()
