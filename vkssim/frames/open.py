@@ -16,9 +16,6 @@ from .raw import RawFile, raw_pipe
 from .sequence import sequence
 from .source import FrameSource
 
-STANDARD_INPUT = "standard input"
-"""The name of what comes from there."""
-
 _TRANSPORT_PACKET = 188  # MPEG transport streams begin each packet with 0x47
 _PEEK = 2 * _TRANSPORT_PACKET + 1
 
@@ -124,7 +121,7 @@ def check_chroma(source: FrameSource) -> None:
 def open_file(path: str, raw: RawDescription) -> FrameSource:
     """As `open_source`, but not turned."""
     if path == "-":
-        return _open_stream(STANDARD_INPUT, sys.stdin.buffer, raw)
+        return _open_stream("standard input", sys.stdin.buffer, raw)
     if sequence(path) is not None:
         from .container import ContainerFile
 

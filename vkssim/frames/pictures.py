@@ -11,7 +11,7 @@ from ..errors import InputError, OptionError
 from .colour import RGB_DEFAULT, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
-from .open import STANDARD_INPUT, RawDescription, check_chroma, open_file, turned
+from .open import RawDescription, check_chroma, open_file, turned
 from .processed import ProcessedSource
 from .scale import RESAMPLERS, Deepen, Scale
 from .source import FrameSource
@@ -59,6 +59,8 @@ def open_pair(
     R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
     `open_source`, and where a crop does not fit.
     """
+    if pictures.crop == "auto":
+        _check_seen_twice(reference)
     with ExitStack() as stack:
         first, second = (stack.enter_context(open_file(path, raw)) for path in (reference, distorted))
         sources = made_alike(first, second, raw, pictures, chroma)
@@ -85,7 +87,6 @@ def made_alike(
             check_chroma(source)
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
-        _check_seen_twice(reference.info.path)
         with alike(turned(open_file(reference.info.path, raw))) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     if crop is None:
@@ -133,5 +134,5 @@ def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
 
 
 def _check_seen_twice(path: str) -> None:
-    if path == STANDARD_INPUT or Path(path).is_fifo():
+    if path == "-" or Path(path).is_fifo():
         raise InputError(f"--crop auto has to read the reference twice, which {path} does not allow; give WxH+X+Y")
