@@ -43,29 +43,42 @@ float collect_averaged(int start, int column, int row) {
     return 0.25 * coarse[start + ((row + (height & 1)) >> 1) * pitch + ((column + (width & 1)) >> 1)];
 }
 
-// Of POINTWISE_ROWS rows, from an even one on. Each coarse row is filtered across once and goes to the rows within its reach;
-// where no mirrored row is among them, by taps that are constants.
-void collect_filtered(out float collected[POINTWISE_ROWS], int start, int column, int first_row) {
-    int left = (column - 3) >> 1, above = (first_row >> 1) - 2;  // the first coarse sample within reach
-    int coarse_width = (width + 1) >> 1, coarse_height = (height + 1) >> 1;
-    bool at_border = first_row < 4 || first_row + POINTWISE_ROWS > height - 4;
-    float across[5];
+// What a column of the gradient weighs in the coarse samples from `left` on, the first within its reach.
+void weights_across(out float across[5], int left, int column) {
+    int coarse_width = (width + 1) >> 1;
     [[unroll]] for (int i = 0; i < 5; ++i)
         across[i] = left + i >= 0 && left + i < coarse_width ? filter_weight(column, width, left + i) : 0.0;
+}
+
+float filtered_across(float across[5], int start, int left, int coarse_row) {
+    int coarse_width = (width + 1) >> 1, coarse_height = (height + 1) >> 1;
+    int row = start + clamp(coarse_row, 0, coarse_height - 1) * pitch;
+    float sum = 0.0;
+    [[unroll]] for (int i = 0; i < 5; ++i) sum += across[i] * coarse[row + clamp(left + i, 0, coarse_width - 1)];
+    return sum;
+}
+
+// Of one row, wherever it lies.
+float collect_filtered_row(float across[5], int start, int left, int row) {
+    int above = (row - 3) >> 1, coarse_height = (height + 1) >> 1;
+    float sum = 0.0;
+    for (int j = 0; j < 5; ++j) {
+        float weight = above + j >= 0 && above + j < coarse_height ? filter_weight(row, height, above + j) : 0.0;
+        sum += weight * filtered_across(across, start, left, above + j);
+    }
+    return sum;
+}
+
+// Of POINTWISE_ROWS rows, from an even one on, none of which is mirrored: each coarse row is filtered across once and goes to the
+// rows within its reach by taps that are constants.
+void collect_filtered(out float collected[POINTWISE_ROWS], float across[5], int start, int left, int first_row) {
+    int above = (first_row >> 1) - 2;  // the first coarse row within reach
     [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) collected[r] = 0.0;
     [[unroll]] for (int j = 0; j < POINTWISE_ROWS / 2 + 4; ++j) {
-        int coarse_row = start + clamp(above + j, 0, coarse_height - 1) * pitch;
-        float sum = 0.0;
-        [[unroll]] for (int i = 0; i < 5; ++i) sum += across[i] * coarse[coarse_row + clamp(left + i, 0, coarse_width - 1)];
-        if (at_border) {
-            if (above + j >= 0 && above + j < coarse_height)
-                [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
-                    collected[r] += filter_weight(first_row + r, height, above + j) * sum;
-        } else {
-            [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) {
-                int k = r + 4 - 2 * j;  // first_row + r less the coarse row's centre
-                if (k >= -4 && k <= 4) collected[r] += LOW_PASS[k + 4] * sum;
-            }
+        float sum = filtered_across(across, start, left, above + j);
+        [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) {
+            int k = r + 4 - 2 * j;  // first_row + r less the coarse row's centre
+            if (k >= -4 && k <= 4) collected[r] += LOW_PASS[k + 4] * sum;
         }
     }
 }
@@ -79,17 +92,28 @@ void main() {
     float slope = value * means[z * scales + scale_index].z;
     float coarse_slope = scale_index + 2 == scales ? value * means[z * scales + scale_index + 1].z : 1.0;
     int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
+    int start = z * plane, target = z * target_plane + first_row * target_pitch + column;
     float collected[POINTWISE_ROWS];
     if (AVERAGE) {
         [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
-            collected[r] = collect_averaged(z * plane, column, min(first_row + r, height - 1));
+            collected[r] = collect_averaged(start, column, min(first_row + r, height - 1));
     } else {
-        collect_filtered(collected, z * plane, column, first_row);
+        int left = (column - 3) >> 1;
+        float across[5];
+        weights_across(across, left, column);
+        bool at_border = first_row < 4 || first_row + POINTWISE_ROWS > height - 4;
+        if (at_border) {  // a loop: written out, its mirrored taps take compilers half a minute
+            for (int r = 0; r < POINTWISE_ROWS && first_row + r < height; ++r) {
+                int at = target + r * target_pitch;
+                gradient[at] = slope * gradient[at] + coarse_slope * collect_filtered_row(across, start, left, first_row + r);
+            }
+            return;
+        }
+        collect_filtered(collected, across, start, left, first_row);
     }
-    int index = z * target_plane + first_row * target_pitch + column;
     [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r)
         if (first_row + r < height) {
-            int at = index + r * target_pitch;
+            int at = target + r * target_pitch;
             gradient[at] = slope * gradient[at] + coarse_slope * collected[r];
         }
 }
