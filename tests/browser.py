@@ -15,6 +15,8 @@ from playwright.sync_api import Browser, Page, Playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
+ARGUMENTS = ["--no-sandbox", "--no-zygote", "--disable-gpu"]
+"""No sandbox: root has none, in containers. No zygote: on some virtual machines the process that forks the others hangs."""
 
 os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", "0")  # Playwright's own lies within its package, if anywhere
 
@@ -27,7 +29,7 @@ def launch(playwright: Playwright) -> Browser:
         pytest.fail(
             f"the tests need a browser: none of {', '.join(NAMES)} is on the PATH, nor is Playwright's own there", pytrace=False
         )
-    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
 
 
 @dataclass

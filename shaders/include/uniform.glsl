@@ -30,8 +30,8 @@ Block merge(Block a, Block b) {
 
 float[SUMS] deficits(Block window) {
     vec2 means = window.sums / SAMPLES;
-    vec3 variances = window.scatters / (SAMPLES * (SAMPLES - 1.0));
-    float variance_sum = variances.x + variances.y;
+    precise vec3 variances = window.scatters / (SAMPLES * (SAMPLES - 1.0));  // not fused with the sum, which is twice the one
+    precise float variance_sum = variances.x + variances.y;
     float geometric = variances.x == variances.y ? variances.x : sqrt(variances.x * variances.y);
     float covariance = 0.5 * (variance_sum - variances.z);
     float apart = means.x - means.y;
