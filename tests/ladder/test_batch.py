@@ -22,12 +22,13 @@ from vkssim import score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
+from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
 from vkssim.planes import PlaneMetrics
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
 
-from ..clips import raw_bytes, write
+from ..clips import raw_bytes, write, y4m_bytes
 from ..commands import TINY, vkssim, vkssim_process
 from ..pictures import clip
 from .ladders import encode, ladder, lossless, manifest
@@ -498,3 +499,24 @@ def test_pictures_are_scaled_as_score_scales_them(tmp_path: Path, rungs: Rows) -
         pooled = json.loads(scores.read_text())["pooled_metrics"]
         for name in ("float_ssim", "float_ssim_cb", "float_ssim_all"):
             assert row[f"{name}_mean"] == pooled[name]["mean"]
+
+
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_rungs_of_several_sizes_and_depths_in_step(tmp_path: Path, rungs: Rows, backend: str) -> None:
+    """Each format of frames has a backend of its own, and none is closed under another run."""
+    names = [encode(tmp_path / f"{width}.mp4", clip(6, 32, width), crf="20") for width in (48, 64)]
+    deep = tmp_path / "deep.y4m"
+    write(deep, y4m_bytes(clip(6, 64, 96, bits=10), "420p10"))
+    manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": name} for name in (*names, deep.name)] + rungs)
+    words = ("--scale", "distorted", "--backend", backend, "--feature", "float_ssim=scale=1")
+    rows = _batch(tmp_path, *words)
+    assert [(row["width"], row["height"], row["bitdepth"]) for row in rows] == [
+        (48, 32, 8),
+        (64, 32, 8),
+        (96, 64, 10),
+        *[(96, 64, 8)] * 3,
+    ]
+    for row in rows:
+        files = [tmp_path / row[name] for name in ("reference", "distorted")]
+        report = score_files(*files, features="float_ssim=scale=1", backend=backend, pictures=PictureOptions(scale="distorted"))
+        assert row["float_ssim_mean"] == report.pooled()["float_ssim"]["mean"]
