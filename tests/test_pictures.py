@@ -209,6 +209,13 @@ def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
     assert report.column("float_ssim").tolist() == _expected(LUMA[[1, 3, 5]], OTHER[[1, 4, 6]])
 
 
+def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
+    """The first pair compared may be up to half a frame apart already: 0.08 and 0.067, and the next 0.12 and 0.133."""
+    reference = _container(tmp_path / "ref.mkv", LUMA)
+    report = _score(reference, _y4m(tmp_path / "dis.y4m", OTHER), sync="pts", selection=Selection(start=2, end=5))
+    assert not [warning for warning in report.warnings if "out of step" in warning]
+
+
 def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
     with pytest.raises(InputError, match="does not say when its frames are shown, so --sync pts is not possible"):

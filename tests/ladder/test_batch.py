@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -24,6 +25,7 @@ from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
+from vkssim.maps import png
 from vkssim.planes import PlaneMetrics
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
@@ -299,6 +301,19 @@ def test_a_changed_file_is_scored_anew(tmp_path: Path, rungs: Rows, decoded: Cou
     os.utime(tmp_path / "clip_40.mp4", (1, 1))
     _batch(tmp_path)
     assert set(decoded) == {"clip.mkv", "clip_40.mp4"}
+
+
+def test_a_changed_picture_of_a_sequence_is_scored_anew(tmp_path: Path, decoded: Counter[str]) -> None:
+    for role in "ab":
+        for number, picture in enumerate(clip(3, 32, 32)):
+            png(tmp_path / f"{role}{number}.png", np.repeat(picture[:, :, None], 3, axis=2))
+    manifest(tmp_path / "ladder.csv", [{"reference": "a%d.png", "distorted": "b*.png"}])
+    _batch(tmp_path)
+    for name, scored in (("a0.png", 1), ("b2.png", 1), ("ladder.csv", 0)):
+        os.utime(tmp_path / name, (1, 1))
+        decoded.clear()
+        _batch(tmp_path)
+        assert len(decoded) == 2 * scored, name
 
 
 @pytest.mark.parametrize("rest", [b'{"key": "abc', b"\x00\x00\x00"])
