@@ -17,7 +17,7 @@ from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import open_pair
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim
+from .commands import TINY, vkssim, vkssim_process
 from .frames.encoding import encode_frames, video_frame
 from .pictures import Picture, clip
 
@@ -78,9 +78,12 @@ def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
     assert report.column("float_ssim").tolist() == _expected(luma[:, 6:44], OTHER[:, 6:44])
 
 
-def test_black_bars_of_what_can_be_read_once() -> None:
-    with pytest.raises(InputError, match="--crop auto has to read the reference twice"):
-        open_pair("-", "-", NOTHING_SAID, PictureOptions(crop="auto"))
+def test_black_bars_of_what_can_be_read_once(tmp_path: Path) -> None:
+    result = vkssim_process(
+        "score", "-r", "-", "-d", _y4m(tmp_path / "dis.y4m", LUMA), "--crop", "auto", *TINY, stdin=y4m_bytes(LUMA)
+    )
+    assert result.returncode == 2
+    assert b"--crop auto has to read the reference twice" in result.stderr
 
 
 @pytest.mark.parametrize(("scale", "size"), [("reference", (64, 48)), ("distorted", (32, 24)), ("50x40", (50, 40))])
