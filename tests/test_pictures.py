@@ -19,6 +19,7 @@ from vkssim.frames.pictures import open_pair
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim, vkssim_process
 from .frames.encoding import encode_frames, video_frame
+from .golden import clip_paths
 from .pictures import Picture, clip
 
 LUMA = clip(8, 48, 64)
@@ -183,6 +184,18 @@ def test_chroma_of_both(tmp_path: Path) -> None:
 def test_impossible_options(options: dict[str, str]) -> None:
     with pytest.raises(OptionError, match="possible"):
         PictureOptions(**options)
+
+
+def test_frames_that_cannot_be_decoded_whole_are_named(tmp_path: Path) -> None:
+    """FFmpeg conceals what is missing, and only says so."""
+    reference, whole = clip_paths("bbb_576x324")
+    data = bytearray(whole.read_bytes())
+    place = data.index(b"mdat") + 4000
+    data[place : place + 500] = bytes(500)
+    torn = write(tmp_path / "torn.mp4", bytes(data))
+    for pictures in (PictureOptions(), PictureOptions(crop="40x40+2+2")):
+        (warning,) = _score(str(reference), torn, pictures=pictures, selection=Selection(count=2)).warnings
+        assert warning.startswith(f"{torn} is damaged in 1 of its frames (0); ")
 
 
 def test_sync_by_time(tmp_path: Path) -> None:
