@@ -207,7 +207,8 @@ def _judge(
             report.warnings.append(f"{source.info.path} says that it has {claimed} frames; only {found} could be decoded")
     if not report.frames:
         raise InputError(
-            f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped"
+            f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped,"
+            " by --start or --end, say"
         )
     if clock.out_of_step is not None:
         report.warnings.append(clock.out_of_step)
