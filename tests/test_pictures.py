@@ -17,8 +17,9 @@ from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import open_pair
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim
+from .commands import TINY, vkssim, vkssim_process
 from .frames.encoding import encode_frames, video_frame
+from .golden import clip_paths
 from .pictures import Picture, clip
 
 LUMA = clip(8, 48, 64)
@@ -78,9 +79,12 @@ def test_black_bars_of_the_reference(tmp_path: Path, kind: str) -> None:
     assert report.column("float_ssim").tolist() == _expected(luma[:, 6:44], OTHER[:, 6:44])
 
 
-def test_black_bars_of_what_can_be_read_once() -> None:
-    with pytest.raises(InputError, match="--crop auto has to read the reference twice"):
-        open_pair("-", "-", NOTHING_SAID, PictureOptions(crop="auto"))
+def test_black_bars_of_what_can_be_read_once(tmp_path: Path) -> None:
+    result = vkssim_process(
+        "score", "-r", "-", "-d", _y4m(tmp_path / "dis.y4m", LUMA), "--crop", "auto", *TINY, stdin=y4m_bytes(LUMA)
+    )
+    assert result.returncode == 2
+    assert b"--crop auto has to read the reference twice" in result.stderr
 
 
 @pytest.mark.parametrize(("scale", "size"), [("reference", (64, 48)), ("distorted", (32, 24)), ("50x40", (50, 40))])
@@ -182,6 +186,18 @@ def test_impossible_options(options: dict[str, str]) -> None:
         PictureOptions(**options)
 
 
+def test_frames_that_cannot_be_decoded_whole_are_named(tmp_path: Path) -> None:
+    """FFmpeg conceals what is missing, and only says so."""
+    reference, whole = clip_paths("bbb_576x324")
+    data = bytearray(whole.read_bytes())
+    place = data.index(b"mdat") + 4000
+    data[place : place + 500] = bytes(500)
+    torn = write(tmp_path / "torn.mp4", bytes(data))
+    for pictures in (PictureOptions(), PictureOptions(crop="40x40+2+2")):
+        (warning,) = _score(str(reference), torn, pictures=pictures, selection=Selection(count=2)).warnings
+        assert warning.startswith(f"{torn} is damaged in 1 of its frames (0); ")
+
+
 def test_sync_by_time(tmp_path: Path) -> None:
     """The distorted clip lacks frames: by number it falls out of step, by time it does not."""
     kept = [0, 1, 3, 4, 7]
@@ -207,6 +223,13 @@ def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
     report = _score(reference, distorted, sync="pts", selection=Selection(start=1, end="0.24s", subsample=2))
     assert [frame.index for frame in report.frames] == [1, 3, 5]
     assert report.column("float_ssim").tolist() == _expected(LUMA[[1, 3, 5]], OTHER[[1, 4, 6]])
+
+
+def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
+    """The first pair compared may be up to half a frame apart already: 0.08 and 0.067, and the next 0.12 and 0.133."""
+    reference = _container(tmp_path / "ref.mkv", LUMA)
+    report = _score(reference, _y4m(tmp_path / "dis.y4m", OTHER), sync="pts", selection=Selection(start=2, end=5))
+    assert not [warning for warning in report.warnings if "out of step" in warning]
 
 
 def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:

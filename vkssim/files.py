@@ -195,6 +195,11 @@ def _judge(
         if missing:
             report.warnings.append(_null_warning(name, missing))
     for source in sources:
+        if source.damaged:
+            report.warnings.append(
+                f"{source.info.path} is damaged in {len(source.damaged)} of its frames ({_listed(source.damaged)}); what the"
+                " decoder put in place of what is missing was scored, there and in frames that refer to them"
+            )
         if source.problem is not None:
             raise source.problem
         claimed, found = source.info.frames, source.length
@@ -202,7 +207,8 @@ def _judge(
             report.warnings.append(f"{source.info.path} says that it has {claimed} frames; only {found} could be decoded")
     if not report.frames:
         raise InputError(
-            f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped"
+            f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped,"
+            " by --start or --end, say"
         )
     if clock.out_of_step is not None:
         report.warnings.append(clock.out_of_step)
@@ -216,8 +222,11 @@ def _judge(
 
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:
-    listed = ", ".join(map(str, missing[:_MOST_NAMED_FRAMES])) + (", …" if len(missing) > _MOST_NAMED_FRAMES else "")
     return (
-        f"{name} is null in {len(missing)} frames ({listed}): their mean structure is negative, or samples are not numbers."
-        " negative=clamp counts a negative mean as 0"
+        f"{name} is null in {len(missing)} frames ({_listed(missing)}): their mean structure is negative, or samples are not"
+        " numbers. negative=clamp counts a negative mean as 0"
     )
+
+
+def _listed(frames: Sequence[int]) -> str:
+    return ", ".join(map(str, frames[:_MOST_NAMED_FRAMES])) + (", …" if len(frames) > _MOST_NAMED_FRAMES else "")

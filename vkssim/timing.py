@@ -14,12 +14,15 @@ class Clock:
     def __init__(self, sources: Sequence[FrameSource], pairing: Pairing, sync: str) -> None:
         self._reference, self._distorted = sources
         self._pairing = pairing
-        self._advice = "--sync pts pairs frames by time" if sync == "index" else "their packets promised other times"
+        self._by_time = sync == "pts"
         self._starts: tuple[float, float] | None = None
         rate = self._reference.info.fps
         self._tolerance = None if rate is None else 0.5 / float(rate)
         self.out_of_step: str | None = None
-        """What to say of the first pair whose frames are more than half a frame apart, the first pair being together."""
+        """What to say of the first pair whose frames are more than half a frame apart.
+
+        By number the first pair that is compared counts as together, by time the first frames that are not skipped do.
+        """
 
     def times(self, pairs: range) -> list[float | None]:
         """When the reference shows the frames of these pairs, in seconds from its first frame."""
@@ -35,11 +38,20 @@ class Clock:
         if time is None or other is None or self.out_of_step is not None:
             return
         if self._starts is None:
-            self._starts = time, other
+            self._starts = self._first_left() if self._by_time else (time, other)
         since, other_since = time - self._starts[0], other - self._starts[1]
         if abs(since - other_since) > tolerance:
             paths = self._reference.info.path, self._distorted.info.path
+            first, advice = (
+                ("frames that are not skipped", "their packets promised other times")
+                if self._by_time
+                else ("frames compared", "--sync pts pairs frames by time")
+            )
             self.out_of_step = (
                 f"from frame {index} on {paths[0]} and {paths[1]} are out of step: {since:.3f} s and {other_since:.3f} s after"
-                f" the first frames compared; {self._advice}"
+                f" the first {first}; {advice}"
             )
+
+    def _first_left(self) -> tuple[float, float]:
+        skipped, other_skipped = self._pairing.skips
+        return self._reference.time(skipped) or 0.0, self._distorted.time(other_skipped) or 0.0

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 
@@ -22,12 +23,14 @@ from vkssim import score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
+from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
+from vkssim.maps import png
 from vkssim.planes import PlaneMetrics
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
 
-from ..clips import raw_bytes, write
+from ..clips import raw_bytes, write, y4m_bytes
 from ..commands import TINY, vkssim, vkssim_process
 from ..pictures import clip
 from .ladders import encode, ladder, lossless, manifest
@@ -300,6 +303,19 @@ def test_a_changed_file_is_scored_anew(tmp_path: Path, rungs: Rows, decoded: Cou
     assert set(decoded) == {"clip.mkv", "clip_40.mp4"}
 
 
+def test_a_changed_picture_of_a_sequence_is_scored_anew(tmp_path: Path, decoded: Counter[str]) -> None:
+    for role in "ab":
+        for number, picture in enumerate(clip(3, 32, 32)):
+            png(tmp_path / f"{role}{number}.png", np.repeat(picture[:, :, None], 3, axis=2))
+    manifest(tmp_path / "ladder.csv", [{"reference": "a%d.png", "distorted": "b*.png"}])
+    _batch(tmp_path)
+    for name, scored in (("a0.png", 1), ("b2.png", 1), ("ladder.csv", 0)):
+        os.utime(tmp_path / name, (1, 1))
+        decoded.clear()
+        _batch(tmp_path)
+        assert len(decoded) == 2 * scored, name
+
+
 @pytest.mark.parametrize("rest", [b'{"key": "abc', b"\x00\x00\x00"])
 def test_a_half_written_line_is_dropped(tmp_path: Path, rungs: Rows, decoded: Counter[str], rest: bytes) -> None:
     manifest(tmp_path / "ladder.csv", rungs)
@@ -498,3 +514,24 @@ def test_pictures_are_scaled_as_score_scales_them(tmp_path: Path, rungs: Rows) -
         pooled = json.loads(scores.read_text())["pooled_metrics"]
         for name in ("float_ssim", "float_ssim_cb", "float_ssim_all"):
             assert row[f"{name}_mean"] == pooled[name]["mean"]
+
+
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_rungs_of_several_sizes_and_depths_in_step(tmp_path: Path, rungs: Rows, backend: str) -> None:
+    """Each format of frames has a backend of its own, and none is closed under another run."""
+    names = [encode(tmp_path / f"{width}.mp4", clip(6, 32, width), crf="20") for width in (48, 64)]
+    deep = tmp_path / "deep.y4m"
+    write(deep, y4m_bytes(clip(6, 64, 96, bits=10), "420p10"))
+    manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": name} for name in (*names, deep.name)] + rungs)
+    words = ("--scale", "distorted", "--backend", backend, "--feature", "float_ssim=scale=1")
+    rows = _batch(tmp_path, *words)
+    assert [(row["width"], row["height"], row["bitdepth"]) for row in rows] == [
+        (48, 32, 8),
+        (64, 32, 8),
+        (96, 64, 10),
+        *[(96, 64, 8)] * 3,
+    ]
+    for row in rows:
+        files = [tmp_path / row[name] for name in ("reference", "distorted")]
+        report = score_files(*files, features="float_ssim=scale=1", backend=backend, pictures=PictureOptions(scale="distorted"))
+        assert row["float_ssim_mean"] == report.pooled()["float_ssim"]["mean"]

@@ -1,8 +1,9 @@
-"""One backend for several runs at a time, each on batches of its own."""
+"""A backend for several runs at a time, each on batches of its own."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
@@ -13,31 +14,38 @@ from .base import Backend, Batch
 
 
 class SharedBackend:
-    """Keeps a backend open from run to run, for as long as the frames are alike; use with `with`.
+    """Keeps backends open from run to run, one for each format that frames have; use with `with`.
 
-    `open_engine` opens it. Runs at the same time need frames of one format and the same metrics.
+    `open_engine` opens one. It is closed when frames of another format come while no run is on it. Runs at the same time need
+    the same metrics.
     """
 
     def __init__(self, open_engine: Callable[[Sequence[PlaneMetrics]], Backend]) -> None:
         self._open = open_engine
         self._lock = threading.Lock()
-        self._engine: Backend | None = None
-        self._formats: list[FrameFormat] = []
+        self._engines: dict[tuple[FrameFormat, ...], Backend] = {}
+        self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
         """The backend with every `parts`-th batch from batch `number` on; closing it leaves the others be."""
+        formats = tuple(plane.format for plane in planes)
         with self._lock:
-            formats = [plane.format for plane in planes]
-            if self._engine is None or self._formats != formats:
-                self.close()
-                self._engine, self._formats = self._open(planes), formats
-            return _Part(self._engine, self._lock, self._engine.batches[number::parts])
+            if formats not in self._engines:
+                for idle in [key for key in self._engines if not self._runs[key]]:
+                    self._engines.pop(idle).close()
+                self._engines[formats] = self._open(planes)
+            self._runs[formats] += 1
+            engine = self._engines[formats]
+        return _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+
+    def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
+        with self._lock:
+            self._runs[formats] -= 1
 
     def close(self) -> None:
         """Let go of the device; a second call does nothing."""
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        while self._engines:
+            self._engines.popitem()[1].close()
 
     def __enter__(self) -> Self:
         return self
@@ -49,9 +57,10 @@ class SharedBackend:
 class _Part(Backend):
     """Some of the batches of a backend that others use as well. Only submissions have to take turns."""
 
-    def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...]) -> None:
+    def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:
         self._engine = engine
         self._lock = lock
+        self._leave: Callable[[], None] | None = leave
         self._in_flight: list[Batch] = []
         self.info = engine.info
         self.batches = batches
@@ -73,5 +82,10 @@ class _Part(Backend):
 
     def close(self) -> None:
         """Wait for what a failed run left on its way, so that its batches are free for the next."""
-        while self._in_flight:
-            self.collect(self._in_flight[-1])
+        try:
+            while self._in_flight:
+                self.collect(self._in_flight[-1])
+        finally:
+            leave, self._leave = self._leave, None
+            if leave is not None:
+                leave()

@@ -150,9 +150,9 @@ def command(
         print_worst(report, worst, summary_to)
         if profile:
             print_profile(report, summary_to)
-    if failure is None or isinstance(failure, DemandError):
-        maps.write(report, raw=raw, **where)
     if page is not None:
         page(report, failure)
+    if failure is None or isinstance(failure, DemandError):
+        maps.write(report, raw=raw, **where)
     if failure is not None:
         raise failure

@@ -69,6 +69,7 @@ class ContainerFile(SequentialSource):
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
         self._times: list[float | None] = []
+        self.damaged: list[int] = []
         self._first_pts = first.pts
         self.info = self._described(first)
         if torn:
@@ -169,6 +170,8 @@ class ContainerFile(SequentialSource):
             )
             return False
         self._times.append(frame.time)
+        if frame.is_corrupt:
+            self.damaged.append(self._position)
         if target is not None:
             try:
                 self._copy(frame, target)

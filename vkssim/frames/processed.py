@@ -31,6 +31,7 @@ class ProcessedSource(FrameSource):
         self._step = step
         self.info = step.info(source.info)
         self.concurrent = source.concurrent
+        self.damaged = source.damaged
         self._take_over()
 
     def _take_over(self) -> None:

@@ -16,10 +16,15 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Sequence:
-    """How FFmpeg's demuxer image2 is asked for a sequence of so many pictures."""
+    """The pictures of a sequence, and how FFmpeg's demuxer image2 is asked for them."""
 
-    frames: int
+    files: tuple[str, ...]
     options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def frames(self) -> int:
+        """How many pictures there are."""
+        return len(self.files)
 
 
 def sequence(path: str) -> Sequence | None:
@@ -29,10 +34,10 @@ def sequence(path: str) -> Sequence | None:
     if len(_PATTERN.findall(path)) == 1:
         return _numbered(path)
     if _GLOB.search(path):
-        found = glob.glob(path)
+        found = sorted(glob.glob(path))
         if not found:
             raise InputError(f"{path}: no such files")
-        return Sequence(len(found), {"pattern_type": "glob"})
+        return Sequence(tuple(found), {"pattern_type": "glob"})
     return None
 
 
@@ -52,4 +57,4 @@ def _numbered(path: str) -> Sequence:
             f"{path}: {name % missing} is missing between {name % numbers[0]} and {name % numbers[-1]}; number the pictures"
             f" without gaps, or name them by a wildcard such as {before}*{after}"
         )
-    return Sequence(len(numbers), {"start_number": str(numbers[0])})
+    return Sequence(tuple(str(folder / (name % number)) for number in numbers), {"start_number": str(numbers[0])})

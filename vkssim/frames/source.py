@@ -30,6 +30,8 @@ class FrameSource(ABC):
     """Why the stream ended before its time, once that is known; the frames before are good."""
     length: int | None = None
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
+    damaged: Sequence[int] = ()
+    """Numbers of the frames read so far in which the decoder had to make up what is missing."""
     orientation: Orientation | None = None
     """How frames are to be turned before they are shown."""
     is_rgb = False

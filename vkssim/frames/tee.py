@@ -96,6 +96,7 @@ class _TeeReader(FrameSource):
         self._tee = tee
         self._source = source
         self.info = source.info
+        self.damaged = source.damaged
 
     @property
     def expected(self) -> int | None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
+from ..errors import DeviceError, DeviceMemoryError, InputError, InterruptedRunError
 from ..formats import FrameFormat
 from ..frames.open import RawDescription
+from ..frames.sequence import sequence
 from ..planes import FrameMetrics
 from ..report import render, write
 from ..report.numbers import NumberFormat
@@ -31,8 +32,8 @@ _LARGE_ENOUGH = 1024  # for every metric with every option
 
 
 def key_of(pair: Pair, options: ScoreOptions) -> str:
-    """What a pair and its scores are known by: both files with size and time of change, and how they are scored."""
-    files = [_state(path) for path in (pair.reference_path, pair.distorted_path)]
+    """What a pair and its scores are known by: all their files with size and time of change, and how they are scored."""
+    files = [[_state(file) for file in _files(path)] for path in (pair.reference_path, pair.distorted_path)]
     scored = [__version__, files, asdict(pair.raw), asdict(options)]
     return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
 
@@ -157,6 +158,14 @@ def _is_done(record: Record | None, pair: Pair, key: str, frames: Path | None) -
     if record is None or record["error"] is not None:
         return False
     return frames is None or (frames / frames_file(pair, key)).is_file()
+
+
+def _files(path: str) -> Sequence[str]:
+    try:
+        pictures = sequence(path)
+    except (InputError, OSError, ValueError):
+        pictures = None
+    return [path] if pictures is None else pictures.files
 
 
 def _state(path: str) -> tuple[str, int | None, int | None]:
