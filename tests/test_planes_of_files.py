@@ -1,0 +1,65 @@
+"""All planes of files: the scores are those of the planes that were written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim import RawDescription, Scorer, score_files
+from vkssim.errors import FrameError, InputError
+from vkssim.formats import FrameFormat
+from vkssim.planes import plane_formats
+from vkssim.types import Planes
+
+from .clips import write
+
+WIDTH, HEIGHT, FRAMES = 61, 47, 5
+HEADER = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 C{{}}\n"
+
+
+def _clip(chroma: str, bits: int, seed: int) -> list[Planes]:
+    random = np.random.default_rng(seed)
+    formats = plane_formats(FrameFormat.of_bits(WIDTH, HEIGHT, bits), "yuv", chroma)
+    return [tuple(random.integers(0, 2**bits, (f.height, f.width), f.dtype) for f in formats) for _ in range(FRAMES)]
+
+
+def _write(path: Path, frames: list[Planes], y4m: str | None) -> str:
+    data = [b"".join(plane.tobytes() for plane in frame) for frame in frames]
+    if y4m is None:
+        return write(path.with_suffix(".yuv"), b"".join(data))
+    return write(path.with_suffix(".y4m"), HEADER.format(y4m).encode() + b"".join(b"FRAME\n" + frame for frame in data))
+
+
+@pytest.mark.parametrize(
+    ("chroma", "bits", "y4m"), [("420", 8, None), ("422", 10, None), ("444", 8, "444"), ("420", 12, "420p12")]
+)
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_planes_of_files(tmp_path: Path, backend: str, chroma: str, bits: int, y4m: str | None) -> None:
+    clips = _clip(chroma, bits, 1), _clip(chroma, bits, 2)
+    paths = [_write(tmp_path / name, frames, y4m) for name, frames in zip(("ref", "dis"), clips, strict=True)]
+    raw = RawDescription() if y4m else RawDescription(WIDTH, HEIGHT, chroma, bits)
+    how = {"features": "float_ssim=scale=1:enable_lcs=true", "planes": "all", "backend": backend}
+    report = score_files(*paths, raw=raw, **how)
+    with Scorer(WIDTH, HEIGHT, bits=bits, chroma=chroma, **how) as scorer:
+        expected = list(scorer.score(zip(*clips, strict=True)))
+    assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected]
+    assert report.names == tuple(expected[0].metrics)
+
+
+def test_what_has_no_chroma_to_compare(tmp_path: Path) -> None:
+    frames = _clip("420", 8, 1)
+    colour = _write(tmp_path / "colour", frames, "420")
+    grey = _write(tmp_path / "grey", [frame[:1] for frame in frames], "mono")
+    with pytest.raises(InputError, match=r"grey\.y4m has no chroma to compare"):
+        score_files(colour, grey, planes="yuv", backend="cpu")
+    other = _write(tmp_path / "other", _clip("422", 8, 2), "422")
+    with pytest.raises(InputError, match=r"colour\.y4m is 420, .*other\.y4m 422.*--planes y"):
+        score_files(colour, other, features="float_ssim", planes="all", backend="cpu")
+
+
+def test_chroma_that_is_too_small(tmp_path: Path) -> None:
+    path = _write(tmp_path / "clip", _clip("411", 8, 1), "411")
+    with pytest.raises(FrameError, match="the cb plane: float_ssim needs 11x11 at least after its downscale by 3"):
+        score_files(path, path, features="float_ssim=scale=3", planes="yuv", backend="cpu")
