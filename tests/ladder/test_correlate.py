@@ -198,7 +198,7 @@ def test_a_manifest_is_scored_as_batch_scores_it(tmp_path: Path) -> None:
     words = ("--scale", "48x32", "--sync", "pts", *TINY)
     result = vkssim("correlate", manifest(tmp_path / "rated.csv", rows), "-o", str(tmp_path / "r.csv"), *words)
     assert result.exit_code == 0, result.output
-    scored = list(csv.DictReader((tmp_path / "r.csv").open()))
+    scored = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
     assert {(row["width"], row["height"]) for row in scored} == {("48", "32")}
 
 
