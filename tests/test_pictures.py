@@ -87,6 +87,21 @@ def test_black_bars_of_what_can_be_read_once(tmp_path: Path) -> None:
     assert b"--crop auto has to read the reference twice" in result.stderr
 
 
+def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
+    """What is said of raw files is not held against the other clip, unless neither is raw."""
+    master = write(tmp_path / "ref.yuv", raw_bytes(LUMA))
+    rung = _y4m(tmp_path / "dis.y4m", clip(8))
+    raw = RawDescription(64, 48, "420", 8)
+    report = _score(master, rung, raw=raw, pictures=PictureOptions(scale="reference"))
+    assert report.column("float_ssim").tolist() == (
+        _score(_y4m(tmp_path / "ref.y4m", LUMA), rung, pictures=PictureOptions(scale="reference")).column("float_ssim").tolist()
+    )
+    with pytest.raises(InputError, match=r"they must be alike. --scale reference"):
+        _score(master, rung, raw=raw)
+    with pytest.raises(InputError, match="contradicts"):
+        _score(rung, rung, raw=raw)
+
+
 @pytest.mark.parametrize(("scale", "size"), [("reference", (64, 48)), ("distorted", (32, 24)), ("50x40", (50, 40))])
 def test_scale(tmp_path: Path, scale: str, size: tuple[int, int]) -> None:
     small = _y4m(tmp_path / "dis.y4m", clip(8))

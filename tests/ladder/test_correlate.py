@@ -193,6 +193,21 @@ def test_columns_that_are_not_there(rated: Path, tmp_path: Path, words: tuple[st
     assert not list(tmp_path.iterdir()), "nothing was scored"
 
 
+def test_a_manifest_is_scored_as_batch_scores_it(tmp_path: Path) -> None:
+    rows = [{**row, "mos": row["crf"]} for row in ladder(tmp_path, crfs=(16, 22, 28, 34, 40, 46), frames=1)]
+    words = ("--scale", "48x32", "--sync", "pts", *TINY)
+    result = vkssim("correlate", manifest(tmp_path / "rated.csv", rows), "-o", str(tmp_path / "r.csv"), *words)
+    assert result.exit_code == 0, result.output
+    scored = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
+    assert {(row["width"], row["height"]) for row in scored} == {("48", "32")}
+
+
+def test_results_that_are_not_there(tmp_path: Path) -> None:
+    for name in ("r.csv", "r.parquet"):
+        result = vkssim("correlate", str(tmp_path / name))
+        assert (result.exit_code, f"{name} cannot be read: No such file or directory" in result.stderr) == (2, True)
+
+
 def test_a_table_without_opinions(tmp_path: Path) -> None:
     path = manifest(tmp_path / "ladder.csv", ladder(tmp_path, crfs=(30,), frames=1))
     result = vkssim("correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)

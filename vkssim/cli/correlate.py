@@ -14,12 +14,21 @@ import click
 from ..errors import InputError, OptionError
 from .batch import check_all_scored, score_manifest
 from .main import SETTINGS
-from .options import backend_options, feature_option, raw_options, selection_options
+from .options import (
+    backend_options,
+    feature_option,
+    picture_options,
+    planes_option,
+    raw_options,
+    selection_options,
+    sync_option,
+)
 from .output import print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
+    from ..frames.pictures import PictureOptions
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
     from ..ladder.together import ScoreOptions
@@ -48,7 +57,10 @@ _ESTIMATES = ("plcc", "srocc", "krocc", "rmse")
 )
 @raw_options
 @feature_option
+@planes_option
 @selection_options
+@sync_option
+@picture_options
 @backend_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress while a manifest is scored.")
 def command(
@@ -60,7 +72,10 @@ def command(
     path: Path | None,
     raw: RawDescription,
     features: tuple[str, ...],
+    planes: str,
     selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
     where: dict[str, Any],
     quiet: bool,
 ) -> None:
@@ -78,7 +93,7 @@ def command(
             raise InputError(f"{table} has no column {column!r}; there are {', '.join(labels_of(rows)) or 'no labels'}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
-        options = ScoreOptions(features, selection=selection, **where)
+        options = ScoreOptions(features, planes, selection, sync, pictures, **where)
         rows = _scored(rows, table, opinion, path, raw, options, quiet)
     groups = _groups(rows, by)
     found = []

@@ -100,7 +100,13 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False) -> FrameSo
     Raises InputError where it cannot be opened, is empty, is no video, contradicts `raw`, or has no chroma though `chroma` asks
     for it.
     """
-    source = turned(open_file(path, raw))
+    opened = open_file(path, raw)
+    try:
+        raw.check(opened.info)
+    except InputError:
+        opened.close()
+        raise
+    source = turned(opened)
     if chroma:
         check_chroma(source)
     return source
@@ -119,13 +125,13 @@ def check_chroma(source: FrameSource) -> None:
 
 
 def open_file(path: str, raw: RawDescription) -> FrameSource:
-    """As `open_source`, but not turned."""
+    """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
     if path == "-":
         return _open_stream("standard input", sys.stdin.buffer, raw)
     if sequence(path) is not None:
         from .container import ContainerFile
 
-        return _checked(ContainerFile(path), raw)
+        return ContainerFile(path)
     try:
         stream = open(path, "rb")  # noqa: SIM115 - handed on to the source
         head = stream.peek(_PEEK)[:_PEEK]
@@ -137,7 +143,7 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
         if not head:
             raise InputError(f"{path} is empty")
         if head.startswith(y4m.MAGIC):
-            return _checked(y4m.Y4mStream(path, stream), raw)
+            return y4m.Y4mStream(path, stream)
     except BaseException:
         stream.close()
         raise
@@ -146,7 +152,7 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
         from .container import ContainerFile
 
         try:
-            return _checked(ContainerFile(path), raw)
+            return ContainerFile(path)
         except InputError as error:
             if is_container(head):
                 raise
@@ -172,16 +178,7 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
     if not head:
         raise InputError(f"{path} is empty")
     if head.startswith(y4m.MAGIC):
-        return _checked(y4m.Y4mStream(path, buffered), raw)
+        return y4m.Y4mStream(path, buffered)
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
     return raw_pipe(path, buffered, raw.layout(path))
-
-
-def _checked(source: FrameSource, raw: RawDescription) -> FrameSource:
-    try:
-        raw.check(source.info)
-    except InputError:
-        source.close()
-        raise
-    return source

@@ -13,6 +13,7 @@ from .crop import Crop, without_bars
 from .info import VideoInfo
 from .open import RawDescription, check_chroma, open_file, turned
 from .processed import ProcessedSource
+from .raw import RAW
 from .scale import RESAMPLERS, Deepen, Scale
 from .source import FrameSource
 
@@ -72,6 +73,9 @@ def made_alike(
     reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
 ) -> tuple[FrameSource, FrameSource]:
     """Two open files as `open_pair` gives them; closing what is returned closes the files."""
+    if RAW not in (reference.info.kind, distorted.info.kind):  # where one is raw, it is what is described
+        for source in (reference, distorted):
+            raw.check(source.info)
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
     first, second = turned(reference), turned(distorted)

@@ -14,6 +14,9 @@ from .info import VideoInfo
 from .layout import PlanarLayout
 from .source import FrameSource, SequentialSource
 
+RAW = "raw"
+"""The kind of raw streams."""
+
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
     """The error for a stream that ends within a frame."""
@@ -35,7 +38,7 @@ class RawFile(FrameSource):
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
-        self.info = VideoInfo(path, "raw", layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
+        self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
         if rest:
             self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
@@ -148,4 +151,4 @@ class PlanarStream(SequentialSource):
 
 def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
     """Raw YUV from a stream that cannot seek."""
-    return PlanarStream(stream, VideoInfo(path, "raw", layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)
+    return PlanarStream(stream, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)

@@ -106,7 +106,8 @@ def read_table(path: Path) -> list[Row]:
     else:
         parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
         try:
-            rows = parquet.read_table(path).to_pylist()
+            with path.open("rb") as file:
+                rows = parquet.read_table(file).to_pylist()
         except OSError as error:
             raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
         except (arrow.ArrowException, ValueError) as error:
