@@ -137,6 +137,7 @@ def test_nothing_from_outside_becomes_markup() -> None:
 
 def test_pooled_values_are_the_reports() -> None:
     report = page_report()
+    report.similarities = METRICS
     pooled = {group.metric: group.rows for group in tables.pooled_groups([report, page_report(1)], METRICS)}
     assert list(pooled) == list(METRICS)
     series, values = pooled["float_ssim"][0]
@@ -145,6 +146,7 @@ def test_pooled_values_are_the_reports() -> None:
         key: f"{report.pooled()['float_ssim'][key]:.6f}" for key in tables.POOLED
     }
     assert set(pooled["float_ms_ssim"][0][1]) == {"null"}  # one of its frames has no score
+    assert dict(zip(tables.POOLED, pooled["float_ssim"][1][1], strict=True))["mean_db"] == ""  # as in reports of libvmaf
 
 
 def test_terms_are_told_from_metrics() -> None:

@@ -12,6 +12,7 @@ from ...results import ScoreReport
 
 POOLED = {
     "mean": "mean",
+    "mean_db": "mean dB",
     "harmonic_mean": "harmonic mean",
     "min": "min",
     "percentile_1": "1%",
@@ -88,7 +89,7 @@ def pooled_groups(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[
         PooledGroup(
             name,
             tuple(
-                (series, tuple(number(values[name][key]) for key in POOLED))
+                (series, tuple(number(values[name][key]) if key in values[name] else "" for key in POOLED))
                 for series, values in enumerate(pooled)
                 if name in values
             ),
