@@ -65,7 +65,17 @@ def test_skipped_frames() -> None:
     assert _pairs(times, times, (2, 3)) == [(2, 3), (3, 4), (4, 5)]
     pairing = ByTime(np.array(times), np.array(times), 2, 3)
     assert pairing.indices(range(3)) == [0, 1, 2]
-    assert pairing.left_over == (1, 0)
+    assert pairing.left_over() == (1, 0)
+
+
+def test_frames_left_over_within_a_part() -> None:
+    """The distorted clip lacks frames 2 and 5 to 7."""
+    pairing = ByTime(np.arange(8) / 25, np.array([0, 1, 3, 4]) / 25, 0, 0)
+    assert pairing.left_over() == (4, 0)
+    assert pairing.left_over(0, 2) == (0, 0)
+    assert pairing.left_over(0, 3) == (1, 0)
+    assert pairing.left_over(2, 4) == (3, 0), "to the end"
+    assert ByTime(np.arange(3) / 25, np.array([]), 0, 0).left_over() == (3, 0)
 
 
 @pytest.mark.parametrize(("reference", "distorted"), [([], []), ([0.0], []), ([], [0.0]), ([0.0], [0.0])])

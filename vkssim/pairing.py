@@ -70,7 +70,7 @@ class ByTime:
     ) -> None:
         first, second = reference[skip_reference:], distorted[skip_distorted:]
         self.skips = skip_reference, skip_distorted
-        self.left_over = len(first), len(second)
+        self._lengths = len(first), len(second)
         if not (len(first) and len(second)):
             self._pairs = np.empty((0, 2), int)
             return
@@ -80,7 +80,6 @@ class ByTime:
         close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
         (matched,) = (mutual & close).nonzero()
         self._pairs = np.stack([matched, partner[matched]], axis=1)
-        self.left_over = len(first) - len(matched), len(second) - len(matched)
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -100,6 +99,17 @@ class ByTime:
     def pair_of(self, index: int) -> int:
         """See Pairing; the number is that of the reference's frame, counted after skipping."""
         return int(np.searchsorted(self._pairs[:, 0], index))
+
+    def left_over(self, start: int = 0, stop: int | None = None) -> tuple[int, int]:
+        """How many frames of each clip have no partner, from pair `start` to before `stop`.
+
+        What lies before the first pair of all counts with it, what lies after the last with that.
+        """
+        pairs = self._pairs[start:stop]
+        begins = pairs[0] if start > 0 and len(pairs) else (0, 0)
+        ends = self._lengths if stop is None or stop >= len(self) or not len(pairs) else pairs[-1] + 1
+        first, second = (int(end - begin) - len(pairs) for begin, end in zip(begins, ends, strict=True))
+        return first, second
 
     def _column(self, pairs: range, column: int, skip: int) -> list[int]:
         chosen: list[int] = (self._pairs[pairs.start : pairs.stop : pairs.step, column] + skip).tolist()

@@ -119,9 +119,10 @@ class Selection:
             len(pairing) if self.count is None else start + self.count,
         )
         unmatched = None
-        if any(pairing.left_over):
+        left_over = pairing.left_over(start, stop)
+        if any(left_over):
             unmatched = (
-                f"{pairing.left_over[0]} frames of {reference.info.path} and {pairing.left_over[1]} of {distorted.info.path}"
+                f"{left_over[0]} frames of {reference.info.path} and {left_over[1]} of {distorted.info.path}"
                 " have none in the other clip within half a frame of their time; they were not compared"
             )
         return Schedule(pairing, self.subsample, start, stop, stop, stop, unmatched)

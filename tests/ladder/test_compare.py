@@ -6,13 +6,16 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vkssim.backends.base import BackendInfo
+from vkssim.frames.pictures import PictureOptions
 from vkssim.report import render
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
+from vkssim.selection import Selection
 
 from ..commands import TINY, vkssim
 from ..golden import FIXTURES
@@ -22,8 +25,8 @@ BEFORE = [0.9, 0.8, 0.95, 0.85]
 AFTER = [0.9, 0.75, 0.96, 0.83]  # the mean falls by 0.015, the worst frame, 1, by 0.05
 
 
-def _report(path: Path, scores: Sequence[float], name: str = "float_ssim", first: int = 0) -> str:
-    report = ScoreReport("r", "d", 32, 24, 8, (name,), BackendInfo("cpu", "", ""))
+def _report(path: Path, scores: Sequence[float], name: str = "float_ssim", first: int = 0, width: int = 32, **read: Any) -> str:
+    report = ScoreReport("r", "d", width, 24, 8, (name,), BackendInfo("cpu", "", ""), **read)
     report.frames = [FrameScores(number, {name: score}) for number, score in enumerate(scores, first)]
     path.write_text(render(report, "json", "max"))
     return str(path)
@@ -96,6 +99,20 @@ def test_frames_that_both_have_are_compared(tmp_path: Path, pair: tuple[str, ...
     change = json.loads(result.stdout)["scores"]["float_ssim"]
     assert (change["frames"], change["max_drop_frame"]) == (3, 1)
     assert change["max_drop"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("read", "warning"),
+    [
+        ({"width": 64}, "a.json is of pictures of 32x24, "),
+        ({"pictures": PictureOptions("32x24+0+2")}, "a.json is of pictures cropped to nothing, "),
+        ({"selection": Selection(offset=-2)}, "b.json frame 2\n"),
+    ],
+)
+def test_other_pictures_are_warned_of(tmp_path: Path, pair: tuple[str, ...], read: dict[str, Any], warning: str) -> None:
+    result = vkssim(*pair[:2], _report(tmp_path / "b.json", BEFORE, **read))
+    assert result.exit_code == 0
+    assert warning in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,21 @@ def command(before: Path, after: Path, drops: tuple[str, ...], frame_drops: tupl
 
 
 def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport], shared: int) -> list[str]:
+    before, after = reports
     counts = [len(report.frames) for report in reports]
-    if counts == [shared, shared]:
-        return []
-    return [f"{paths[0]} has {counts[0]} frames, {paths[1]} {counts[1]}; {shared} are in both"]
+    warnings = []
+    if counts != [shared, shared]:
+        warnings.append(f"{paths[0]} has {counts[0]} frames, {paths[1]} {counts[1]}; {shared} are in both")
+    sizes = [f"{report.width}x{report.height}" for report in reports]
+    if sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
+        warnings.append(f"{paths[0]} is of pictures of {sizes[0]}, {paths[1]} of {sizes[1]}")
+    elif before.pictures.crop != after.pictures.crop:
+        crops = [report.pictures.crop or "nothing" for report in reports]
+        warnings.append(f"{paths[0]} is of pictures cropped to {crops[0]}, {paths[1]} to {crops[1]}")
+    firsts = [report.selection.first_reference for report in reports]
+    if firsts[0] != firsts[1]:
+        warnings.append(f"frame 0 of {paths[0]} is frame {firsts[0]} of its reference, of {paths[1]} frame {firsts[1]}")
+    return warnings
 
 
 def _sentence(verdict: Verdict) -> str:
