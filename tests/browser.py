@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,8 +17,8 @@ from playwright.sync_api import Browser, Page, Playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
-ARGUMENTS = ["--no-sandbox", "--no-zygote", "--disable-gpu"]
-"""No sandbox: root has none, in containers. No zygote: on some virtual machines the process that forks the others hangs."""
+ARGUMENTS = ["--no-sandbox", "--disable-gpu"]  # root has no sandbox, in containers
+_PR_CAPBSET_DROP, _CAP_SYS_NICE = 24, 23  # of <linux/prctl.h> and <linux/capability.h>
 
 os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", "0")  # Playwright's own lies within its package, if anywhere
 
@@ -30,6 +32,14 @@ def launch(playwright: Playwright) -> Browser:
             f"the tests need a browser: none of {', '.join(NAMES)} is on the PATH, nor is Playwright's own there", pytrace=False
         )
     return playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+
+
+def keep_priority() -> None:
+    """Let no process that is started from here on raise its priority, which root may, so that Chromium does it: on two cores
+    its threads then wait, spinning, for others that get no core any more, and the whole machine hangs.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_SYS_NICE, 0, 0, 0)
 
 
 @dataclass

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from vkssim.report.page import render_page
 
-from ..browser import launch, visit
+from ..browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
 
 FRAMES = 12
@@ -21,6 +21,7 @@ SHOWN = (3, 7)  # frames of each clip
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    keep_priority()
     with sync_playwright() as playwright, launch(playwright) as opened:
         yield opened
 
