@@ -65,12 +65,27 @@ def test_skipped_frames() -> None:
     assert _pairs(times, times, (2, 3)) == [(2, 3), (3, 4), (4, 5)]
     pairing = ByTime(np.array(times), np.array(times), 2, 3)
     assert pairing.indices(range(3)) == [0, 1, 2]
-    assert pairing.left_over == (1, 0)
+    assert pairing.left_over() == (1, 0)
+
+
+def test_left_over_of_a_part() -> None:
+    """Frames 2, 5 and 6 of the reference have no partner, nor has the frame between its 3 and 4."""
+    pairing = ByTime(np.arange(8.0), np.array([0, 1, 3, 3.6, 4, 7, 9]), 0, 0)
+    assert pairing.left_over() == (3, 2)
+    assert [pairing.left_over(*part) for part in ((0, 2), (2, 4), (3, 5), (5, None), (9, None))] == [
+        (0, 0),
+        (1, 1),
+        (0, 1),
+        (2, 1),
+        (0, 0),
+    ]
 
 
 @pytest.mark.parametrize(("reference", "distorted"), [([], []), ([0.0], []), ([], [0.0]), ([0.0], [0.0])])
 def test_hardly_any_frame(reference: list[float], distorted: list[float]) -> None:
     assert _pairs(reference, distorted) == ([(0, 0)] if reference and distorted else [])
+    alone = ByTime(np.array(reference), np.array(distorted), 0, 0).left_over()
+    assert alone == ((0, 0) if reference and distorted else (len(reference), len(distorted)))
 
 
 def test_place_of_a_frame() -> None:

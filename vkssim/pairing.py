@@ -70,17 +70,28 @@ class ByTime:
     ) -> None:
         first, second = reference[skip_reference:], distorted[skip_distorted:]
         self.skips = skip_reference, skip_distorted
-        self.left_over = len(first), len(second)
+        first, second = first - first[:1], second - second[:1]
+        self._times = first, second
         if not (len(first) and len(second)):
             self._pairs = np.empty((0, 2), int)
             return
-        first, second = first - first[0], second - second[0]
         partner = _nearest(second, first)
         mutual = _nearest(first, second)[partner] == np.arange(len(first))
         close = np.abs(second[partner] - first) < _durations(first) / 2 - ROUNDING
         (matched,) = (mutual & close).nonzero()
         self._pairs = np.stack([matched, partner[matched]], axis=1)
-        self.left_over = len(first) - len(matched), len(second) - len(matched)
+
+    def left_over(self, first: int = 0, last: int | None = None) -> tuple[int, int]:
+        """How many frames of each clip are in no pair, of those shown from frame `first` of the reference to before `last`.
+
+        Both are counted after skipping; None is the end of both clips.
+        """
+        starts = np.append(self._times[0], np.inf)
+        begin = starts[min(first, len(starts) - 1)] if first else 0.0
+        end = np.inf if last is None else starts[min(last, len(starts) - 1)]
+        alone = (np.delete(times, self._pairs[:, column]) for column, times in enumerate(self._times))
+        reference, distorted = (int(((begin <= times) & (times < end)).sum()) for times in alone)
+        return reference, distorted
 
     def __len__(self) -> int:
         return len(self._pairs)

@@ -118,10 +118,13 @@ class Selection:
             len(pairing) if last is None else pairing.pair_of(last),
             len(pairing) if self.count is None else start + self.count,
         )
+        if self.count is not None and start < stop == start + self.count:
+            last = pairing.indices(range(stop - 1, stop))[0] + 1
+        left_over = pairing.left_over(first, last)
         unmatched = None
-        if any(pairing.left_over):
+        if any(left_over):
             unmatched = (
-                f"{pairing.left_over[0]} frames of {reference.info.path} and {pairing.left_over[1]} of {distorted.info.path}"
+                f"{left_over[0]} frames of {reference.info.path} and {left_over[1]} of {distorted.info.path}"
                 " have none in the other clip within half a frame of their time; they were not compared"
             )
         return Schedule(pairing, self.subsample, start, stop, stop, stop, unmatched)
