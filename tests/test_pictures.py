@@ -240,6 +240,14 @@ def test_sync_by_time_with_a_selection(tmp_path: Path) -> None:
     assert report.column("float_ssim").tolist() == _expected(LUMA[[1, 3, 5]], OTHER[[1, 4, 6]])
 
 
+@pytest.mark.parametrize("selection", [Selection(end=2), Selection(start=3, end=5), Selection(count=2), Selection(start=7)])
+def test_by_time_frames_that_nobody_asked_for_need_no_partner(tmp_path: Path, selection: Selection) -> None:
+    kept = [0, 1, 3, 4, 7]
+    reference = _container(tmp_path / "ref.mkv", LUMA)
+    distorted = _container(tmp_path / "dis.mkv", OTHER[kept], [number / 25 for number in kept])
+    assert not _score(reference, distorted, sync="pts", selection=selection, strict=True).warnings
+
+
 def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
     """The first pair compared may be up to half a frame apart already: 0.08 and 0.067, and the next 0.12 and 0.133."""
     reference = _container(tmp_path / "ref.mkv", LUMA)

@@ -105,6 +105,14 @@ def test_clips_that_are_gone_are_a_reason_not_an_error(pair: tuple[str, str], tm
     assert f"No pictures: {pair[1]} cannot be read: No such file or directory." in page.read_text()
 
 
+@pytest.mark.parametrize("frames", ["[]", '[{"frameNum": 0, "metrics": {}}]'])
+def test_a_report_without_scores_has_no_pictures(tmp_path: Path, frames: str) -> None:
+    (tmp_path / "scores.json").write_text(f'{{"frames": {frames}, "reference": "a.mp4", "distorted": "b.mp4"}}')
+    result = vkssim("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "page.html"))
+    assert result.exit_code == 0, result.output
+    assert "the report has none" in (tmp_path / "page.html").read_text()
+
+
 def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     words = ("score", "-r", pair[0], "-d", "-", *TINY, "--html", str(page), "-q")

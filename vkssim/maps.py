@@ -195,11 +195,13 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
     Raises
     ------
     OptionError
-        `how` is none of these, or names a frame that was not scored.
+        `how` is none of these, or names a frame that was not scored; the worst of a report without scores.
 
     """
     choice = FrameChoice.parse(how)
     scored = [frame.index for frame in report.frames]
+    if choice.kind == "worst" and not report.names:
+        raise OptionError(f"{how!r} chooses frames by their scores; the report has none")
     if choice.kind == "every":
         return scored[:: choice.numbers[0]]
     if choice.kind == "worst":

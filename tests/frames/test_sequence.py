@@ -38,6 +38,18 @@ def test_numbers_without_zeros(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read(source), LUMA)
 
 
+@pytest.mark.parametrize("name", ["100%_{}.png", "50%%_{}.png", "{}%.png", "{}"])
+def test_per_cent_signs_of_the_name_itself(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "20% off"
+    folder.mkdir()
+    for number, picture in enumerate(LUMA, 1):
+        written = folder / "picture.png"
+        encode_frames(written, [av.VideoFrame.from_ndarray(picture, "gray")], "png")
+        written.rename(folder / name.format(f"{number:03d}"))
+    with open_source(str(folder / name.format("%03d")), NOTHING_SAID) as source:
+        np.testing.assert_array_equal(read(source), LUMA)
+
+
 def test_wildcard(tmp_path: Path) -> None:
     """In the order of their names, gaps or not."""
     _write(tmp_path, [3, 7, 8, 20, 21])
@@ -64,3 +76,9 @@ def test_pictures_of_different_size(tmp_path: Path) -> None:
     with open_source(str(tmp_path / "frame_%04d.png"), NOTHING_SAID) as source:
         assert len(read(source)) == 2
         assert "frame 2 is 64x40 gray, the first one 64x48 gray" in str(source.problem)
+
+
+@pytest.mark.parametrize("name", ["folder_%d/frame.png", "a" * 300 + ".mp4"])
+def test_what_is_no_name_of_pictures(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        open_source(str(tmp_path / name), NOTHING_SAID)

@@ -187,6 +187,17 @@ def test_a_bad_file_is_a_row_with_its_error(tmp_path: Path, rungs: Rows) -> None
         assert row["float_ssim_mean"] is None
 
 
+def test_scores_before_the_end_of_a_broken_reference_are_of_each_pair(tmp_path: Path) -> None:
+    luma = clip(4, 32, 32)
+    write(tmp_path / "reference.y4m", y4m_bytes(luma)[:-100])
+    names = [Path(write(tmp_path / f"{step}.y4m", y4m_bytes(luma // step * step))).name for step in (8, 32, 64)]
+    manifest(tmp_path / "ladder.csv", [{"reference": "reference.y4m", "distorted": name} for name in names])
+    rows = _batch(tmp_path, code=1)
+    assert [(row["error_type"], row["frames"]) for row in rows] == [("TruncatedInputError", 3)] * 3
+    means = [row["float_ssim_mean"] for row in rows]
+    assert means == sorted(set(means), reverse=True)
+
+
 def test_all_pairs_bad_is_a_table_still(tmp_path: Path) -> None:
     manifest(tmp_path / "ladder.csv", [{"reference": "a.mp4", "distorted": "b.mp4"}])
     (row,) = _batch(tmp_path, code=1)

@@ -107,3 +107,15 @@ def test_an_error_reaches_all() -> None:
         for job in [pool.submit(_read, reader, range(9)) for reader in tee.readers]:
             with pytest.raises(InputError, match="became shorter"):
                 job.result(WAIT)
+
+
+@pytest.mark.parametrize("failure", [None, InputError("became shorter")])
+def test_each_has_an_error_of_its_own(failure: InputError | None) -> None:
+    """A run hangs its report on it; shared, all would have the report of whichever ended last."""
+    tee = Tee(Counted(5, failure), 3)
+    errors: list[BaseException | None] = []
+    with ThreadPoolExecutor(3) as pool:
+        for reader, job in [(reader, pool.submit(_read, reader, range(9))) for reader in tee.readers]:
+            errors.append(job.exception(WAIT) or reader.problem)
+    assert all(isinstance(error, InputError) for error in errors)
+    assert len(set(map(id, errors))) == 3

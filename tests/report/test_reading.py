@@ -69,6 +69,10 @@ def test_reports_of_libvmaf_are_read() -> None:
         '{"frames": [{"frameNum": 0, "metrics": {"a": "b"}}]}',
         json.dumps({"frames": [{"frameNum": 0, "metrics": {"a": 1}}, {"frameNum": 1, "metrics": {"b": 1}}]}),
         "[" * 100_000,
+        '{"frames": [{"frameNum": 1e999, "metrics": {"a": 1}}]}',
+        f'{{"frames": [{{"frameNum": {10**400}, "metrics": {{"a": 1}}}}]}}',
+        f'{{"frames": [{{"frameNum": 0, "metrics": {{"a": {10**400}}}}}]}}',
+        '{"frames": [{"frameNum": -1, "metrics": {"a": 1}}]}',
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:

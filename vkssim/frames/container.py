@@ -50,7 +50,7 @@ class ContainerFile(SequentialSource):
         try:
             if self._sequence is None:
                 return av.open(self._path)
-            return av.open(self._path, format="image2", options=self._sequence.options)
+            return av.open(self._sequence.name, format="image2", options=self._sequence.options)
         except (av.FFmpegError, OSError) as error:
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
 

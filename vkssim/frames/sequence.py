@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import re
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,9 +17,10 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Sequence:
-    """The pictures of a sequence, and how FFmpeg's demuxer image2 is asked for them."""
+    """The pictures of a sequence, and how FFmpeg's demuxer image2 is asked for them: by `name`, with `options`."""
 
     files: tuple[str, ...]
+    name: str
     options: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -29,32 +31,41 @@ class Sequence:
 
 def sequence(path: str) -> Sequence | None:
     """What a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
-    if Path(path).exists():
+    if os.path.exists(path):  # unlike Path.exists never an error; what is wrong with a path opening it tells
         return None
-    if len(_PATTERN.findall(path)) == 1:
+    if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):
         return _numbered(path)
     if _GLOB.search(path):
         found = sorted(glob.glob(path))
         if not found:
             raise InputError(f"{path}: no such files")
-        return Sequence(tuple(found), {"pattern_type": "glob"})
+        return Sequence(tuple(found), path, {"pattern_type": "glob"})
     return None
 
 
 def _numbered(path: str) -> Sequence:
-    folder, name = Path(path).parent, Path(path).name
-    before, after = _PATTERN.split(name)
+    folder = Path(path).parent
+    pattern = _PATTERN.search(Path(path).name)
+    assert pattern is not None
+    before, after = pattern.string[: pattern.start()], pattern.string[pattern.end() :]
+
+    def name(number: int) -> str:
+        return before + pattern[0] % number + after
+
     numbers = []
     if folder.is_dir():
         named = re.compile(re.escape(before) + r"(\d+)" + re.escape(after))
         found = (named.fullmatch(entry.name) for entry in folder.iterdir())
-        numbers = sorted(int(match[1]) for match in found if match and name % int(match[1]) == match[0])
+        numbers = sorted(int(match[1]) for match in found if match and name(int(match[1])) == match[0])
     if not numbers:
         raise InputError(f"{path}: no such files")
     missing = next((first + 1 for first, second in pairwise(numbers) if second != first + 1), None)
     if missing is not None:
         raise InputError(
-            f"{path}: {name % missing} is missing between {name % numbers[0]} and {name % numbers[-1]}; number the pictures"
+            f"{path}: {name(missing)} is missing between {name(numbers[0])} and {name(numbers[-1])}; number the pictures"
             f" without gaps, or name them by a wildcard such as {before}*{after}"
         )
-    return Sequence(tuple(str(folder / (name % number)) for number in numbers), {"start_number": str(numbers[0])})
+    around = (part.replace("%", "%%") for part in (str(folder / before) if before else f"{folder}{os.sep}", after))
+    return Sequence(
+        tuple(str(folder / name(number)) for number in numbers), pattern[0].join(around), {"start_number": str(numbers[0])}
+    )

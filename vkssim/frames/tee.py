@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +56,7 @@ class Tee:
             if number in self._frames:
                 return self._frames[number]
             if self._failure is not None:
-                raise self._failure
+                raise copy(self._failure)  # each run hangs its own report on its error
             if self._is_over(number):
                 return None
             self._reading = True
@@ -107,7 +108,7 @@ class _TeeReader(FrameSource):
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if not self._tee.take(self, number, target):
-                self.problem, self.length = self._source.problem, self._source.length
+                self.problem, self.length = copy(self._source.problem), self._source.length  # as a failure, one each
                 return count
         return len(numbers)
 

@@ -15,6 +15,7 @@ from ..scorer import FrameScores
 from ..selection import Selection
 
 _LARGEST_BYTES = 1 << 30
+_LARGEST_NUMBER = (1 << 53) - 1  # that JSON's readers agree on
 
 
 def read_report(path: Path) -> ScoreReport:
@@ -32,7 +33,7 @@ def read_report(path: Path) -> ScoreReport:
         raise InputError(f"{path} is not JSON: {error}") from None
     try:
         return _report(data)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise InputError(
             f"{path} is no report of frames and their metrics ({type(error).__name__}: {error}); `vkssim score -o FILE.json`"
             " writes one"
@@ -71,4 +72,7 @@ def _report(data: Any) -> ScoreReport:
 def _frame(entry: Any) -> FrameScores:
     time = entry.get("time")
     metrics = {str(name): math.nan if value is None else float(value) for name, value in entry["metrics"].items()}
-    return FrameScores(int(entry["frameNum"]), metrics, None if time is None else float(time))
+    number = int(entry["frameNum"])
+    if not 0 <= number <= _LARGEST_NUMBER:
+        raise ValueError(f"a frameNum is not within 0 to {_LARGEST_NUMBER}")
+    return FrameScores(number, metrics, None if time is None else float(time))
