@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..types import Planes
+from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
 from .info import VideoInfo
 from .layout import check_size
@@ -75,6 +76,7 @@ class ContainerFile(SequentialSource):
         if torn:
             note = f"begins with what cannot be decoded and was passed over, packets: {torn}"
             self.info = replace(self.info, notes=(*self.info.notes, note))
+        self.aperture = stated_crop(self._path, *self._size)
         self.orientation = self._orientation(first)
         self._unconverted = self.info
         self.is_rgb = self._format.rgb

@@ -114,7 +114,10 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False) -> FrameSo
 
 def turned(source: FrameSource) -> FrameSource:
     """The same source as it is to be shown."""
-    return source if source.orientation is None else ProcessedSource(source, source.orientation)
+    orientation = source.orientation
+    if source.aperture is not None:
+        source = ProcessedSource(source, source.aperture)
+    return source if orientation is None else ProcessedSource(source, orientation)
 
 
 def check_chroma(source: FrameSource) -> None:

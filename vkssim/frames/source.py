@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..types import Planes
 from .colour import Colour
+from .crop import Crop
 from .info import VideoInfo
 from .orientation import Orientation
 
@@ -32,6 +33,8 @@ class FrameSource(ABC):
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
     damaged: Sequence[int] = ()
     """Numbers of the frames read so far in which the decoder had to make up what is missing."""
+    aperture: Crop | None = None
+    """What of the frames is to be shown, where that is not all."""
     orientation: Orientation | None = None
     """How frames are to be turned before they are shown."""
     is_rgb = False

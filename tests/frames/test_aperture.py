@@ -1,0 +1,116 @@
+"""The rectangle that containers say is to be shown."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.frames.aperture import stated_crop
+from vkssim.frames.open import RawDescription, open_source
+
+from ..pictures import clip
+
+LUMA = clip(4, 48, 64)
+TINY = {"features": "float_ssim=scale=1", "backend": "cpu"}
+
+
+def _encode(path: Path) -> bytes:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4" if path.suffix in (".mp4", ".mov") else "ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for luma in LUMA:
+            chroma = np.full((24, 64), 128, np.uint8)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(np.concatenate([luma, chroma]), format="yuv420p")))
+        container.mux(stream.encode())
+    return path.read_bytes()
+
+
+def _with_clap(data: bytes, *numbers: int) -> bytes:
+    """An MP4 file, whose moov is its last box, with a clean aperture in its sample entry."""
+    box = struct.pack(">I4sIIIIiIiI", 40, b"clap", *numbers)
+    entry = data.rindex(b"mp4v") - 4
+    (size,) = struct.unpack_from(">I", data, entry)
+    grown = bytearray(data[: entry + size] + box + data[entry + size :])
+    for name in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", b"mp4v"):
+        at = data.rindex(name) - 4
+        struct.pack_into(">I", grown, at, struct.unpack_from(">I", data, at)[0] + len(box))
+    return bytes(grown)
+
+
+def _with_pixel_crop(data: bytes, **crops: int) -> bytes:
+    """A Matroska file whose video has these crops; what follows is shifted, so that they take the place of a void element."""
+    ids = {"bottom": 0x54AA, "top": 0x54BB, "left": 0x54CC, "right": 0x54DD}
+    added = b"".join(struct.pack(">HBB", ids[name], 0x81, value) for name, value in crops.items())
+    at = data.index(b"\xe0", data.index(bytes.fromhex("1654ae6b")))
+    video = next(place for place in range(at, at + 200) if data[place] == 0xE0 and b"\xb0\x81\x40" in data[place : place + 16])
+    size, length = _size(data, video + 1)
+    grown = data[: video + 1] + _sized(size + len(added), length) + added + data[video + 1 + length :]
+    for name in ("ae", "1654ae6b", "18538067"):
+        place = grown.rindex(bytes.fromhex(name), 0, video) + len(name) // 2
+        size, length = _size(grown, place)
+        if size != (1 << 7 * length) - 1:
+            grown = grown[:place] + _sized(size + len(added), length) + grown[place + length :]
+    return grown
+
+
+def _size(data: bytes, at: int) -> tuple[int, int]:
+    length = 9 - data[at].bit_length()
+    return int.from_bytes(data[at : at + length]) & ((1 << 7 * length) - 1), length
+
+
+def _sized(value: int, length: int) -> bytes:
+    return (value | 1 << 7 * length).to_bytes(length)
+
+
+@pytest.mark.parametrize("ending", [".mp4", ".mov"])
+def test_clean_aperture(tmp_path: Path, ending: str) -> None:
+    whole = tmp_path / f"whole{ending}"
+    cropped = tmp_path / f"cropped{ending}"
+    cropped.write_bytes(_with_clap(_encode(whole), 40, 1, 32, 1, 2, 1, -4, 2))
+    assert stated_crop(str(whole), 64, 48) is None
+    crop = stated_crop(str(cropped), 64, 48)
+    assert crop is not None
+    assert (crop.width, crop.height, crop.left, crop.top) == (40, 32, 14, 6)
+    with open_source(str(whole), RawDescription()) as first, open_source(str(cropped), RawDescription()) as second:
+        planes, shown = first.info.new_planes(1), second.info.new_planes(1)
+        assert first.read([0], [planes]) == second.read([0], [shown]) == 1
+        np.testing.assert_array_equal(shown[0], planes[0][6:38, 14:54])
+    report = score_files(cropped, cropped, **TINY)
+    assert (report.width, report.height) == (40, 32)
+    assert "cropped to 40x32+14+6, as its container says" in report.notes[0]
+
+
+def test_pixel_crop(tmp_path: Path) -> None:
+    path = tmp_path / "clip.mkv"
+    path.write_bytes(_with_pixel_crop(_encode(path), left=4, right=8, top=2, bottom=6))
+    crop = stated_crop(str(path), 64, 48)
+    assert crop is not None
+    assert (crop.width, crop.height, crop.left, crop.top) == (52, 40, 4, 2)
+    with open_source(str(path), RawDescription()) as source:
+        shown = source.info.new_planes(1)
+        assert source.read([0], [shown]) == 1
+        np.testing.assert_array_equal(shown[0], LUMA[0][2:42, 4:56])
+
+
+@pytest.mark.parametrize("numbers", [(41, 2, 32, 1, 0, 1, 0, 1), (40, 0, 32, 1, 0, 1, 0, 1), (40, 1, 32, 1, 50, 1, 0, 1)])
+def test_what_is_no_rectangle_of_samples_is_passed_over(tmp_path: Path, numbers: tuple[int, ...]) -> None:
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(_with_clap(_encode(path), *numbers))
+    assert stated_crop(str(path), 64, 48) is None
+
+
+@pytest.mark.parametrize("ending", [".mp4", ".mkv"])
+def test_damage_is_no_crop_and_no_error(tmp_path: Path, ending: str) -> None:
+    path, random = tmp_path / f"clip{ending}", np.random.default_rng(0)
+    data = _encode(path)
+    for _ in range(200):
+        broken = bytearray(data[: random.integers(1, len(data))] if random.random() < 0.3 else data)
+        for place in random.integers(0, len(broken), 8):
+            broken[place] = random.integers(0, 256)
+        path.write_bytes(broken)
+        stated_crop(str(path), 64, 48)
