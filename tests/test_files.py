@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,6 +172,18 @@ def test_progress_is_told_to_the_last_frame(tmp_path: Path, kind: str) -> None:
     _score(tmp_path, kind, LUMA, DISTORTED, progress=lambda *numbers: told.append(numbers))
     assert told[-1] == (12, 12)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+@every_kind
+@pytest.mark.parametrize("subsample", [1, 3])
+def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample: int) -> None:
+    """The frames done stay as they are, all but the last, which is scored again."""
+    selection = Selection(skip_reference=1, subsample=subsample)
+    whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
+    marked = [replace(frame, metrics={"float_ssim": 2.0 + frame.index}) for frame in whole.frames[:3]]
+    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked)
+    assert resumed.frames == marked[:2] + whole.frames[2:]
+    assert resumed.warnings == whole.warnings
 
 
 def test_profile_has_reading_and_every_stage(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from .frames.source import FrameSource
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
-from .scorer import open_backend
+from .scorer import FrameScores, open_backend
 from .selection import Selection
 from .timing import Clock
 
@@ -46,6 +46,7 @@ def score_files(
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
+    done: Sequence[FrameScores] = (),
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -81,6 +82,9 @@ def score_files(
     fail_under
         Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
+    done
+        The first frames' scores from an earlier run of the same, which was cut off: this one goes on behind them. The last of
+        them is scored once more, so that something is read of what comes before.
 
     Returns
     -------
@@ -114,6 +118,7 @@ def score_files(
             progress=progress,
             on_frames=on_frames,
             demands=demands,
+            done=done,
         )
 
 
@@ -132,6 +137,7 @@ def score_sources(
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
     demands: Sequence[Demand] = (),
+    done: Sequence[FrameScores] = (),
 ) -> ScoreReport:
     """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
 
@@ -151,6 +157,7 @@ def score_sources(
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
         report.warnings = colour_warnings(info, sources[1].info)
         report.selection, report.sync, report.pictures = selection, sync, pictures
+        report.frames += done[:-1]
         clock = Clock(sources, schedule.pairing, sync)
         run = Run(sources, engine, schedule, clock, report, metrics, progress, on_frames)
         try:

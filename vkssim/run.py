@@ -49,19 +49,20 @@ class Run:
         self._progress = progress
         self._on_frames = on_frames
         self._readers = [_Reader(source) for source in sources]
+        self._scored_before = len(report.frames)
         self.read_seconds = 0.0
         self.host_seconds = 0.0
         self.shorter = schedule.unmatched
 
     def score(self) -> None:
-        """Read, submit and collect until a source ends."""
+        """Read, submit and collect until a source ends, from behind the frames that the report has already."""
         engine, schedule, step = self._engine, self._schedule, self._schedule.step
         limit = schedule.stop
         total = None if schedule.expected is None else len(range(schedule.start, schedule.expected, step))
         free = deque(engine.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = schedule.start
+        next_number = schedule.start + len(self._report.frames) * step
         ended = False
         started = time.perf_counter()
         while True:
@@ -115,6 +116,9 @@ class Run:
         report = self._report
         means = self._engine.collect(batch)
         collected = time.perf_counter()
+        if self._scored_before:  # known now that the sources are past them
+            self._clock.times(range(self._schedule.start, numbers.start, numbers.step))
+            self._scored_before = 0
         scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
         report.frames += scored
         report.seconds = time.perf_counter() - started
