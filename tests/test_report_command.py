@@ -17,7 +17,7 @@ from PIL import Image
 
 from vkssim import maps
 from vkssim.backends.cpu import CpuBackend
-from vkssim.files import Selection
+from vkssim.selection import Selection
 from vkssim.results import ScoreReport
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes

@@ -25,17 +25,23 @@ class Demand:
     limit: float
 
 
-def parse_demand(text: str) -> Demand:
-    """A demand of the form ``NAME=LIMIT`` or ``NAME:POOLING=LIMIT``; the mean where no pooling is named. Raises OptionError."""
+def split_demand(text: str) -> tuple[str, str | None, float]:
+    """``NAME=X`` or ``NAME:POOLING=X`` in its parts: no pooling is None, an X that is no number NaN."""
     left, _, right = text.rpartition("=")
     name, colon, pooling = left.partition(":")
     try:
-        limit = float(right)
+        value = float(right)
     except ValueError:
-        limit = math.nan
+        value = math.nan
+    return name, pooling if colon else None, value
+
+
+def parse_demand(text: str) -> Demand:
+    """A demand of the form ``NAME=LIMIT`` or ``NAME:POOLING=LIMIT``; the mean where no pooling is named. Raises OptionError."""
+    name, pooling, limit = split_demand(text)
     if not name or not math.isfinite(limit):
         raise OptionError(f"--fail-under {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
-    if not colon:
+    if pooling is None:
         pooling = "mean"
     if pooling not in POOLINGS:
         raise OptionError(f"--fail-under {text!r}: unknown pooling {pooling!r}; there are {', '.join(POOLINGS)}")

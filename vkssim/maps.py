@@ -23,6 +23,7 @@ from .mapper import SsimMapper
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
+from .worst import worst_frames
 
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""
@@ -206,9 +207,7 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
         return scored[:: choice.numbers[0]]
     if choice.kind == "worst":
         name = next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])
-        scores = report.column(name)
-        order = np.argsort(np.where(np.isnan(scores), -np.inf, scores), kind="stable")
-        return sorted(scored[place] for place in order[: choice.numbers[0]])
+        return sorted(frame.index for frame in worst_frames(report, name, choice.numbers[0]))
     missing = sorted(set(choice.numbers) - set(scored))
     if missing:
         there = f"{len(scored)} frames from {scored[0]} to {scored[-1]}" if scored else "none"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import threading
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Scale:
     resampler: str
     bits: int
     chroma: str
+    _kept: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """What is known of the scaled stream."""
@@ -40,15 +42,24 @@ class Scale:
 
     def __call__(self, planes: Planes) -> Planes:
         """The scaled planes."""
-        from av.video.reformatter import Interpolation, VideoReformatter
+        from av.video.reformatter import Interpolation
 
         how = Interpolation[self.resampler.upper()].value | _EXACT
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
-        for plane, (height, width) in zip(planes, shapes, strict=False):
-            frame = VideoReformatter().reformat(self._frame(plane), width, height, interpolation=how, threads=1)
+        for plane, (height, width), reformatter in zip(planes, shapes, self._reformatters(), strict=False):
+            frame = reformatter.reformat(self._frame(plane), width, height, interpolation=how, threads=1)
             scaled.append(plane_samples(frame.planes[0], plane.dtype)[:height, :width])
         return tuple(scaled)
+
+    def _reformatters(self) -> list[Any]:
+        """One a plane for each thread: it keeps what libswscale has worked out for the sizes of its last frame."""
+        from av.video.reformatter import VideoReformatter
+
+        if not hasattr(self._kept, "reformatters"):
+            self._kept.reformatters = [VideoReformatter() for _ in range(3)]
+        kept: list[Any] = self._kept.reformatters
+        return kept
 
     def _frame(self, plane: np.ndarray) -> Any:
         from av import VideoFrame

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..demands import split_demand
 from ..errors import InputError, OptionError
 from ..features.base import Doubles
 from ..results import ScoreReport, pool
@@ -43,18 +44,13 @@ class Demand:
     def parse(cls, text: str, *, frame: bool = False) -> Demand:
         """From `NAME=X` or `NAME:POOLING=X`; p5 is short for percentile_5. Raises OptionError."""
         flag = "--max-frame-drop" if frame else "--max-drop"
-        name, equals, value = text.rpartition("=")
-        score, colon, pooling = name.partition(":")
-        try:
-            most = float(value)
-        except ValueError:
-            most = np.nan
-        if not (equals and score and most >= 0 and np.isfinite(most)) or (colon and (frame or not pooling)):
+        score, pooling, most = split_demand(text)
+        if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
             form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
             raise OptionError(f"{flag} {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         if frame:
             return cls(score, FRAME, most)
-        if pooling[:1] == "p" and pooling[1:].isdecimal():
+        if pooling is not None and pooling[:1] == "p" and pooling[1:].isdecimal():
             pooling = f"percentile_{pooling[1:]}"
         return cls(score, pooling or "mean", most)
 
