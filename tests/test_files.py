@@ -15,6 +15,7 @@ from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, TruncatedInputError
 from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
+from vkssim.scorer import FrameScores
 from vkssim.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
@@ -181,8 +182,10 @@ def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample:
     selection = Selection(skip_reference=1, subsample=subsample)
     whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
     marked = [replace(frame, metrics={"float_ssim": 2.0 + frame.index}) for frame in whole.frames[:3]]
-    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked)
+    told: list[FrameScores] = []
+    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked, on_frames=told.extend)
     assert resumed.frames == marked[:2] + whole.frames[2:]
+    assert told == whole.frames[3:]
     assert resumed.warnings == whole.warnings
 
 

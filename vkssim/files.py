@@ -159,7 +159,9 @@ def score_sources(
         report.selection, report.sync, report.pictures = selection, sync, pictures
         report.frames += done[:-1]
         clock = Clock(sources, schedule.pairing, sync)
-        run = Run(sources, engine, schedule, clock, report, metrics, progress, on_frames)
+        run = Run(
+            sources, engine, schedule, clock, report, metrics, progress, on_frames, told={frame.index for frame in done[-1:]}
+        )
         try:
             stack.enter_context(run)
             run.score()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from .backends.base import Backend, Batch
@@ -27,7 +27,10 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 
 
 class Run:
-    """Batches on their way: reading, then on the device, then scored. Use with `with`."""
+    """Batches on their way: reading, then on the device, then scored. Use with `with`.
+
+    `on_frames` is not called with frames whose numbers are `told` already.
+    """
 
     def __init__(
         self,
@@ -39,6 +42,7 @@ class Run:
         metrics: FrameMetrics,
         progress: Progress | None,
         on_frames: OnFrames | None,
+        told: Collection[int] = (),
     ) -> None:
         self._sources = sources
         self._engine = engine
@@ -48,6 +52,7 @@ class Run:
         self._metrics = metrics
         self._progress = progress
         self._on_frames = on_frames
+        self._told = told
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
         self.read_seconds = 0.0
@@ -126,7 +131,7 @@ class Run:
         if self._progress is not None:
             self._progress(len(report.frames), total)
         if self._on_frames is not None:
-            self._on_frames(scored)
+            self._on_frames([frame for frame in scored if frame.index not in self._told])
         return batch
 
     def _note_lengths(self) -> None:
