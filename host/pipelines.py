@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from typing import Any
 from .api import vk
 from .device import Device
 from .plan import Kernel
+from .private import open_private, private_folder, replace_private
 
 PUSH_BYTES = 64
 """Room for push constants that every kernel declares; Vulkan promises 128."""
@@ -40,8 +39,8 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device and driver version.
 
-    A file that cannot be read, or whose header names another device or driver, is as good as none; one that cannot be
-    written is left out, since all it costs is compiling again.
+    A file that cannot be read, that others may have written, or whose header names another device or driver, is as good as
+    none; one that cannot be written is left out, since all it costs is compiling again.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
@@ -60,7 +59,9 @@ class PipelineCache:
         if self._file is None:
             return b""
         try:
-            stored = self._file.read_bytes()
+            private_folder(self._file.parent)
+            with open_private(self._file) as file:
+                stored = file.read()
             size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
         except (OSError, struct.error):
             return b""
@@ -81,10 +82,8 @@ class PipelineCache:
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as temporary:
-                temporary.write(ffi.buffer(data, size[0]))
-            os.replace(temporary.name, self._file)
+            private_folder(self._file.parent)
+            replace_private(self._file, bytes(ffi.buffer(data, size[0])))
         except OSError:
             return
         self._stored_size = size[0]

@@ -104,3 +104,24 @@ def test_equal_kernels_are_compiled_once(device: Device) -> None:
         assert builder[KERNEL] is first
         assert device.live_objects["pipeline"] == 1
         assert device.live_objects["shader module"] == 0
+
+
+@pytest.mark.parametrize("planted", ["file", "folder", "link"])
+def test_cache_that_others_could_have_written_is_not_read(
+    device: Device, tmp_path: Path, initial_bytes: list[int], planted: str
+) -> None:
+    folder = tmp_path / "cache"
+    _build(device, folder)
+    file = _file(folder)
+    written = file.read_bytes()
+    if planted == "link":
+        folder.rename(tmp_path / "elsewhere")
+        folder.symlink_to("elsewhere")
+    else:
+        (file if planted == "file" else folder).chmod(0o777)
+    _build(device, folder)
+    assert initial_bytes == [0, 0]
+    if planted == "file":
+        assert file.stat().st_mode & 0o777 == 0o600, "it is written anew"
+    else:
+        assert file.read_bytes() == written

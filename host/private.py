@@ -1,0 +1,67 @@
+"""Files that are the user's alone: nobody else can have written what is read from them, nor read what is written.
+
+Knows the owners and modes of POSIX. On Windows, where a user's own folders are private by themselves, it checks neither.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # the latter, or a planted pipe would be waited for
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder of mode 0700 where there is none.
+
+    Raises PermissionError where it is a link, belongs to someone else or others may write there, OSError where it cannot be
+    made.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _check(folder, folder.lstat(), folder=True)
+
+
+def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
+    """Open a file to be read, or, made where there is none, to be read and written behind its end; then its mode is 0600.
+
+    Its folder is not looked at. Raises PermissionError where it is no ordinary file, belongs to someone else or others may
+    write it, OSError where it is a link or cannot be opened.
+    """
+    file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _CAREFULLY, 0o600))  # noqa: SIM115
+    try:
+        _check(path, os.fstat(file.fileno()))
+        if mode != "rb" and hasattr(os, "fchmod"):
+            os.fchmod(file.fileno(), 0o600)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def replace_private(path: Path, data: bytes | memoryview) -> None:
+    """Write a file of mode 0600 in one step; a link of that name is replaced, not followed. Raises OSError."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _check(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
+    if not (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode):
+        raise PermissionError(f"{path} is no ordinary {'folder' if folder else 'file'}")
+    if not hasattr(os, "geteuid"):
+        return
+    if found.st_uid != os.geteuid():
+        raise PermissionError(f"{path} belongs to user {found.st_uid}, not to user {os.geteuid()}")
+    if found.st_mode & _OTHERS_WRITE:
+        raise PermissionError(f"{path} has mode {stat.S_IMODE(found.st_mode):o}: others may write it; chmod go-w {path}")
