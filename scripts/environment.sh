@@ -149,15 +149,29 @@ install_packages() { # install_packages NAME…: by apt-get, as root or with sud
         apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >/dev/null
 }
 
-TORCH=2.13.0 # what the tests run with; on Linux the build without CUDA, which is a tenth of the other
+PINS=ci/requirements # scripts/pin_requirements makes them
 
-install_torch() {
-    local pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check --retries 1)
+pip() { .venv/bin/python -m pip "$@" --quiet --disable-pip-version-check </dev/null; }
+
+install_torch() { # on Linux the one that is pinned, without CUDA
     if [[ $(uname) == Linux ]]; then
-        "${pip[@]}" --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu "torch==$TORCH+cpu" </dev/null && return
-        say "There is no torch $TORCH without CUDA for this Python; the tests get another one"
+        pip install --retries 1 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu \
+            --require-hashes --no-deps --requirement "$PINS/torch.txt" && return
+        say "None of the pinned wheels of torch is for this Python or can be had; the tests get another one"
     fi
-    "${pip[@]}" torch </dev/null
+    pip install torch
+}
+
+install_package() { # install_package [test]: in the CI beside what is pinned, for tests or not; elsewhere beside what pip finds
+    local tests=${1:-}
+    if [[ ${CI:-} == true ]]; then
+        pip install --require-hashes --requirement "$PINS/test.txt"
+        [[ -z $tests ]] || install_torch
+        pip install --no-build-isolation --no-deps --editable .
+    else
+        [[ -z $tests ]] || install_torch
+        pip install --editable ".${tests:+[$tests]}"
+    fi
 }
 
 install_browser() {
@@ -168,7 +182,7 @@ install_browser() {
 fingerprint() { # changes with whatever an editable install depends on; Python files are read from the checkout as they are
     {
         pwd
-        find pyproject.toml setup.py scripts/build_shaders shaders -type f \
+        find pyproject.toml setup.py scripts/build_shaders shaders ci/requirements -type f \
             ! -path 'shaders/spv/*' ! -path '*/__pycache__/*' -print0 | sort -z | xargs -0 cksum
     } | cksum
 }
@@ -195,9 +209,8 @@ prepare() {
     fi
     rm -f "$stamp"
     .venv/bin/python -c "$SUPPORTED" 2>/dev/null || "$(find_python)" -m venv --clear .venv
-    [[ -z $tests ]] || install_torch
     say "Installing vkssim into .venv and building its shaders"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".${tests:+[$tests]}" </dev/null
+    install_package "$tests"
     [[ -z $tests ]] || find_browser >/dev/null || install_browser
     echo "$built/$tests" >"$stamp"
 }
