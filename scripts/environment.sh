@@ -165,7 +165,7 @@ install_torch() { # on Linux the one that is pinned, without CUDA
 install_package() { # install_package [test]: in the CI beside what is pinned, for tests or not; elsewhere beside what pip finds
     local tests=${1:-}
     if [[ ${CI:-} == true ]]; then
-        pip install --require-hashes --requirement "$PINS/test.txt"
+        pip install --require-hashes --no-deps --requirement "$PINS/test.txt" # which has what each of them needs
         [[ -z $tests ]] || install_torch
         pip install --no-build-isolation --no-deps --editable .
     else

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..types import Planes
 from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
+from .demuxer import open_container
 from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
@@ -50,10 +51,12 @@ class ContainerFile(SequentialSource):
         self._sequence = sequence(self._path)
         try:
             if self._sequence is None:
-                return av.open(self._path)
-            return av.open(self._sequence.name, format="image2", options=self._sequence.options)
+                return open_container(self._path)
+            return open_container(self._sequence.name, "image2", self._sequence.options)
         except (av.FFmpegError, OSError) as error:
-            raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
+            refused = isinstance(error, av.ArgumentError)
+            hint = "; what names other files, as HLS, DASH, SDP or concat do, is not read: name the file itself"
+            raise InputError(f"{self._path}: FFmpeg cannot open it ({error}){hint if refused else ''}") from None
 
     def _open_stream(self) -> None:
         from av.video.reformatter import VideoReformatter

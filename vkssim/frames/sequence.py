@@ -67,5 +67,7 @@ def _numbered(path: str) -> Sequence:
         )
     around = (part.replace("%", "%%") for part in (str(folder / before) if before else f"{folder}{os.sep}", after))
     return Sequence(
-        tuple(str(folder / name(number)) for number in numbers), pattern[0].join(around), {"start_number": str(numbers[0])}
+        tuple(str(folder / name(number)) for number in numbers),
+        pattern[0].join(around),
+        {"pattern_type": "sequence", "start_number": str(numbers[0])},
     )

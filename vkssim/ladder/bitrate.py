@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..frames.demuxer import open_container
+
 
 def measured_kbps(path: str) -> float | None:
     """kbit/s of the first video stream, or of the whole file where the container does not tell them apart.
@@ -11,11 +13,11 @@ def measured_kbps(path: str) -> float | None:
     import av
 
     try:
-        with av.open(path) as container:
+        with open_container(path) as container:
             stream = container.streams.video[0]
             if stream.codec_context.name in ("rawvideo", "wrapped_avframe"):
                 return None
             rate = stream.bit_rate or container.bit_rate
     except (av.FFmpegError, OSError, IndexError, ValueError):
         return None
-    return rate / 1000 if rate else None
+    return float(rate) / 1000 if rate else None
