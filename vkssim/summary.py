@@ -7,8 +7,10 @@ from typing import TextIO
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from .features import FEATURES
+from .harmless import visible
 from .results import ScoreReport
 from .worst import time_code, worst_frames
 
@@ -25,7 +27,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
     """Pooled scores, what was compared and how fast."""
     screen = console(file)
     columns = next(columns for width, columns in _COLUMNS.items() if screen.width >= width)
-    table = Table(title=f"{report.distorted} against {report.reference}", title_justify="left")
+    table = Table(title=Text(visible(f"{report.distorted} against {report.reference}")), title_justify="left")
     table.add_column("score", no_wrap=True)
     for column in columns:
         table.add_column(_HEADS.get(column, column), justify="right")
@@ -34,7 +36,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
     screen.print(table)
     screen.print(
         f"{len(report.frames)} frames of {report.width}x{report.height}, {report.bits} bit, {report.fps:.1f} frames/s on"
-        f" {report.backend.device} ({report.backend.driver}), {report.backend.backend}",
+        f" {visible(report.backend.device)} ({visible(report.backend.driver)}), {report.backend.backend}",
         highlight=False,
         markup=False,
         soft_wrap=True,

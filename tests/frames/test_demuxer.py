@@ -42,7 +42,7 @@ def listener() -> Iterator[socket.socket]:
 
 
 def _address(listener: socket.socket) -> str:
-    return "127.0.0.1:{}".format(listener.getsockname()[1])
+    return f"127.0.0.1:{listener.getsockname()[1]}"
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import click
 
 from ..errors import DemandError, OutputError
 from .main import SETTINGS
+from .messages import say
 from .options import (
     backend_options,
     feature_option,
@@ -118,7 +119,7 @@ def check_all_scored(rows: Sequence[Row], path: Path) -> None:
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:
-                click.echo(f"vkssim: {word}: {row['distorted']}: {row[column]}", err=True)
+                say(f"{word}: {row['distorted']}: {row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
         raise DemandError(f"{failed} of {len(rows)} pairs failed; {path} has the others, and the errors in its column error")

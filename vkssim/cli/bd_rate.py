@@ -13,6 +13,7 @@ import click
 
 from ..errors import InputError, OptionError
 from .main import SETTINGS
+from .messages import say
 from .output import print_text
 from .tables import decimals, print_table
 
@@ -70,7 +71,7 @@ def command(
             ]
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
-                click.echo(f"vkssim: warning: {score}: {warning}", err=True)
+                say(f"warning: {score}: {warning}")
             found.append({"reference": reference, "score": score, **asdict(deltas)})
     means = _means(found) if len(references) > 1 else []
     if as_json:

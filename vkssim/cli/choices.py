@@ -27,6 +27,7 @@ def features(_context: click.Context, _parameter: click.Parameter, incomplete: s
 def devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Devices by index, for a name may have blanks; nothing where there is no Vulkan."""
     from ..errors import DeviceError
+    from ..harmless import visible
     from ..host.devices import list_devices
     from ..host.instance import Instance
 
@@ -35,4 +36,5 @@ def devices(_context: click.Context, _parameter: click.Parameter, incomplete: st
             found = list_devices(instance)
     except DeviceError:
         return []
-    return [CompletionItem(str(device.index), help=device.name) for device in found if str(device.index).startswith(incomplete)]
+    named = {str(device.index): visible(device.name) for device in found}
+    return [CompletionItem(index, help=name) for index, name in named.items() if index.startswith(incomplete)]

@@ -13,6 +13,7 @@ import click
 
 from ..errors import DemandError
 from .main import SETTINGS
+from .messages import say
 from .output import print_text
 from .tables import decimals, print_table
 
@@ -46,7 +47,7 @@ def command(before: Path, after: Path, drops: tuple[str, ...], frame_drops: tupl
     verdicts = judge(changes, demands)
     warnings = _warnings((before, after), reports, next(iter(changes.values())).frames)
     for warning in warnings:
-        click.echo(f"vkssim: warning: {warning}", err=True)
+        say(f"warning: {warning}")
     if as_json:
         print_text(_json(changes, verdicts, warnings))
     else:

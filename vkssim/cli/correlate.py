@@ -14,6 +14,7 @@ import click
 from ..errors import InputError, OptionError
 from .batch import check_all_scored, score_manifest
 from .main import SETTINGS
+from .messages import say
 from .options import (
     backend_options,
     feature_option,
@@ -163,7 +164,7 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
         if len(chosen) >= LEAST_PAIRS:
             groups.append((value, chosen))
         else:
-            click.echo(f"vkssim: warning: {by} {value} is left out: {len(chosen)} pairs, {LEAST_PAIRS} are needed", err=True)
+            say(f"warning: {by} {value} is left out: {len(chosen)} pairs, {LEAST_PAIRS} are needed")
     return groups
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..harmless import visible
 from .main import SETTINGS
 
 
@@ -35,6 +36,7 @@ def command(as_json: bool) -> None:
         for device in found:
             version = ".".join(map(str, device.api_version))
             kind = device.kind.name.lower()
-            click.echo(f"{device.index}: {device.name} [{kind}] Vulkan {version}, {device.driver}, UUID {device.uuid}")
+            name, driver = visible(device.name), visible(device.driver)
+            click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}")
             if device.lacks:
                 click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")

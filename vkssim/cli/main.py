@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from importlib import import_module
+from types import TracebackType
 from typing import Any
 
 import click
 
 from .. import __version__
 from ..errors import VkssimError, exit_code
+from ..harmless import visible
+from .messages import say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
@@ -33,15 +38,21 @@ class _Main(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):  # whose encoding may lack what a name has
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except VkssimError as error:
-            click.echo(f"vkssim: {error}", err=True)
+            say(error)
             ctx.exit(exit_code(error))
-        except (click.ClickException, click.exceptions.Exit):
+        except click.ClickException as error:
+            error.message = visible(error.message, lines=True)
+            raise
+        except click.exceptions.Exit:
             raise
         except (KeyboardInterrupt, click.Abort):
-            click.echo("vkssim: interrupted", err=True)
+            say("interrupted")
             ctx.exit(130)
         except BrokenPipeError:
             from .output import discard_standard_output
@@ -50,13 +61,19 @@ class _Main(click.Group):
             ctx.exit(2)
         except Exception as error:
             if os.environ.get(TRACEBACK_VARIABLE) == "1":
+                sys.excepthook = _print_traceback
                 raise
-            click.echo(
-                f"vkssim: unexpected {type(error).__name__}: {error}. This is a fault of vkssim: please report it, with what"
-                f" it prints under {TRACEBACK_VARIABLE}=1",
-                err=True,
+            say(
+                f"unexpected {type(error).__name__}: {error}. This is a fault of vkssim: please report it, with what it prints"
+                f" under {TRACEBACK_VARIABLE}=1"
             )
             ctx.exit(2)
+
+
+def _print_traceback(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    from traceback import format_exception
+
+    click.echo(visible("".join(format_exception(kind, error, where)), lines=True), err=True, nl=False)
 
 
 @click.group(cls=_Main, context_settings=SETTINGS)

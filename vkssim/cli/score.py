@@ -10,6 +10,7 @@ import click
 from ..errors import DemandError, OptionError, VkssimError
 from .main import SETTINGS
 from .map_output import MapOutput, map_options
+from .messages import say
 from .options import (
     backend_options,
     feature_option,
@@ -140,9 +141,9 @@ def command(
         deliver(report)
     if not quiet:
         for note in report.notes:
-            click.echo(f"vkssim: note: {note}", err=True)
+            say(f"note: {note}")
     for warning in report.warnings:
-        click.echo(f"vkssim: warning: {warning}", err=True)
+        say(f"warning: {warning}")
     if not quiet:
         from ..summary import print_profile, print_summary, print_worst
 

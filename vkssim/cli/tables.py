@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TextIO
 
+from ..harmless import visible
+
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO, texts: int = 1) -> None:
     """A table whose first `texts` columns are text and the others numbers; nothing in it is taken for markup."""
@@ -14,11 +16,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     from ..summary import console
 
-    table = Table(title=Text(title), title_justify="left")
+    table = Table(title=Text(visible(title)), title_justify="left")
     for place, name in enumerate(columns):
-        table.add_column(Text(name), justify="left" if place < texts else "right", overflow="fold")
+        table.add_column(Text(visible(name)), justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(text)) for text in row))
     console(file).print(table)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -64,7 +65,7 @@ def read_manifest(path: Path, raw: RawDescription | None = None) -> list[Pair]:
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")  # ends of lines within cells stay what they are
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -86,7 +87,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         twice = sorted({name for name in header if header.count(name) > 1})

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import InputError, OptionError
 from ..extras import need
 from ..features import FEATURES
+from ..harmless import cell, encodable, text_of_cell
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 
@@ -43,7 +44,6 @@ Row = dict[str, Any]
 
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$")
 _WHOLE = re.compile(r"-?\d{1,18}$")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
@@ -81,7 +81,8 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
-    """The table in the form of that ending."""
+    """The table in the form of that ending. File names that are no UTF-8 are spelt, for no form can have them."""
+    rows = [{encodable(name): _encodable(value) for name, value in row.items()} for row in rows]
     if form == ".parquet":
         return _parquet(rows)
     if form == ".csv":
@@ -91,18 +92,23 @@ def render_rows(rows: Sequence[Row], form: str) -> bytes:
 
 def csv_text(rows: Sequence[Row]) -> str:
     """CSV. A text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_harmless(name) for name in rows[0]] if rows else [])
-    for row in rows:
-        writer.writerow(["" if value is None else _harmless(value) for value in row.values()])
-    return text.getvalue()
+    lines = [[cell(name) for name in rows[0]] if rows else []]
+    lines += [
+        ["" if value is None else cell(value) if isinstance(value, str) else value for value in row.values()] for row in rows
+    ]
+    return "".join(map(_csv_line, lines))
+
+
+def _csv_line(values: Sequence[Any]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(values)  # only where \r\n ends lines are cells with either of them quoted
+    return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_table(path: Path) -> list[Row]:
     """The rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
     if path.suffix.lower() != ".parquet":
-        rows = [{_original(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
+        rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
     else:
         parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
         try:
@@ -204,11 +210,9 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     return target.getvalue()
 
 
-def _harmless(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
 def _original(value: Any) -> Any:
-    if isinstance(value, str) and value.startswith("'") and value[1:].startswith(_FORMULA):
-        return value[1:]
-    return value
+    return text_of_cell(value) if isinstance(value, str) else value
+
+
+def _encodable(value: Any) -> Any:
+    return encodable(value) if isinstance(value, str) else value

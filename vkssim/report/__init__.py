@@ -42,7 +42,7 @@ def check_writable(path: Path) -> None:
 
 def write(content: str | bytes, path: Path) -> None:
     """Write a report, text as UTF-8; an ordinary file is replaced in one step. Raises OutputError."""
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)

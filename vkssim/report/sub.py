@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from ..harmless import visible
 from ..results import ScoreReport
 from .numbers import NumberFormat
+
+_COMMANDS = str.maketrans("{}|", "()/")
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
     """The report as subtitles."""
     lines = []
     for frame in report.frames:
-        scores = "|".join(f"{name}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())
+        scores = "|".join(f"{_shown(name)}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())
         lines.append(f"{{{frame.index}}}{{{frame.index + 1}}}frame: {frame.index}|{scores}\n")
     return "".join(lines)
+
+
+def _shown(name: str) -> str:
+    """Without what ends a line of a subtitle or begins a command."""
+    return visible(name).translate(_COMMANDS)

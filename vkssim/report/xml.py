@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 
 from .. import __version__
+from ..errors import OutputError
+from ..harmless import visible
 from ..results import ScoreReport
 from .numbers import NumberFormat
 
+_NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _MISSING = "nan"  # as C's printf has it: float() reads it, and no reader takes it for a score
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """The report as XML text."""
+    """The report as XML text. Raises OutputError where a score's name cannot be that of an attribute."""
+    for name in report.names:
+        if not _NAME.fullmatch(name):
+            raise OutputError(f"a score is called {name!r}, which no attribute of XML can be; JSON and CSV can have it")
     root = ElementTree.Element("VMAF", version=__version__)
     ElementTree.SubElement(root, "params", qualityWidth=str(report.width), qualityHeight=str(report.height))
-    ElementTree.SubElement(root, "fyi", fps=f"{report.fps:.2f}", device=report.backend.device, driver=report.backend.driver)
+    device, driver = visible(report.backend.device), visible(report.backend.driver)
+    ElementTree.SubElement(root, "fyi", fps=f"{report.fps:.2f}", device=device, driver=driver)
     frames = ElementTree.SubElement(root, "frames")
     for frame in report.frames:
         scores = {name: numbers.text(value, _MISSING) for name, value in frame.metrics.items()}

@@ -19,6 +19,7 @@ import numpy as np
 from ... import __version__
 from ...errors import OptionError
 from ...features.base import Doubles
+from ...harmless import visible
 from ...results import ScoreReport
 from ...scorer import FrameScores
 from . import tables
@@ -58,10 +59,15 @@ def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], fi
     from markupsafe import Markup
 
     environment = Environment(
-        loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # Markup is escaped already
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    names = tables.labels(reports, files or [""] * len(reports))
+    names = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
     return environment.get_template("page.html").render(
         version=__version__,
