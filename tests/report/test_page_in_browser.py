@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from vkssim.backends.base import BackendInfo
+from vkssim.report import write
 from vkssim.report.page import render_page
+from vkssim.report.page.pictures import Gallery
 
 from ..browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
@@ -224,6 +227,41 @@ def test_hostile_names_are_text(browser: Browser, path: Path) -> None:
         for label in HOSTILE:
             expect(page.locator(".legend")).to_contain_text(label)
         assert page.title() == "2 renditions against ref <b>.mp4 – vkssim"
+
+
+def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) -> None:
+    """Wherever text from outside stands: `visit` fails where anything is said, asked for or fetched."""
+    url = "http://127.0.0.1:9/"
+    texts = (
+        f"</script><script src={url}></script><!--<script>",
+        f"</style><style>@import url({url})</style>",
+        f"</title><link rel=stylesheet href={url}><meta http-equiv=refresh content='0;url={url}'>",
+        f'"\' onfocus=alert(1) autofocus style=background:url({url}) x="',
+        "javascript:alert(1)//{{7*7}}{%raw%}${7*7}",
+        "\u2028\u2029\0\x1b[2J\udcff\u202etxt.exe",
+    )
+    reports = []
+    for text in texts:
+        report = page_report(0, FRAMES, ("float_ssim", text))
+        report.reference = report.distorted = report.version = text
+        report.backend = BackendInfo(text, text, text)
+        report.warnings, report.notes = [text], [text]
+        reports.append(report)
+    path = tmp_path / "page.html"
+    write(render_page(reports, [*[gallery(3)] * 3, *[Gallery(reason=text) for text in texts[3:]]], texts), path)
+    with visit(browser, path) as visited:
+        page = visited.page
+        chart(page).focus()
+        for option in page.get_by_label("Metric", exact=True).locator("option").all_inner_texts()[:3]:
+            page.get_by_label("Metric", exact=True).select_option(option)
+            page.get_by_role("slider", name=re.compile("^Frame of the chart")).first.press("End")
+        expect(page.locator("script, style, link")).to_have_count(3)
+        attributes = page.evaluate("[...document.querySelectorAll('*')].flatMap(at => at.getAttributeNames())")
+        assert not [name for name in attributes if re.match("on|href$", name)]
+        shown = page.locator(".facts").inner_text()
+        assert "{{7*7}}" in shown
+        assert r"\u202etxt.exe" in shown
+        assert not set(shown) & set("\0\x1b\u2028\u202e\ufffd")
 
 
 def test_injected_script_would_not_run(browser: Browser, path: Path, tmp_path: Path) -> None:

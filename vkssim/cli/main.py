@@ -46,10 +46,9 @@ class _Main(click.Group):
         except VkssimError as error:
             say(error)
             ctx.exit(exit_code(error))
-        except click.ClickException as error:
-            error.message = visible(error.message, lines=True)
-            raise
-        except click.exceptions.Exit:
+        except click.UsageError as error:
+            raise click.UsageError(visible(error.format_message(), lines=True), error.ctx) from None
+        except (click.ClickException, click.exceptions.Exit):
             raise
         except (KeyboardInterrupt, click.Abort):
             say("interrupted")
