@@ -18,7 +18,7 @@ from ..formats import FrameFormat
 from ..frames.open import RawDescription
 from ..frames.sequence import sequence
 from ..planes import FrameMetrics
-from ..report import render, write
+from ..report import render, replace
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
 from .bitrate import measured_kbps
@@ -122,7 +122,7 @@ def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Excepti
     if report is not None and not report.frames:
         report = None
     if report is not None and frames is not None:
-        write(render(report, "json", "max"), frames / frames_file(pair, key))
+        replace(render(report, "json", "max").encode(), frames / frames_file(pair, key))
     journal.add(_record(key, pair, report, error))
 
 
@@ -157,7 +157,10 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
 def _is_done(record: Record | None, pair: Pair, key: str, frames: Path | None) -> bool:
     if record is None or record["error"] is not None:
         return False
-    return frames is None or (frames / frames_file(pair, key)).is_file()
+    if frames is None:
+        return True
+    file = frames / frames_file(pair, key)
+    return file.is_file() and not file.is_symlink()
 
 
 def _files(path: str) -> Sequence[str]:

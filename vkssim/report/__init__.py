@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
@@ -41,19 +43,38 @@ def check_writable(path: Path) -> None:
 
 
 def write(content: str | bytes, path: Path) -> None:
-    """Write a report, text as UTF-8; an ordinary file is replaced in one step. Raises OutputError."""
+    """Write a report, text as UTF-8: to a device or a pipe as it is, else as `replace` does. Raises OutputError."""
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    if not path.exists() or path.is_file():
+        replace(data, path)
+        return
     try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(data)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(file.name, mode)
-        os.replace(file.name, path)
+        path.write_bytes(data)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def replace(data: bytes, path: Path) -> None:
+    """Write an ordinary file in one step. A link of that name is replaced, never followed. Raises OutputError."""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+            os.chmod(temporary, _mode(path))
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _mode(path: Path) -> int:
+    """That of the file which is there, else that of a new one."""
+    there = path.lstat().st_mode if os.path.lexists(path) else 0
+    return stat.S_IMODE(there) if stat.S_ISREG(there) else 0o666 & ~_umask()
 
 
 def _umask() -> int:
