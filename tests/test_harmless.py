@@ -78,8 +78,8 @@ def test_formulas_begin_with_an_apostrophe(text: str) -> None:
     assert cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("text", ["", "a=b", "-1", "+1.5e-3", "-.5", "'", "'quoted'", "it's", "…"])
-def test_numbers_and_plain_text_are_no_formulas(text: str) -> None:
+@pytest.mark.parametrize("text", ["", "a=b", "1", "'", "'quoted'", "it's", "…"])
+def test_plain_text_is_no_formula(text: str) -> None:
     assert cell(text) == text
 
 
@@ -91,7 +91,7 @@ def test_tables_of_csv_are_read_back(tmp_path_factory: pytest.TempPathFactory, t
 
 
 def test_numbers_of_csv_stay_numbers() -> None:
-    assert csv_text([{"a": -1.5, "b": -2, "c": "-3", "d": "-A1"}]) == "a,b,c,d\n-1.5,-2,-3,'-A1\n"
+    assert csv_text([{"a": -1.5, "b": -2, "c": "-3"}]) == "a,b,c\n-1.5,-2,'-3\n"
 
 
 @pytest.mark.parametrize("form", [".csv", ".jsonl", ".parquet"])

@@ -11,7 +11,6 @@ _HIDDEN = re.compile(f"[{_CONTROL}{_DIRECTION}{_NO_TEXT}]")
 _HIDDEN_IN_LINES = re.compile(f"(?![\n\t])[{_CONTROL}{_DIRECTION}{_NO_TEXT}]")
 
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", re.ASCII)
 
 
 def visible(text: str, *, lines: bool = False) -> str:
@@ -28,8 +27,8 @@ def encodable(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Text as a cell of CSV: with an apostrophe before what a spreadsheet would take for a formula. Numbers stay numbers."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    """Text as a cell of CSV: with an apostrophe before what a spreadsheet would take for a formula."""
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def text_of_cell(text: str) -> str:

@@ -19,7 +19,7 @@ class CpuBackend(Backend):
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self._planes = planes
-        self.info = BackendInfo("cpu", platform.processor() or platform.machine(), f"NumPy {np.__version__}")
+        self.info = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
         self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:

@@ -1,0 +1,147 @@
+"""The package starts no process, opens no connection and runs no code that it reads: by its source, and as it runs."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from .clips import raw_bytes, raw_flags
+from .commands import TINY, python_process
+from .golden import clip_paths
+from .pictures import clip
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(path for folder in ("vkssim", "host", "shaders") for path in (ROOT / folder).rglob("*.py"))
+
+MODULES = frozenset(
+    (
+        *("asyncio", "cloudpickle", "code", "codeop", "dbm", "dill", "ftplib", "http", "imaplib", "joblib", "marshal"),
+        *("multiprocessing", "pickle", "poplib", "pty", "requests", "runpy", "shelve", "smtplib", "socket", "socketserver"),
+        *("ssl", "subprocess", "telnetlib", "urllib", "webbrowser", "xmlrpc", "yaml"),
+    )
+)
+"""Packages that are imported nowhere: they reach a network, start processes, or make objects of any kind of what they read."""
+
+CALLS = {
+    *("eval", "exec", "compile", "__import__", "breakpoint", "input"),
+    *("os.system", "os.popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.posix_spawnp", "os.startfile"),
+    *(f"os.{family}{ending}" for family in ("exec", "spawn") for ending in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    *("tempfile.mktemp", "platform.processor", "platform.platform", "platform.uname"),  # the last three start a process
+}
+"""What is called nowhere."""
+
+
+def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.lineno, str(node.module)
+
+
+def _faults(source: str) -> list[str]:
+    """What a module does that none may."""
+    tree = ast.parse(source)
+    faults = [f"line {line}: import {name}" for line, name in _imports(tree) if name.split(".")[0] in MODULES]
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        options = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+        if name in CALLS or (name.endswith(".load") and options.get("allow_pickle", "False") != "False"):
+            faults.append(f"line {node.lineno}: {name}")
+        if options.get("shell", "False") != "False":
+            faults.append(f"line {node.lineno}: shell")
+        if name.endswith((".save", ".savez")) and name.startswith(("np.", "numpy.")) and options.get("allow_pickle") != "False":
+            faults.append(f"line {node.lineno}: {name} without allow_pickle=False")
+    return faults
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_source_opens_no_door(path: Path) -> None:
+    assert _faults(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import pickle",
+        "from urllib.request import urlopen",
+        "def f():\n    import subprocess",
+        "import os\nos.system('x')",
+        "eval('1')",
+        "np.load(f, allow_pickle=True)",
+        "np.save(f, a)",
+        "run('x', shell=True)",
+        "tempfile.mktemp()",
+    ],
+)
+def test_an_open_door_is_found(source: str) -> None:
+    assert len(_faults(source)) == 1
+
+
+# -- at run time ------------------------------------------------------------------------------------------------------
+
+WATCHED = """
+import json, os, sys
+
+doors = ("socket.", "subprocess.", "os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile", "pickle.",
+         "urllib.", "http.", "ftplib.", "smtplib.", "webbrowser.", "pty.")
+seen = []
+
+def watch(event, arguments):
+    if event.startswith(doors):
+        seen.append([event, repr(arguments)])
+
+sys.addaudithook(watch)
+from vkssim.cli import main
+try:
+    main()
+finally:
+    with open("seen.json", "w") as file:
+        json.dump(seen, file)
+"""
+"""Runs the command line and notes what Python's own audit events tell of; the libraries that are used are heard as well."""
+
+
+def _doors(folder: Path, *words: str) -> list[list[str]]:
+    """The events of a run, each with its arguments."""
+    process = python_process("-c", WATCHED, *words, cwd=folder)
+    assert process.returncode == 0, process.stderr.decode()
+    seen: list[list[str]] = json.loads((folder / "seen.json").read_text())
+    return seen
+
+
+def test_scoring_containers_opens_no_door(tmp_path: Path) -> None:
+    """With a page and maps."""
+    reference, distorted = map(str, clip_paths("bbb_576x324"))
+    words = ("--frame_cnt", "1", *TINY, "-o", "scores.json", "--html", "page.html", "--map", "maps")
+    assert _doors(tmp_path, "score", "-r", reference, "-d", distorted, *words) == []
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").count("data:image/webp") == 4
+
+
+def test_scoring_on_vulkan_opens_no_door(tmp_path: Path) -> None:
+    (tmp_path / "clip.yuv").write_bytes(raw_bytes(clip(2, 16, 16)))
+    words = ("score", "-r", "clip.yuv", "-d", "clip.yuv", *raw_flags(clip(2, 16, 16)), "--feature", "float_ssim", "--json")
+    assert _doors(tmp_path, *words) == []
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_batch_of_raw_clips_opens_no_door(tmp_path: Path, form: str) -> None:
+    luma = clip(2, 16, 16)
+    for name in ("ref.yuv", "dis.yuv"):
+        (tmp_path / name).write_bytes(raw_bytes(luma))
+    (tmp_path / "manifest.csv").write_text("reference,distorted\nref.yuv,dis.yuv\n")
+    words = (*raw_flags(luma), *TINY, "-o", f"results.{form}", "--frames", "frames")
+    assert _doors(tmp_path, "batch", "manifest.csv", *words) == []
+
+
+def test_completion_of_bash_alone_starts_a_process(tmp_path: Path) -> None:
+    """Click asks bash for its version before it gives bash's script; it also shows that a door would be seen."""
+    events = {event for event, arguments in _doors(tmp_path, "completion", "bash") if "BASH_VERSION" in arguments}
+    assert events == {"subprocess.Popen"}
+    assert _doors(tmp_path, "completion", "zsh") == []
