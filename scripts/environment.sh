@@ -174,6 +174,11 @@ install_package() { # install_package [test]: in the CI beside what is pinned, f
     fi
 }
 
+prepare_tools() { # build/tools has what looks at dependencies
+    [[ -x build/tools/bin/python ]] || "$(find_python)" -m venv build/tools
+    build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/tools.txt" </dev/null
+}
+
 install_browser() {
     say "Installing Playwright's Chromium into .venv"
     PLAYWRIGHT_BROWSERS_PATH=0 .venv/bin/python -m playwright install --with-deps chromium </dev/null >/dev/null
