@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import cache_file
 from .api import vk
 from .device import Device
 from .plan import Kernel
@@ -40,7 +41,7 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device and driver version.
 
-    A file that cannot be read, or whose header names another device or driver, is as good as none; one that cannot be
+    A file that cannot be read, is damaged (see `cache_file`), or names another device or driver is as good as none; one that cannot be
     written is left out, since all it costs is compiling again.
     """
 
@@ -60,9 +61,9 @@ class PipelineCache:
         if self._file is None:
             return b""
         try:
-            stored = self._file.read_bytes()
+            stored = cache_file.read(self._file)
             size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
-        except (OSError, struct.error):
+        except struct.error:
             return b""
         info = self._device.info
         ours = size == _CACHE_HEADER.size and version == 1 and (vendor, device) == (info.vendor_id, info.device_id)
@@ -83,7 +84,7 @@ class PipelineCache:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as temporary:
-                temporary.write(ffi.buffer(data, size[0]))
+                temporary.write(cache_file.packed(bytes(ffi.buffer(data, size[0]))))
             os.replace(temporary.name, self._file)
         except OSError:
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +35,8 @@ class _Main(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # names of files may have bytes that are no text
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except VkssimError as error:

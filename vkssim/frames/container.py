@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..types import Planes
 from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
+from .demuxers import MOST_PIXELS_OPTION, demuxer_options
 from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
@@ -49,10 +50,12 @@ class ContainerFile(SequentialSource):
         self._av_error: type[Exception] = av.FFmpegError
         self._sequence = sequence(self._path)
         try:
+            # file: since a name may look like a protocol; tags are not looked at, so they may be in any encoding
             if self._sequence is None:
-                return av.open(self._path)
-            return av.open(self._sequence.name, format="image2", options=self._sequence.options)
-        except (av.FFmpegError, OSError) as error:
+                return av.open(f"file:{self._path}", options=demuxer_options(), metadata_errors="replace")
+            options = demuxer_options() | self._sequence.options
+            return av.open(self._sequence.name, format="image2", options=options, metadata_errors="replace")
+        except (av.FFmpegError, OSError, ValueError) as error:
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error})") from None
 
     def _open_stream(self) -> None:
@@ -65,6 +68,7 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
+        stream.codec_context.options = MOST_PIXELS_OPTION
         first, torn = self._first_frame()
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
@@ -225,7 +229,7 @@ class ContainerFile(SequentialSource):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)
                 self._frames = container.decode(self._stream)
-            except self._av_error:
+            except (self._av_error, OverflowError):
                 return
             if self._next(target):
                 yield target

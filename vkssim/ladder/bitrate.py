@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..frames.demuxers import demuxer_options
+
 
 def measured_kbps(path: str) -> float | None:
     """kbit/s of the first video stream, or of the whole file where the container does not tell them apart.
@@ -11,7 +13,7 @@ def measured_kbps(path: str) -> float | None:
     import av
 
     try:
-        with av.open(path) as container:
+        with av.open(f"file:{path}", options=demuxer_options(), metadata_errors="replace") as container:
             stream = container.streams.video[0]
             if stream.codec_context.name in ("rawvideo", "wrapped_avframe"):
                 return None

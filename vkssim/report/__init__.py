@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
+from ..limits import shown
 from ..results import ScoreReport
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
@@ -25,6 +26,14 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
 def check_writable(path: Path) -> None:
     """Raise OutputError where a file of that name cannot be written; asked before the first frame is scored."""
     folder = path.parent
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise OutputError(f"{shown(str(path))} names no file: {error}") from None
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file in it")
     if not folder.is_dir():
@@ -42,12 +51,12 @@ def check_writable(path: Path) -> None:
 
 def write(content: str | bytes, path: Path) -> None:
     """Write a report, text as UTF-8; an ordinary file is replaced in one step. Raises OutputError."""
-    data = content.encode() if isinstance(content, str) else content
+    data = content.encode(errors="backslashreplace") if isinstance(content, str) else content
     try:
         if path.exists() and not path.is_file():
             path.write_bytes(data)
             return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".vkssim-", delete=False) as file:
             file.write(data)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         os.chmod(file.name, mode)
