@@ -1,9 +1,6 @@
 """The limits of what is read, all in one place: each is asked before memory is taken, so that no input decides how much.
 
-Memory of a run, beyond the 500 MB that Python, its libraries and a driver take, by the pixels P of a frame (`MOST_PIXELS` at
-most, and 2^24 at least, which is what a GPU's batch has; 2^21 on lavapipe): 600 bytes times P on the CPU backend, whose sums are
-doubles; 250 times P on Vulkan, on lavapipe in the same memory. FFmpeg keeps up to 16 frames, and one for each core, besides.
-A table or a report takes 3 GiB at most while it is read. tests/test_limits.py holds them to it.
+What a run takes beyond that (README, docs/reliability.md) follows from MOST_PIXELS: `run_bytes`.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _pair(where: str, row: dict[str, Any], folder: Path, raw: RawDescription) ->
     described = _described(where, row)
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
-        if isinstance(value, str) and not _encodable(value):
+        if not (_encodable(name) and _encodable(value if isinstance(value, str) else "")):
             raise InputError(f"{where}: {shown(name)} is {shown(value)}; half a surrogate pair is no text")
         if not isinstance(value, Label):
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
