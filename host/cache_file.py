@@ -31,7 +31,7 @@ def unpacked(content: bytes) -> bytes:
 
 
 def read(path: Path) -> bytes:
-    """The driver's data from a file; nothing where there is no such ordinary file, or it is damaged or larger than MOST_BYTES."""
+    """The driver's data from a file; nothing where that is no ordinary file, is damaged or has more than MOST_BYTES."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
         with open(descriptor, "rb") as file:

@@ -41,8 +41,8 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device and driver version.
 
-    A file that cannot be read, is damaged (see `cache_file`), or names another device or driver is as good as none; one that cannot be
-    written is left out, since all it costs is compiling again.
+    A file that cannot be read, is damaged (see `cache_file`), or names another device or driver is as good as none; one that
+    cannot be written is left out, since all it costs is compiling again.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:

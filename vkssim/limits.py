@@ -1,6 +1,7 @@
 """The limits of what is read, all in one place: each is asked before memory is taken, so that no input decides how much.
 
-What a run takes beyond that (README, docs/reliability.md) follows from MOST_PIXELS: `run_bytes`.
+They bound what a run takes: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames (three times that
+where all planes are scored, and what FFmpeg keeps of the clips: 16 frames of each, and one for every core).
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ LARGEST_SIDE = 32768
 
 MOST_PIXELS = 1 << 28
 """Of a frame: 16384x16384, eight times 8K UHD. FFmpeg refuses larger ones by itself before it decodes."""
+
+RUN_BYTES = 1 << 30
+"""Of memory: Python, its libraries, the driver, and what is in flight of small frames. Some 200 MB on lavapipe."""
+
+RUN_BYTES_PER_PIXEL = 256
+"""Of memory: what is in flight of large frames. 90 on the CPU backend, whose sums are doubles, 50 on lavapipe."""
 
 LONGEST_LINE = 4096
 """Bytes of the first line of a Y4M and of a FRAME line; FFmpeg writes some 80 and reads 128."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim.errors import InputError, TruncatedInputError
+from vkssim.errors import TruncatedInputError
 from vkssim.frames.open import open_source
 
 from ..clips import CHROMA, raw_bytes, write

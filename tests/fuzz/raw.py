@@ -21,9 +21,16 @@ def one_input(data: bytes) -> None:
         choices.pick([8, 10, 16, 9, 12, 14, 0, 7, 17, 64]),
     )
     planes = choices.pick(["y", "yuv", "all", "u"])
-    selection = choices.pick([Selection(), Selection(subsample=3), Selection(skip_reference=1), Selection(offset=-1, count=2)])
+    selection = choices.pick(
+        [
+            Selection(count=8),
+            Selection(subsample=3, count=20),
+            Selection(skip_reference=1, count=5),
+            Selection(offset=-1, count=2),
+        ]
+    )
     pictures = choices.pick([PictureOptions(), PictureOptions(crop="auto"), PictureOptions(scale="15x13")])
-    content = choices.rest() * choices.pick([1, 40])
+    content = choices.rest() * choices.pick([1, 8])
     path = str(scratch("clip.yuv", content))
     how = {"features": FEATURE, "raw": raw, "planes": planes, "selection": selection, "backend": "cpu"}
     with refusals():

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
@@ -123,7 +124,7 @@ class ContainerFile(SequentialSource):
             stream.codec_context.name,
             *self._size,
             YCBCR_BITS if pixels.rgb else pixels.bits,
-            self._sequence.frames if self._sequence is not None else stream.frames or None,
+            self._sequence.frames if self._sequence is not None else min(stream.frames, LARGEST_NUMBER) or None,
             None if pictures else stream.average_rate,
             pixels.chroma,
             None if pixels.rgb else MATRICES.get(first.colorspace),
@@ -217,7 +218,7 @@ class ContainerFile(SequentialSource):
         if self.info.frames is not None or self.info.fps is None or not self._container.duration:
             return self.info.frames
         seconds: float = self._container.duration / _TICKS
-        return round(seconds * self.info.fps)
+        return min(round(seconds * self.info.fps), LARGEST_NUMBER)
 
     def sample(self, count: int) -> Iterator[Planes]:
         """See FrameSource.sample: of long streams key frames, which are quick to come by."""

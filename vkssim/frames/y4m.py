@@ -62,8 +62,8 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
     match = _COLOUR_SPACE.match(fields.get("C", "420"))
     if not match:
         raise InputError(
-            f"{path}: Y4M colour space C{fields['C'][:LONGEST_SHOWN]} is unknown; 420 420jpeg 420mpeg2 420paldv 422 411 444 444alpha mono and"
-            " their p9 p10 p12 p14 p16 forms can be read"
+            f"{path}: Y4M colour space C{fields['C'][:LONGEST_SHOWN]} is unknown; 420 420jpeg 420mpeg2 420paldv 422 411 444"
+            " 444alpha mono and their p9 p10 p12 p14 p16 forms can be read"
         )
     family, bits = match.groups()
     pixel_format = "400" if family == "mono" else "420" if family.startswith("420") else family
