@@ -17,7 +17,7 @@ WORDS = (
     *("0", "1", "-1", "16", "12", "8", "1e9", "99999999999999999999", "9" * 5000, "nan", "inf", "-0.0", "true", "420", "٣"),
     *("float_ssim", "float_ssim=scale=1", "float_ssim=0.5", "float_ms_ssim:p5=2", "x264=", "codec=x264", "=", ":", "=:=", ""),
     *("worst:1", "every:2", "0,1", "1s", "00:00:01.5", "12x11", "12x11+1+1", "auto", "reference", "pts", "yuv", "out.json"),
-    *("out.csv", "out.jsonl", "out.parquet", "out.xml", "maps", "a\nb", "a\udcffb", "\ud800", "a\tb", "💥", "--", "bash"),
+    *("out.csv", "out.jsonl", "out.parquet", "out.xml", "maps", "a\nb", "a\udcffb", "\udc80", "a\tb", "💥", "--", "bash"),
 )
 """Beside the flags of each command, which click knows."""
 
