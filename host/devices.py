@@ -16,6 +16,7 @@ from .instance import Instance
 DEVICE_VARIABLE = "VKSSIM_DEVICE"
 """The environment variable that chooses a device where no argument does."""
 
+_LONGEST_SHOWN = 80
 _MINIMUM_API = (1, 1)
 _MINIMUM_WORKGROUP = 256
 _MINIMUM_SHARED_BYTES = 24576
@@ -161,10 +162,12 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:
     wanted = selector.lower()
     if wanted.isdecimal():  # an index and nothing else: 15 stands in the name of many a driver
-        matches = [device for device in devices if device.index == int(wanted)]
+        matches = [device for device in devices if str(device.index) == (wanted.lstrip("0") or "0")]
     else:
         matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]
     if not matches:
         there_are = "; ".join(f"{device.index}: {device.name} ({device.uuid})" for device in devices)
-        raise NoDeviceError(f"{origin} {selector!r} matches no device by index, name or UUID. There are: {there_are}")
+        raise NoDeviceError(
+            f"{origin} {selector[:_LONGEST_SHOWN]!r} matches no device by index, name or UUID. There are: {there_are}"
+        )
     return matches[0]

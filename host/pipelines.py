@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import cache_file
 from .api import vk
 from .device import Device
 from .plan import Kernel
-from .private import open_private, private_folder, replace_private
+from .private import private_folder, replace_private
 
 PUSH_BYTES = 64
 """Room for push constants that every kernel declares; Vulkan promises 128."""
@@ -39,8 +40,8 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device and driver version.
 
-    A file that cannot be read, that others may have written, or whose header names another device or driver, is as good as
-    none; one that cannot be written is left out, since all it costs is compiling again.
+    A file that cannot be read, that others may have written, is damaged (see `cache_file`), or names another device or driver
+    is as good as none; one that cannot be written is left out, since all it costs is compiling again.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
@@ -59,11 +60,9 @@ class PipelineCache:
         if self._file is None:
             return b""
         try:
-            private_folder(self._file.parent)
-            with open_private(self._file) as file:
-                stored = file.read()
+            stored = cache_file.read(self._file)
             size, version, vendor, device, _ = _CACHE_HEADER.unpack_from(stored)
-        except (OSError, struct.error):
+        except struct.error:
             return b""
         info = self._device.info
         ours = size == _CACHE_HEADER.size and version == 1 and (vendor, device) == (info.vendor_id, info.device_id)
@@ -83,7 +82,7 @@ class PipelineCache:
             return
         try:
             private_folder(self._file.parent)
-            replace_private(self._file, bytes(ffi.buffer(data, size[0])))
+            replace_private(self._file, cache_file.packed(bytes(ffi.buffer(data, size[0]))))
         except OSError:
             return
         self._stored_size = size[0]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from .errors import OptionError
+from .limits import check_option
 from .results import PERCENTILES, ScoreReport
 
 POOLINGS = {
@@ -27,6 +28,7 @@ class Demand:
 
 def split_demand(text: str) -> tuple[str, str | None, float]:
     """``NAME=X`` or ``NAME:POOLING=X`` in its parts: no pooling is None, an X that is no number NaN."""
+    check_option("a demand", text)
     left, _, right = text.rpartition("=")
     name, colon, pooling = left.partition(":")
     try:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import FrameError
+from .limits import LARGEST_SIDE, MOST_PIXELS, shown
 from .shaders.interface import SampleCode
 
 SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
@@ -18,7 +19,6 @@ _DTYPES: dict[SampleCode, SampleType] = {
     SampleCode.UINT16: np.dtype(np.uint16),
     SampleCode.FLOAT32: np.dtype(np.float32),
 }
-LARGEST_SIDE = 32768
 
 CHROMA_STEPS = {
     "400": None,
@@ -30,6 +30,15 @@ CHROMA_STEPS = {
     "444": (1, 1),
 }
 """For each chroma format, every how many rows and columns of luma there is a sample of Cb and Cr; None without chroma."""
+
+
+def size_problem(width: int, height: int) -> str | None:
+    """Why no frame can be of that size; None where one can."""
+    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+        return f"a frame of {shown(width)}x{shown(height)}; each side must be 1 to {LARGEST_SIDE}"
+    if width * height > MOST_PIXELS:
+        return f"a frame of {width}x{height} has {width * height} pixels; {MOST_PIXELS} are the most there can be"
+    return None
 
 
 def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:
@@ -84,8 +93,8 @@ class FrameFormat:
 
     @classmethod
     def _checked(cls, width: int, height: int, code: SampleCode, factor: float, peak: float) -> FrameFormat:
-        if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-            raise FrameError(f"a frame of {width}x{height}; each side must be 1 to {LARGEST_SIDE}")
+        if problem := size_problem(width, height):
+            raise FrameError(problem)
         return cls(int(width), int(height), code, factor, peak)
 
     @property

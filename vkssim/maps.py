@@ -19,6 +19,7 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
 from .frames.shown import shown
 from .frames.source import FrameSource
+from .limits import check_option, whole_number
 from .mapper import SsimMapper
 from .report import write
 from .results import ScoreReport
@@ -168,10 +169,11 @@ class FrameChoice:
     @classmethod
     def parse(cls, how: str) -> FrameChoice:
         """Read `worst:N`, `every:N` or numbers such as `3,17,40`. Raises OptionError for anything else."""
+        check_option("a choice of frames", how)
         kind, colon, rest = how.strip().partition(":")
         words = [rest] if colon else kind.split(",")
-        if all(word.isascii() and word.isdecimal() for word in words):
-            numbers = tuple(int(word) for word in words)
+        numbers = tuple(number for number in map(whole_number, words) if number is not None)
+        if len(numbers) == len(words):
             if not colon:
                 return cls("list", numbers)
             if numbers[0] > 0 and (kind == "worst" or kind == "every"):

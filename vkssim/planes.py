@@ -11,6 +11,7 @@ from .errors import FrameError, OptionError
 from .features import make_scorer
 from .features.base import Doubles, FrameScorer
 from .formats import CHROMA_STEPS, FrameFormat, plane_shapes
+from .limits import MOST_FEATURES
 
 PLANES = ("y", "cb", "cr")
 CHOICES = ("y", "yuv", "all")
@@ -66,6 +67,8 @@ class FrameMetrics:
         texts = [features] if isinstance(features, str) else list(features)
         if not texts:
             raise OptionError("no feature asked for")
+        if len(texts) > MOST_FEATURES:
+            raise OptionError(f"{len(texts)} features asked for; {MOST_FEATURES} are the most there can be")
         self._total = total
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)

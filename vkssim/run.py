@@ -106,7 +106,7 @@ class Run:
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
         waited = time.perf_counter()
-        counts = [reader.finish(parts) for reader, parts in zip(self._readers, futures, strict=True)]
+        counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
@@ -169,16 +169,24 @@ class _Reader:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="vkssim-read")
 
     def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
-        size = max(1, -(-len(numbers) // self._threads))
+        size = self._part_size(len(numbers))
         targets = list(zip(*planes, strict=True))[: len(numbers)]
         return [
             self._pool.submit(self._source.read, numbers[first : first + size], targets[first : first + size])
             for first in range(0, len(numbers), size)
         ]
 
-    @staticmethod
-    def finish(parts: list[Future[int]]) -> int:
-        return sum(future.result() for future in parts)
+    def finish(self, parts: list[Future[int]], frames: int) -> int:
+        """How many of `frames` frames were read before the first that was not: a file may be cut while it is read."""
+        size, count = self._part_size(frames), 0
+        for read in [future.result() for future in parts]:
+            count += read
+            if read < size:
+                break
+        return count
+
+    def _part_size(self, frames: int) -> int:
+        return max(1, -(-frames // self._threads))
 
     def close(self) -> None:
         self._pool.shutdown(cancel_futures=True)

@@ -12,10 +12,12 @@ import numpy as np
 
 from .errors import InputError, OptionError
 from .frames.source import FrameSource
+from .limits import LARGEST_NUMBER, MOST_DIGITS, shown, whole_number
 from .pairing import ROUNDING, SYNCS, ByIndex, ByTime, Pairing
 
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
-_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)")
+_DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
+_SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
+_CLOCK = re.compile(rf"(?:({_DIGITS}):)?({_DIGITS}):({_DIGITS}(?:\.{_DIGITS})?)")
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,10 @@ class Selection:
             ("--frame_cnt", self.count, 1),
             ("--subsample", self.subsample, 1),
         ):
-            if value is not None and value < least:
-                raise InputError(f"{name} is {value}; it must be {least} or more")
+            if value is not None and not least <= value <= LARGEST_NUMBER:
+                raise InputError(f"{name} is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
+        if abs(self.offset) > LARGEST_NUMBER:
+            raise InputError(f"--offset is {shown(self.offset)}; {LARGEST_NUMBER} is the most there can be")
         for name, place in (("--start", self.start), ("--end", self.end)):
             if place is not None:
                 _place(name, place)
@@ -139,14 +143,15 @@ def _least(values: Iterable[int | None]) -> int | None:
 def _place(name: str, place: int | str) -> int | Fraction:
     """A frame's number, or seconds. Raises OptionError."""
     text = str(place)
-    if text.isascii() and text.isdecimal():
-        return int(text)
+    number = whole_number(text)
+    if number is not None:
+        return number
     if match := _SECONDS.fullmatch(text):
         return Fraction(match[1])
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = match.groups()
         return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
-    raise OptionError(f"{name} is {text!r}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
+    raise OptionError(f"{name} is {shown(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
 
 
 def _frame(name: str, place: int | str, reference: FrameSource) -> int:

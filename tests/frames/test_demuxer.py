@@ -22,6 +22,7 @@ from .reading import NOTHING_SAID, read
 
 CLIP = FIXTURES / "bbb_576x324_dis.mp4"
 HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n"
+LIVE = HLS.removesuffix("#EXT-X-ENDLIST\n")  # FFmpeg would wait for more of it
 CONCAT = "ffconcat version 1.0\nfile '{}'\n"
 DASH = (
     '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT2S"><Period>'
@@ -53,7 +54,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.m3u8", HLS), ("a.ffconcat", CONCAT), ("a.mpd", DASH), ("a.sdp", SDP)])
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.m3u8", HLS), ("live.mp4", LIVE), ("a.ffconcat", CONCAT), ("a.mpd", DASH), ("a.sdp", SDP)]
+)
 def test_lists_of_what_is_elsewhere_are_refused(folder: Path, listener: socket.socket, name: str, text: str) -> None:
     named = listener.getsockname()[1] if name == "a.sdp" else f"http://{_address(listener)}/clip.mp4"
     (folder / name).write_text(text.format(named))

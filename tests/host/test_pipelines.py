@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from vkssim.host import cache_file
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
@@ -58,7 +60,8 @@ def test_cache_is_written_and_used_again(device: Device, tmp_path: Path, initial
     assert file.name == f"{device.info.uuid.hex}-{device.info.driver_version:08x}.pipelines"
     before = file.stat().st_mtime_ns
     _build(device, folder)
-    assert initial_bytes == [0, len(written)]
+    assert initial_bytes == [0, len(cache_file.unpacked(written))]
+    assert initial_bytes[1] > 0
     assert _file(folder).stat().st_mtime_ns == before, "a cache that did not grow is not written again"
 
 
@@ -72,15 +75,37 @@ def test_corrupted_file_is_ignored_and_replaced(
     _build(device, tmp_path)
     _build(device, tmp_path)
     assert initial_bytes[:2] == [0, 0]
-    assert initial_bytes[2] == file.stat().st_size > len(garbage) or len(garbage) > initial_bytes[2] > 0
+    assert initial_bytes[2] == len(cache_file.unpacked(file.read_bytes())) > 0
 
 
 def test_file_of_another_device_is_ignored(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
     _build(device, tmp_path)
     file = _file(tmp_path)
-    data = bytearray(file.read_bytes())
+    data = bytearray(cache_file.unpacked(file.read_bytes()))
     data[8:12] = b"\x01\x02\x03\x04"  # the vendor, in the header that Vulkan prescribes
+    file.write_bytes(cache_file.packed(bytes(data)))
+    _build(device, tmp_path)
+    assert initial_bytes == [0, 0]
+
+
+@pytest.mark.parametrize("place", [0, 20, 40, 70, -1])
+def test_a_single_wrong_bit_keeps_a_file_from_the_driver(
+    device: Device, tmp_path: Path, initial_bytes: list[int], place: int
+) -> None:
+    _build(device, tmp_path)
+    file = _file(tmp_path)
+    data = bytearray(file.read_bytes())
+    data[place] ^= 1
     file.write_bytes(data)
+    _build(device, tmp_path)
+    assert initial_bytes == [0, 0]
+
+
+def test_pipe_in_place_of_the_file_keeps_nobody_waiting(device: Device, tmp_path: Path, initial_bytes: list[int]) -> None:
+    _build(device, tmp_path)
+    file = _file(tmp_path)
+    file.unlink()
+    os.mkfifo(file)
     _build(device, tmp_path)
     assert initial_bytes == [0, 0]
 

@@ -356,9 +356,12 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     luma = clip(4, 32, 32)
     paths = [lossless(tmp_path / f"{name}.mkv", luma) for name in range(3)]
     rows = [{"reference": path, "distorted": path} for path in paths]
-    pipe = tmp_path / "pipe.yuv"
-    os.mkfifo(pipe)  # a pair that is never done
-    manifest(tmp_path / "ladder.csv", [rows[0], {"reference": "pipe.yuv", "distorted": "0.mkv"}, *rows[1:]])
+    endless = tmp_path / "endless.yuv"
+    endless.touch()
+    os.truncate(endless, 1 << 34)  # nothing on the disk, and a pair that is never done
+    raw = {"width": "32", "height": "32", "pixel_format": "400", "bitdepth": "8"}
+    long = {"reference": endless.name, "distorted": endless.name}
+    manifest(tmp_path / "ladder.csv", [{**row, **raw} for row in (rows[0], long, *rows[1:])])
     words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
     process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     journal = tmp_path / "results.jsonl.journal"
@@ -371,9 +374,9 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
         assert b"stopped with 1 of 4 pairs done; the same command goes on from there" in told
     before = _journal(tmp_path)
     assert [row["distorted"] for row in before] == ["0.mkv"]
-    pipe.unlink()
+    endless.unlink()
     again = vkssim_process(*words)
-    assert again.returncode == 1, "there is no pipe.yuv any more"
+    assert again.returncode == 1, "there is no endless.yuv any more"
     assert _journal(tmp_path)[0] == before[0]
     assert [row["error"] is None for row in _rows(tmp_path / "results.jsonl")] == [True, False, True, True]
 

@@ -56,9 +56,12 @@ def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
 
 
 def _same_file(first: Path, second: Path) -> bool:
-    if first.exists() and second.exists():
-        return first.samefile(second)
-    return first.resolve() == second.resolve()
+    try:
+        if os.path.exists(first) and os.path.exists(second):
+            return os.path.samefile(first, second)
+        return os.path.realpath(first) == os.path.realpath(second)
+    except (OSError, ValueError):  # no name that a file could have
+        return False
 
 
 def print_text(text: str) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..formats import FrameFormat
+from ..limits import check_option, whole_number
 from .base import Doubles
 
 OptionValue = str | float | bool
@@ -40,9 +41,10 @@ def integer_between(low: int, high: int) -> Callable[[str], int]:
     """A parser for whole numbers from `low` to `high`."""
 
     def parse(text: str) -> int:
-        if not text.strip().lstrip("+").isdecimal() or not low <= int(text) <= high:
+        number = whole_number(text.strip().removeprefix("+"))
+        if number is None or not low <= number <= high:
             raise ValueError(f"a whole number from {low} to {high}")
-        return int(text)
+        return number
 
     return parse
 
@@ -86,6 +88,7 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
 
 def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
     """`name=key=value:key=value` as a name and its options. Raises OptionError where a part has no value."""
+    check_option("--feature", text)
     name, _, rest = text.strip().partition("=")
     options: dict[str, OptionValue] = {}
     for part in rest.split(":") if rest else ():

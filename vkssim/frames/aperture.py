@@ -13,7 +13,7 @@ from typing import BinaryIO
 from .crop import Crop
 
 _EBML = b"\x1a\x45\xdf\xa3"
-_MOST_ENTRIES = 4096  # of a level; nothing real has as many beside its frames
+_MOST_READS = 20_000  # of a file, so that it cannot be made of nothing else; nothing real needs as many
 _MOST_BYTES = 1 << 16  # of a description
 _SAMPLE_ENTRY = 78  # bytes of a visual sample entry before its boxes
 _SEGMENT, _TRACKS, _TRACK, _VIDEO = 0x18538067, 0x1654AE6B, 0xAE, 0xE0
@@ -31,7 +31,7 @@ def stated_crop(path: str, width: int, height: int) -> Crop | None:
             end = file.seek(0, 2)
             file.seek(0)
             find = _of_matroska if file.read(4) == _EBML else _of_iso
-            crop = find(file, end, width, height)
+            crop = find(_Description(file), end, width, height)
     except (OSError, struct.error, ZeroDivisionError):
         return None
     if crop is None or (crop.width, crop.height) == (width, height):
@@ -40,10 +40,29 @@ def stated_crop(path: str, width: int, height: int) -> Crop | None:
     return crop if inside and min(crop.width, crop.height) > 0 else None
 
 
+class _Description:
+    """Reads the parts of a file that describe what is in it, some thousands at most."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = _MOST_READS
+
+    def read(self, at: int, count: int) -> bytes:
+        """So many bytes from there. Raises struct.error where they are not there, or too many."""
+        self._left -= 1
+        if count > _MOST_BYTES or self._left < 0:
+            raise struct.error("too much of a description")
+        self._file.seek(at)
+        data = self._file.read(count)
+        if len(data) != count:
+            raise struct.error("the file ends here")
+        return data
+
+
 # -- MP4, MOV ---------------------------------------------------------------------------------------------------------
 
 
-def _of_iso(file: BinaryIO, end: int, width: int, height: int) -> Crop | None:
+def _of_iso(file: _Description, end: int, width: int, height: int) -> Crop | None:
     for name, *moov in _boxes(file, 0, end):
         if name == b"moov":
             tracks = [place for kind, *place in _boxes(file, *moov) if kind == b"trak"]
@@ -51,18 +70,18 @@ def _of_iso(file: BinaryIO, end: int, width: int, height: int) -> Crop | None:
     return None
 
 
-def _is_video(file: BinaryIO, track: list[int]) -> bool:
+def _is_video(file: _Description, track: list[int]) -> bool:
     place = _within(file, track, b"mdia", b"hdlr")
-    return place is not None and _read(file, place[0] + 8, 4) == b"vide"
+    return place is not None and file.read(place[0] + 8, 4) == b"vide"
 
 
-def _of_track(file: BinaryIO, track: list[int], width: int, height: int) -> Crop | None:
+def _of_track(file: _Description, track: list[int], width: int, height: int) -> Crop | None:
     table = _within(file, track, b"mdia", b"minf", b"stbl", b"stsd")
     entry = None if table is None else next(_boxes(file, table[0] + 8, table[1]), None)
     clap = None if entry is None else _within(file, [entry[1] + _SAMPLE_ENTRY, entry[2]], b"clap")
     if clap is None:
         return None
-    numbers = struct.unpack(">IIIIiIiI", _read(file, clap[0], 32))
+    numbers = struct.unpack(">IIIIiIiI", file.read(clap[0], 32))
     shown_width, shown_height, right, down = (Fraction(*numbers[first : first + 2]) for first in (0, 2, 4, 6))
     edges = shown_width, shown_height, (width - shown_width) / 2 + right, (height - shown_height) / 2 + down
     if any(edge.denominator != 1 for edge in edges):
@@ -71,7 +90,7 @@ def _of_track(file: BinaryIO, track: list[int], width: int, height: int) -> Crop
     return Crop(across, rows, left, top, _NOTE)
 
 
-def _within(file: BinaryIO, place: list[int], *names: bytes) -> list[int] | None:
+def _within(file: _Description, place: list[int], *names: bytes) -> list[int] | None:
     """Where the first box of a path of names has its content."""
     for name in names:
         found = next((inner for kind, *inner in _boxes(file, *place) if kind == name), None)
@@ -81,15 +100,13 @@ def _within(file: BinaryIO, place: list[int], *names: bytes) -> list[int] | None
     return place
 
 
-def _boxes(file: BinaryIO, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+def _boxes(file: _Description, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """The boxes of a part of the file: their names, and where their content begins and ends."""
-    for _ in range(_MOST_ENTRIES):
-        if end - start < 8:
-            return
-        size, name = struct.unpack(">I4s", _read(file, start, 8))
+    while end - start >= 8:
+        size, name = struct.unpack(">I4s", file.read(start, 8))
         content = start + 8
         if size == 1:
-            (size,), content = struct.unpack(">Q", _read(file, content, 8)), content + 8
+            (size,), content = struct.unpack(">Q", file.read(content, 8)), content + 8
         stop = end if size == 0 else start + size
         if not content <= stop <= end:
             return
@@ -100,7 +117,7 @@ def _boxes(file: BinaryIO, start: int, end: int) -> Iterator[tuple[bytes, int, i
 # -- Matroska, WebM ---------------------------------------------------------------------------------------------------
 
 
-def _of_matroska(file: BinaryIO, end: int, width: int, height: int) -> Crop | None:
+def _of_matroska(file: _Description, end: int, width: int, height: int) -> Crop | None:
     for segment, *content in _elements(file, 0, end):
         if segment != _SEGMENT:
             continue
@@ -112,20 +129,18 @@ def _of_matroska(file: BinaryIO, end: int, width: int, height: int) -> Crop | No
     return None
 
 
-def _of_entry(file: BinaryIO, entry: list[int], width: int, height: int) -> Crop | None:
+def _of_entry(file: _Description, entry: list[int], width: int, height: int) -> Crop | None:
     for kind, *place in _elements(file, *entry):
         if kind == _VIDEO:
-            said = {name: int.from_bytes(_read(file, start, stop - start)) for name, start, stop in _elements(file, *place)}
+            said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *place)}
             left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
             return Crop(width - left - said.get(_RIGHT, 0), height - top - said.get(_BOTTOM, 0), left, top, _NOTE)
     return None
 
 
-def _elements(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _elements(file: _Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The elements of a part of the file: what they are, and where their content begins and ends."""
-    for _ in range(_MOST_ENTRIES):
-        if end - start < 2:
-            return
+    while end - start >= 2:
         kind, size_at, _ = _number(file, start, keep_marker=True)
         size, content, unknown = _number(file, size_at, keep_marker=False)
         stop = end if unknown else content + size
@@ -135,22 +150,12 @@ def _elements(file: BinaryIO, start: int, end: int) -> Iterator[tuple[int, int, 
         start = stop
 
 
-def _number(file: BinaryIO, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
+def _number(file: _Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
     """A number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
-    first = _read(file, at, 1)[0]
+    first = file.read(at, 1)[0]
     length = 9 - first.bit_length()
     if length > 8:
         raise struct.error("no number begins with a zero byte")
-    bits = int.from_bytes(_read(file, at, length))
+    bits = int.from_bytes(file.read(at, length))
     value = bits & ((1 << 7 * length) - 1)
     return bits if keep_marker else value, at + length, value == (1 << 7 * length) - 1
-
-
-def _read(file: BinaryIO, at: int, count: int) -> bytes:
-    if count > _MOST_BYTES:
-        raise struct.error(f"{count} bytes in a description")
-    file.seek(at)
-    data = file.read(count)
-    if len(data) != count:
-        raise struct.error("the file ends here")
-    return data

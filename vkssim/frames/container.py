@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
-from .demuxer import open_container
+from .demuxer import MOST_PIXELS_OPTION, open_container
 from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
@@ -53,7 +54,7 @@ class ContainerFile(SequentialSource):
             if self._sequence is None:
                 return open_container(self._path)
             return open_container(self._sequence.name, "image2", self._sequence.options)
-        except (av.FFmpegError, OSError) as error:
+        except (av.FFmpegError, OSError, ValueError) as error:
             refused = isinstance(error, av.ArgumentError)
             hint = "; what names other files, as HLS, DASH, SDP or concat do, is not read: name the file itself"
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error}){hint if refused else ''}") from None
@@ -68,6 +69,7 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
+        stream.codec_context.options = MOST_PIXELS_OPTION
         first, torn = self._first_frame()
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
@@ -122,7 +124,7 @@ class ContainerFile(SequentialSource):
             stream.codec_context.name,
             *self._size,
             YCBCR_BITS if pixels.rgb else pixels.bits,
-            self._sequence.frames if self._sequence is not None else stream.frames or None,
+            self._sequence.frames if self._sequence is not None else min(stream.frames, LARGEST_NUMBER) or None,
             None if pictures else stream.average_rate,
             pixels.chroma,
             None if pixels.rgb else MATRICES.get(first.colorspace),
@@ -216,7 +218,7 @@ class ContainerFile(SequentialSource):
         if self.info.frames is not None or self.info.fps is None or not self._container.duration:
             return self.info.frames
         seconds: float = self._container.duration / _TICKS
-        return round(seconds * self.info.fps)
+        return min(round(seconds * self.info.fps), LARGEST_NUMBER)
 
     def sample(self, count: int) -> Iterator[Planes]:
         """See FrameSource.sample: of long streams key frames, which are quick to come by."""
@@ -228,7 +230,7 @@ class ContainerFile(SequentialSource):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)
                 self._frames = container.decode(self._stream)
-            except self._av_error:
+            except (self._av_error, OverflowError):
                 return
             if self._next(target):
                 yield target

@@ -7,23 +7,44 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ..limits import MOST_PIXELS
+
 _ELSEWHERE = frozenset(
-    ("avisynth", "concat", "dash", "hls", "imf", "lavfi", "rtp", "rtsp", "sap", "sdp", "vapoursynth", "webm_dash_manifest")
+    (
+        "avisynth",
+        "concat",
+        "dash",
+        "dvdvideo",
+        "hls",
+        "imf",
+        "lavfi",
+        "rtp",
+        "rtsp",
+        "sap",
+        "sdp",
+        "vapoursynth",
+        "webm_dash_manifest",
+    )
 )
-"""Formats that name what is to be read, or are programs that say it."""
+"""Formats that name what is to be read, wait for what is yet to come, or are programs."""
+
+MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
+"""For decoders, which ask it before they take memory for a frame; FFmpeg uses them also to find out what is in a file."""
 
 _CONFINED = {
     "protocol_whitelist": "file",
     "enable_drefs": "0",  # data of MOV in other files
     "pattern_type": "none",  # of image2, for which a picture named frame_%d.png would else stand for others as well
+    **MOST_PIXELS_OPTION,
 }
 
 
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None) -> Any:
-    """Open a file, or by `format` image2 the files of a sequence. Raises av.FFmpegError or OSError."""
+    """Open a file, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
     import av  # here, since it is not quick and only containers need it
 
-    return av.open(_local(path), format=format, options={**_CONFINED, "format_whitelist": _formats(), **(options or {})})
+    confined = {**_CONFINED, "format_whitelist": _formats(), **(options or {})}
+    return av.open(_local(path), format=format, options=confined, metadata_errors="replace")  # tags are not looked at
 
 
 def _local(path: str) -> str:
@@ -35,4 +56,4 @@ def _local(path: str) -> str:
 def _formats() -> str:
     from av import formats_available
 
-    return ",".join(sorted({name for names in formats_available for name in names.split(",")} - _ELSEWHERE))
+    return ",".join(sorted(names for names in formats_available if not _ELSEWHERE & set(names.split(","))))

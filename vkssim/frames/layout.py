@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..errors import InputError
-from ..formats import BIT_DEPTHS, CHROMA_STEPS, LARGEST_SIDE, plane_shapes
+from ..formats import BIT_DEPTHS, CHROMA_STEPS, plane_shapes, size_problem
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 
 
 def check_size(width: int, height: int) -> None:
     """Raise InputError where no frame can be of that size; asked before anything is allocated."""
-    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-        raise InputError(f"a frame of {width}x{height}; each side must be 1 to {LARGEST_SIDE}")
+    if problem := size_problem(width, height):
+        raise InputError(problem)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from ..errors import InputError
+from ..limits import shown
 from . import y4m
 from .info import VideoInfo
 from .layout import PlanarLayout
@@ -140,6 +141,8 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
         head = stream.peek(_PEEK)[:_PEEK]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a zero byte, or what no name can be made of
+        raise InputError(f"{shown(path)} names no file: {error}") from None
     try:
         if not stream.seekable():
             return _open_stream(path, stream, raw)

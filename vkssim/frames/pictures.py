@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import InputError, OptionError
 from .colour import RGB_DEFAULT, Colour
@@ -138,5 +138,5 @@ def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
 
 
 def _check_seen_twice(path: str) -> None:
-    if path == "-" or Path(path).is_fifo():
+    if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
         raise InputError(f"--crop auto has to read the reference twice, which {path} does not allow; give WxH+X+Y")

@@ -41,7 +41,11 @@ class RawFile(FrameSource):
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
         if rest:
-            self.problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
+            problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
+            if not frames:  # before memory for such a frame is taken
+                self.close()
+                raise problem
+            self.problem = problem
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -50,23 +54,25 @@ class RawFile(FrameSource):
             if number >= self.info.frames:
                 return count
             start = number * self._frame_bytes
-            for offset, plane in zip(self._offsets, target, strict=False):
-                self._read_plane(start + offset, plane)
+            if not all(self._read_plane(start + offset, plane) for offset, plane in zip(self._offsets, target, strict=False)):
+                return count
         return len(numbers)
 
-    def _read_plane(self, offset: int, target: Samples) -> None:
+    def _read_plane(self, offset: int, target: Samples) -> bool:
         if not target.flags.c_contiguous:  # padded rows: by way of a plane without padding
             plane = np.empty(target.shape, target.dtype)
-            self._read_plane(offset, plane)
+            complete = self._read_plane(offset, plane)
             target[:] = plane
-            return
+            return complete
         memory = target.data.cast("B")
         done = 0
         while done < len(memory):
             count = _read_at(self._descriptor, memory[done:], offset + done)
             if not count:
-                raise InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
+                self.problem = InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
+                return False
             done += count
+        return True
 
     def close(self) -> None:
         """Close the file."""

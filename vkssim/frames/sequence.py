@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import InputError
 
-_PATTERN = re.compile(r"%0?\d*d")
+_PATTERN = re.compile(r"%0?\d{0,2}d")  # more digits than a name of a file may have would fill the memory
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -36,6 +36,8 @@ def sequence(path: str) -> Sequence | None:
     if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):
         return _numbered(path)
     if _GLOB.search(path):
+        if _GLOB.search(os.path.dirname(path)) or "{" in path:
+            raise InputError(f"{path}: wildcards are for the name of the pictures, not for folders, and {{ is none of them")
         found = sorted(glob.glob(path))
         if not found:
             raise InputError(f"{path}: no such files")

@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import BinaryIO
 
 from ..errors import InputError
+from ..limits import LONGEST_LINE, LONGEST_SHOWN, shown
 from .info import VideoInfo
 from .layout import PlanarLayout
-from .raw import PlanarStream
+from .raw import PlanarStream, truncated
 
 MAGIC = b"YUV4MPEG2"
-_LONGEST_LINE = 4096
 _COLOUR_SPACE = re.compile(r"(420jpeg|420mpeg2|420paldv|420|422|411|444alpha|444|mono)(?:p?(9|10|12|14|16))?$")
 
 
@@ -23,13 +23,15 @@ class Y4mStream(PlanarStream):
     _has_frame_headers = True
 
     def __init__(self, path: str, stream: BinaryIO) -> None:
-        line = stream.readline(_LONGEST_LINE)
+        line = stream.readline(LONGEST_LINE)
         layout, fps = parse_header(path, line)
         info = VideoInfo(
             path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, range=_stated_range(line)
         )
         super().__init__(stream, info, layout, position=len(line))
         self._size = os.fstat(stream.fileno()).st_size - len(line) if stream.seekable() else None
+        if self._size is not None and 0 < self._size < layout.frame_bytes:  # before memory for such a frame is taken
+            raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
 
     @property
     def expected(self) -> int | None:
@@ -37,7 +39,7 @@ class Y4mStream(PlanarStream):
         return None if self._size is None else self._size // (len("FRAME\n") + self._frame_bytes)
 
     def _frame_header(self) -> bool:
-        line = self._stream.readline(_LONGEST_LINE)
+        line = self._stream.readline(LONGEST_LINE)
         start = self._offset
         self._offset += len(line)
         if not line:
@@ -60,12 +62,12 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
     match = _COLOUR_SPACE.match(fields.get("C", "420"))
     if not match:
         raise InputError(
-            f"{path}: Y4M colour space C{fields['C']} is unknown; 420 420jpeg 420mpeg2 420paldv 422 411 444 444alpha mono and"
-            " their p9 p10 p12 p14 p16 forms can be read"
+            f"{path}: Y4M colour space C{fields['C'][:LONGEST_SHOWN]} is unknown; 420 420jpeg 420mpeg2 420paldv 422 411 444"
+            " 444alpha mono and their p9 p10 p12 p14 p16 forms can be read"
         )
     family, bits = match.groups()
     pixel_format = "400" if family == "mono" else "420" if family.startswith("420") else family
-    fps = re.fullmatch(r"(\d+):(\d+)", fields.get("F", ""))
+    fps = re.fullmatch(r"(\d{1,9}):(\d{1,9})", fields.get("F", ""))
     rate = Fraction(int(fps[1]), int(fps[2])) if fps and int(fps[1]) and int(fps[2]) else None
     try:
         return PlanarLayout(width, height, pixel_format, int(bits or 8)), rate
@@ -82,5 +84,5 @@ def _stated_range(line: bytes) -> str | None:
 def _number(path: str, fields: dict[str, str], key: str) -> int:
     text = fields.get(key, "")
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
-        raise InputError(f"{path}: the Y4M header gives {key} as {text!r}; a number of samples is needed")
+        raise InputError(f"{path}: the Y4M header gives {key} as {shown(text)}; a number of samples is needed")
     return int(text)

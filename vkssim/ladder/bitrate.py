@@ -15,7 +15,7 @@ def measured_kbps(path: str) -> float | None:
     try:
         with open_container(path) as container:
             stream = container.streams.video[0]
-            if stream.codec_context.name in ("rawvideo", "wrapped_avframe"):
+            if stream.codec_context is None or stream.codec_context.name in ("rawvideo", "wrapped_avframe"):
                 return None
             rate = stream.bit_rate or container.bit_rate
     except (av.FFmpegError, OSError, IndexError, ValueError):

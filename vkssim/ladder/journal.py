@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from ..errors import InputError, OutputError
+from ..limits import LARGEST_JOURNAL_BYTES
 
 Record = Mapping[str, Any]
 """What is known of a row that was scored, as JSON has it; `key` says of which."""
@@ -40,6 +42,12 @@ class Journal:
             raise
 
     def _read(self) -> None:
+        state = os.fstat(self._file.fileno())
+        if not stat.S_ISREG(state.st_mode) or state.st_size > LARGEST_JOURNAL_BYTES:
+            raise InputError(
+                f"the journal {self._path} is no ordinary file of at most {LARGEST_JOURNAL_BYTES} bytes; move it away, or give"
+                " another -o"
+            )
         self._file.seek(0)
         whole = 0
         for number, line in enumerate(self._file, 1):

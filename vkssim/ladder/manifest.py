@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from ..errors import InputError
 from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
+from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, read_whole, shown, whole_number
 
 Label = str | int | float | bool | None
 """What a column says of a row."""
@@ -22,7 +24,6 @@ JSON_LINES = (".jsonl", ".ndjson")
 """Endings of files that are read as JSON lines; any other is CSV."""
 
 _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
-_LONGEST_PATH = 4096
 _LARGEST_NUMBER = 2**63 - 1
 
 
@@ -65,15 +66,14 @@ def read_manifest(path: Path, raw: RawDescription | None = None) -> list[Pair]:
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")  # ends of lines within cells stay what they are
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        text = read_whole(path, LARGEST_TABLE_BYTES).decode("utf-8-sig")  # ends of lines within cells stay what they are
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8: {error}") from None
     yield from (_json_rows if path.suffix.lower() in JSON_LINES else _csv_rows)(path, text)
 
 
 def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    cells = 0
     for line, entry in enumerate(text.split("\n"), 1):
         if not entry.strip():
             continue
@@ -81,6 +81,9 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             row = json.loads(entry)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
+        cells += len(row) if isinstance(row, dict) else 1
+        if cells > MOST_CELLS:
+            raise InputError(f"{path}, line {line}: {MOST_CELLS} values are the most that are read")
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is no object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
@@ -90,10 +93,14 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
-        twice = sorted({name for name in header if header.count(name) > 1})
+        if len(header) > MOST_COLUMNS:
+            raise InputError(f"{path} has {len(header)} columns; {MOST_COLUMNS} are the most that are read")
+        twice = sorted(name for name, count in Counter(header).items() if count > 1)
         if twice:
             raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
-        for cells in reader:
+        for row, cells in enumerate(reader, 1):
+            if row * len(header) > MOST_CELLS:
+                raise InputError(f"{path}, line {reader.line_num}: {MOST_CELLS} cells are the most that are read")
             if not any(cells):
                 continue
             if len(cells) != len(header):
@@ -108,6 +115,8 @@ def _pair(where: str, row: dict[str, Any], folder: Path, raw: RawDescription) ->
     described = _described(where, row)
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
+        if not (_encodable(name) and _encodable(value if isinstance(value, str) else "")):
+            raise InputError(f"{where}: {shown(name)} is {shown(value)}; half a surrogate pair is no text")
         if not isinstance(value, Label):
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
@@ -119,11 +128,19 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
         raise InputError(f"{where}: no column {name}; there are {', '.join(row) or 'none'}, needed are reference and distorted")
     value = row[name]
-    if not isinstance(value, str) or not value or len(value) > _LONGEST_PATH or "\0" in value:
+    if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _encodable(value):
         raise InputError(f"{where}: {name} is {str(value)[:80]!r}; it has to be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
     return value
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +153,8 @@ def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
         if field == "pixel_format":
             valid = text in PIXEL_FORMATS
         else:
-            valid = text.isdecimal() and (int(text) in BIT_DEPTHS if field == "bits" else int(text) > 0)
+            number = whole_number(text)
+            valid = number is not None and (number in BIT_DEPTHS if field == "bits" else number > 0)
         if not valid:
             choices = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"

@@ -15,8 +15,10 @@ from ..errors import InputError, OptionError
 from ..extras import need
 from ..features import FEATURES
 from ..harmless import cell, encodable, text_of_cell
+from ..limits import MOST_CELLS, shown
 from .journal import Record
 from .manifest import Label, Pair, read_rows
+from .parquet import read_parquet
 
 FORMS = (".parquet", ".csv", ".jsonl")
 
@@ -110,17 +112,24 @@ def read_table(path: Path) -> list[Row]:
     if path.suffix.lower() != ".parquet":
         rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
     else:
-        parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
-        try:
-            with path.open("rb") as file:
-                rows = parquet.read_table(file).to_pylist()
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-        except (arrow.ArrowException, ValueError) as error:
-            raise InputError(f"{path} is not Parquet: {error}") from None
+        rows = read_parquet(path)
     if not rows:
         raise InputError(f"{path} has no rows")
-    return rows
+    return _filled(path, rows)
+
+
+def _filled(path: Path, rows: Sequence[Row]) -> list[Row]:
+    """Rows that all have the same columns, in which single values stand."""
+    columns: Row = dict.fromkeys(name for row in rows for name in row)
+    if len(rows) * len(columns) > MOST_CELLS:
+        raise InputError(
+            f"{path} has {len(rows)} rows of {len(columns)} columns; {MOST_CELLS} cells are the most that are read"
+        )
+    for line, row in enumerate(rows, 1):
+        for name, value in row.items():
+            if isinstance(value, list | dict):
+                raise InputError(f"{path}, row {line}: {shown(name)} is {type(value).__name__}; a cell has one value")
+    return [{**columns, **row} for row in rows]
 
 
 def is_results(rows: Sequence[Row]) -> bool:
@@ -171,10 +180,10 @@ def number(row: Mapping[str, Any], column: str, where: str) -> float:
     value = row[column]
     try:
         found = math.nan if value is None or isinstance(value, bool) else float(value)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else repr(value)}; it has to be a number")
+        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else shown(value)}; it has to be a number")
     return found
 
 

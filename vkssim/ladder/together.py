@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -11,7 +12,7 @@ from functools import partial
 from typing import Self
 
 from ..backends.shared import SharedBackend
-from ..errors import InterruptedRunError
+from ..errors import InputError, InterruptedRunError
 from ..files import score_sources
 from ..frames.open import RawDescription, open_file, turned
 from ..frames.pictures import PictureOptions, made_alike
@@ -79,19 +80,19 @@ class TogetherScorer:
                 yield places[future], _outcome(future)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
-        source = stack.enter_context(open_file(path, raw))
+        source = stack.enter_context(_open_regular(path, raw))
         if readers == 1:
             return [source]
         # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
-            return [source, *(stack.enter_context(open_file(path, raw)) for _ in range(readers - 1))]
+            return [source, *(stack.enter_context(_open_regular(path, raw)) for _ in range(readers - 1))]
         return Tee(turned(source), readers).readers
 
     def _score_one(
         self, place: int, reference: FrameSource, paths: tuple[str, str], parts: int, raw: RawDescription
     ) -> ScoreReport:
         options = self._options
-        with reference, open_file(paths[1], raw) as distorted:
+        with reference, _open_regular(paths[1], raw) as distorted:
             return score_sources(
                 made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
                 paths,
@@ -118,6 +119,12 @@ class TogetherScorer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _open_regular(path: str, raw: RawDescription) -> FrameSource:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
+    return open_file(path, raw)
 
 
 def _outcome(future: Future[ScoreReport]) -> ScoreReport | Exception:

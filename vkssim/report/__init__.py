@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
+from ..limits import shown
 from ..results import ScoreReport
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
@@ -27,6 +28,14 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
 def check_writable(path: Path) -> None:
     """Raise OutputError where a file of that name cannot be written; asked before the first frame is scored."""
     folder = path.parent
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise OutputError(f"{shown(str(path))} names no file: {error}") from None
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file in it")
     if not folder.is_dir():
@@ -57,7 +66,7 @@ def write(content: str | bytes, path: Path) -> None:
 def replace(data: bytes, path: Path) -> None:
     """Write an ordinary file in one step. A link of that name is replaced, never followed. Raises OutputError."""
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".vkssim-")
         try:
             with open(descriptor, "wb") as file:
                 file.write(data)

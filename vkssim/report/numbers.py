@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OptionError
+from ..limits import shown, whole_number
 
 _MOST_DECIMALS = 17
 
@@ -22,9 +23,10 @@ class NumberFormat:
         """From `max` or a number of decimals. Raises OptionError."""
         if precision == "max":
             return cls(None)
-        if precision.isdecimal() and int(precision) <= _MOST_DECIMALS:
-            return cls(int(precision))
-        raise OptionError(f"precision is {precision!r}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}")
+        decimals = whole_number(precision)
+        if decimals is not None and decimals <= _MOST_DECIMALS:
+            return cls(decimals)
+        raise OptionError(f"precision is {shown(precision)}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}")
 
     def text(self, value: float, missing: str) -> str:
         """The number as text; `missing` where it is NaN or infinite."""

@@ -10,12 +10,10 @@ from typing import Any
 from ..backends.base import BackendInfo
 from ..errors import InputError
 from ..frames.pictures import PictureOptions
+from ..limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, MOST_REPORT_VALUES, read_whole
 from ..results import ScoreReport
 from ..scorer import FrameScores
 from ..selection import Selection
-
-_LARGEST_BYTES = 1 << 30
-_LARGEST_NUMBER = (1 << 53) - 1  # that JSON's readers agree on
 
 
 def read_report(path: Path) -> ScoreReport:
@@ -24,11 +22,7 @@ def read_report(path: Path) -> ScoreReport:
     Raises InputError where the file cannot be read or is no such report.
     """
     try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise InputError(f"{path} has over {_LARGEST_BYTES} bytes; that is no report")
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        data = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from None
     try:
@@ -38,6 +32,13 @@ def read_report(path: Path) -> ScoreReport:
             f"{path} is no report of frames and their metrics ({type(error).__name__}: {error}); `vkssim score -o FILE.json`"
             " writes one"
         ) from None
+
+
+def _text(path: Path) -> bytes:
+    text = read_whole(path, LARGEST_REPORT_BYTES)
+    if sum(map(text.count, (b",", b"[", b"{"))) > MOST_REPORT_VALUES:
+        raise InputError(f"{path} has more than {MOST_REPORT_VALUES} values; that is no report")
+    return text
 
 
 def _report(data: Any) -> ScoreReport:
@@ -73,6 +74,6 @@ def _frame(entry: Any) -> FrameScores:
     time = entry.get("time")
     metrics = {str(name): math.nan if value is None else float(value) for name, value in entry["metrics"].items()}
     number = int(entry["frameNum"])
-    if not 0 <= number <= _LARGEST_NUMBER:
-        raise ValueError(f"a frameNum is not within 0 to {_LARGEST_NUMBER}")
+    if not 0 <= number <= LARGEST_NUMBER:
+        raise ValueError(f"a frameNum is not within 0 to {LARGEST_NUMBER}")
     return FrameScores(number, metrics, None if time is None else float(time))

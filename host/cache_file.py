@@ -1,0 +1,40 @@
+"""The form of the pipeline cache on disk: the driver's data behind a header of our own that a damaged file does not pass.
+
+Drivers trust what stands behind Vulkan's own header and may crash on anything else, so they only get what was written whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from pathlib import Path
+
+from .private import open_private, private_folder
+
+MOST_BYTES = 1 << 26
+"""Of a cache; ours are some 100 kB."""
+
+_MAGIC = b"vkssim pipelines"
+_FORM = 1
+_HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA-256
+
+
+def packed(data: bytes) -> bytes:
+    """The content of a file for the driver's data."""
+    return _HEADER.pack(_MAGIC, _FORM, len(data), hashlib.sha256(data).digest()) + data
+
+
+def unpacked(content: bytes) -> bytes:
+    """The driver's data from the content of a file; nothing where that is not, to the bit, what `packed` gives."""
+    data = content[_HEADER.size :]
+    return data if len(content) <= MOST_BYTES and content == packed(data) else b""
+
+
+def read(path: Path) -> bytes:
+    """The driver's data from a file; nothing where others may have written that, it is damaged or has more than MOST_BYTES."""
+    try:
+        private_folder(path.parent)
+        with open_private(path) as file:
+            return unpacked(file.read(MOST_BYTES + 1))
+    except OSError:
+        return b""

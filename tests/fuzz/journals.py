@@ -1,0 +1,18 @@
+"""Journals of a batch."""
+
+from __future__ import annotations
+
+from vkssim.ladder.journal import Journal
+
+from .harness import refusals, scratch
+
+
+def one_input(data: bytes) -> None:
+    """Open a journal, write on, open it again."""
+    path = scratch("journal", data)
+    with refusals():
+        with Journal(path) as journal:
+            known = dict(journal.records)
+            journal.add({"key": "new", "error": None})
+        with Journal(path) as journal:
+            assert journal.records == {**known, "new": {"key": "new", "error": None}}

@@ -1,0 +1,25 @@
+"""Reports in JSON: read, written in every form, compared and shown."""
+
+from __future__ import annotations
+
+from vkssim.ladder.compare import Demand, compare_reports, judge
+from vkssim.report import WRITERS, render
+from vkssim.report.reading import read_report
+
+from .harness import Choices, command, refusals, scratch
+
+
+def one_input(data: bytes) -> None:
+    """Read a report and do all that is done to one."""
+    choices = Choices(data)
+    shown = choices.pick([False, False, False, True])
+    path = scratch("report.json", choices.rest())
+    with refusals():
+        report = read_report(path)
+        for form in WRITERS:
+            render(report, form, choices.pick(["6", "max", "0"]))
+        demands = [Demand.parse("float_ssim=0.1"), Demand.parse("float_ssim:p5=0.1"), Demand.parse("float_ssim=0", frame=True)]
+        judge(compare_reports(report, report), demands)
+    if shown:
+        command("report", str(path), "-o", "page.html", "--worst", "1", "--backend", "cpu")
+        command("compare", str(path), str(path), "--json")

@@ -1,0 +1,59 @@
+"""Every target on its corpus, and on what hypothesis makes of it. `scripts/fuzz` goes further, led by coverage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .targets import CORPUS, TARGETS, inputs
+
+EXAMPLES = {"container": 40, "command_line": 40, "tables": 40, "reports": 60, "y4m": 100, "raw": 100}
+"""Of targets that take their time; the others get MANY."""
+
+MANY = 200
+LONGEST_SEED = 1 << 13
+
+CASES = [pytest.param(name, path, id=f"{name}-{path.name}") for name in TARGETS for path in inputs(name)]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, seeds: list[bytes]) -> bytes:
+    """An input of the corpus with some bytes overwritten, taken out or put in, or cut short."""
+    data = bytearray(draw(st.sampled_from(seeds)))
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(data)))
+        removed, added = draw(st.integers(0, 8)), draw(st.binary(max_size=8))
+        data[start : start + removed] = added
+    end = draw(st.none() | st.integers(0, len(data)))
+    return bytes(data[:end])
+
+
+def test_every_target_has_a_corpus() -> None:
+    assert {path.name for path in CORPUS.iterdir()} == set(TARGETS)
+    assert all(inputs(name) for name in TARGETS)
+
+
+@pytest.mark.parametrize(("name", "path"), CASES)
+def test_corpus(name: str, path: Path) -> None:
+    TARGETS[name](path.read_bytes())
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_damaged_inputs(name: str) -> None:
+    seeds = [data for data in (path.read_bytes() for path in inputs(name)) if len(data) <= LONGEST_SEED]
+
+    @settings(
+        max_examples=EXAMPLES.get(name, MANY),
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(seeds))
+    def check(data: bytes) -> None:
+        TARGETS[name](data)
+
+    check()

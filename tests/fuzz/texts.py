@@ -1,0 +1,52 @@
+"""What is given as text beside features: demands, places in a clip, rectangles, sizes, choices of frames, precision."""
+
+from __future__ import annotations
+
+from vkssim import PictureOptions, ScoreReport, Selection
+from vkssim.backends.base import BackendInfo
+from vkssim.demands import check_names, parse_demand, unmet
+from vkssim.frames.info import VideoInfo
+from vkssim.frames.pictures import Crop
+from vkssim.ladder.compare import Demand
+from vkssim.maps import choose_frames
+from vkssim.report.numbers import NumberFormat
+from vkssim.scorer import FrameScores
+
+from .harness import Choices, refusals
+
+NAME = "float_ssim"
+REPORT = ScoreReport("a", "b", 64, 48, 8, (NAME,), BackendInfo("cpu", "", ""), [FrameScores(i, {NAME: 0.9}) for i in range(9)])
+INFO = VideoInfo("clip", "raw", 64, 48, 8)
+
+
+def _fail_under(text: str) -> None:
+    demand = parse_demand(text)
+    check_names([demand], REPORT.names, ())
+    unmet([demand], REPORT)
+
+
+def _crop(text: str) -> None:
+    if PictureOptions(crop=text).crop != "auto":
+        str(Crop.parse(text).info(INFO))
+
+
+READERS = (
+    _fail_under,
+    _crop,
+    lambda text: Selection(start=text),
+    lambda text: Selection(end=text),
+    lambda text: PictureOptions(scale=text).size(INFO, INFO),
+    lambda text: PictureOptions(resampler=text),
+    lambda text: choose_frames(REPORT, text),
+    lambda text: NumberFormat.parse(text).text(0.5, ""),
+    lambda text: Demand.parse(text),
+    lambda text: Demand.parse(text, frame=True),
+)
+
+
+def one_input(data: bytes) -> None:
+    """A text, read by one of its readers."""
+    choices = Choices(data)
+    reader = choices.pick(READERS)
+    with refusals():
+        reader(choices.text())

@@ -1,0 +1,271 @@
+"""What is too large is refused before memory is taken for it, and what is no file keeps nobody waiting."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as arrow
+import pytest
+from pyarrow import parquet
+
+from vkssim.errors import FrameError, InputError, OptionError, OutputError
+from vkssim.formats import FrameFormat
+from vkssim.frames.open import RawDescription, open_source
+from vkssim.ladder import manifest, tables
+from vkssim.ladder import parquet as ours
+from vkssim.ladder.journal import Journal
+from vkssim.limits import LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
+from vkssim.planes import FrameMetrics
+from vkssim.report import check_writable, reading
+
+from .commands import TINY, python_process, vkssim, vkssim_process
+
+SIDE = 16384  # MOST_PIXELS is its square
+LARGE = 1536
+MEMORY = 3 << 30
+"""Of addresses: enough for the interpreter and its libraries, not for frames of SIDE."""
+
+WITHIN = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, {MEMORY}))
+from vkssim.cli import main
+main(sys.argv[1:])
+"""
+
+
+def _png(width: int, height: int) -> bytes:
+    """A picture that claims a size and has no samples."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+# -- frames -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (f"YUV4MPEG2 W{SIDE} H{SIDE} C444p16\nFRAME\n".encode(), "within frame 0"),
+        (f"YUV4MPEG2 W{SIDE} H{SIDE + 1}\nFRAME\n".encode(), f"{MOST_PIXELS} are the most"),
+        (b"YUV4MPEG2 W99999999 H99999999\nFRAME\n", "each side must be 1 to 32768"),
+        (b"YUV4MPEG2 W16 H12 " + b"X" * 5000 + b"\n", "no complete YUV4MPEG2 header"),
+        (_png(SIDE, SIDE + 1), "no frame can be decoded"),
+        (_png(SIDE // 2, SIDE // 2), "no frame can be decoded"),
+    ],
+)
+def test_claims_of_size_take_no_memory(tmp_path: Path, content: bytes, told: str) -> None:
+    clip = tmp_path / "clip"
+    clip.write_bytes(content)
+    result = python_process("-c", WITHIN, "score", "-r", str(clip), "-d", str(clip), *TINY)
+    assert (result.returncode, told in result.stderr.decode()) == (2, True), result.stderr
+
+
+def test_raw_file_shorter_than_a_frame_takes_no_memory(tmp_path: Path) -> None:
+    clip = tmp_path / "clip.yuv"
+    clip.write_bytes(b"x")
+    flags = ("-w", str(SIDE), "-h", str(SIDE), "-p", "444", "-b", "16")
+    result = python_process("-c", WITHIN, "score", "-r", str(clip), "-d", str(clip), *flags, *TINY)
+    assert (result.returncode, b"ends at byte 1, within frame 0" in result.stderr) == (2, True), result.stderr
+
+
+def test_size_of_arrays_has_the_same_limit() -> None:
+    with pytest.raises(FrameError, match=f"{SIDE * 2 * SIDE} pixels; {MOST_PIXELS} are the most"):
+        FrameFormat.of_bits(2 * SIDE, SIDE, 8)
+    assert FrameFormat.of_bits(SIDE, SIDE, 8).width == SIDE
+
+
+def test_a_run_stays_within_its_memory(tmp_path: Path) -> None:
+    """The difference that size makes, in a process of its own, on the device of the tests."""
+    peaks = []
+    for side in (192, LARGE):
+        clip = tmp_path / "clip.yuv"
+        clip.touch()
+        os.truncate(clip, 3 * side * side * 2)
+        measured = (
+            "import resource, vkssim;"
+            f" vkssim.score_files({str(clip)!r}, {str(clip)!r}, raw=vkssim.RawDescription({side}, {side}, '400', 16));"
+            " print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        )
+        result = python_process("-c", measured)
+        assert result.returncode == 0, result.stderr
+        peaks.append(int(result.stdout) * 1024)
+    assert peaks[1] - peaks[0] < RUN_BYTES_PER_PIXEL * LARGE * LARGE
+
+
+# -- files that are no files ------------------------------------------------------------------------------------------
+
+
+def test_pipe_that_nobody_writes_to_holds_up_no_batch(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket"))
+    (tmp_path / "clip.y4m").write_bytes(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
+    pairs = [("pipe", "clip.y4m"), ("clip.y4m", "pipe"), ("socket", "clip.y4m"), ("/dev/zero", "."), ("clip.y4m", "clip.y4m")]
+    (tmp_path / "ladder.csv").write_text("reference,distorted\n" + "".join(f"{a},{b}\n" for a, b in pairs))
+    with listener:
+        result = vkssim_process("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "out.jsonl"), *TINY)
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert result.returncode == 1
+    assert [row["error_type"] for row in rows] == ["InputError"] * 4 + [None]
+    assert "no ordinary file" in rows[0]["error"]
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/full", "/dev/null", "/", "a\0b", "\ud800", "n" * 5000, "a\nb\udcff"])
+def test_no_clip_and_no_table(name: str) -> None:
+    with pytest.raises(InputError):
+        open_source(name, RawDescription())
+    with pytest.raises(InputError):
+        reading.read_report(Path(name))
+    with pytest.raises(InputError):
+        tables.read_table(Path(name))
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a\0b", "\ud800", "missing/out.json"])
+def test_name_that_cannot_be_written_is_found_before_anything_is_scored(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OutputError):
+        check_writable(tmp_path / name)
+
+
+def test_name_in_bytes_that_are_no_text(tmp_path: Path) -> None:
+    clip = os.fsencode(tmp_path) + b"/\xff\xfe.y4m"
+    with open(clip, "wb") as file:
+        file.write(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
+    for form in ("json", "xml"):
+        result = vkssim_process("score", "-r", os.fsdecode(clip), "-d", os.fsdecode(clip), f"--{form}", *TINY)
+        assert result.returncode == 0, result.stderr
+        assert result.stdout.decode()
+
+
+@pytest.mark.parametrize("what", ["file", "pipe", "link to nowhere", "folder that cannot be written"])
+def test_cache_that_is_no_folder_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    clip = tmp_path / "clip.y4m"
+    clip.write_bytes(b"YUV4MPEG2 W16 H12\nFRAME\n" + bytes(288))
+    cache = tmp_path / "cache"
+    if what == "file":
+        cache.write_text("a file")
+    elif what == "pipe":
+        os.mkfifo(cache)
+    elif what == "link to nowhere":
+        cache.symlink_to("nowhere/at/all")
+    else:
+        cache.mkdir(mode=0o500)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    result = vkssim("score", "-r", str(clip), "-d", str(clip), "--feature", "float_ssim")
+    assert (result.exit_code, "1.000000" in result.stdout) == (0, True), result.stderr
+
+
+def test_read_whole_stops_at_its_limit(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"12345")
+    assert read_whole(file, 5) == b"12345"
+    with pytest.raises(InputError, match="4 are the most"):
+        read_whole(file, 4)
+    with pytest.raises(InputError, match="1000 are the most"):
+        read_whole("/dev/zero", 1000)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=[b"from a pipe"])
+    writer.start()
+    assert read_whole(pipe, 100) == b"from a pipe"
+    writer.join()
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table(path: Path, columns: dict[str, Any], **options: Any) -> Path:
+    parquet.write_table(arrow.table(columns), path, **options)
+    return path
+
+
+def test_parquet_that_unpacks_to_far_more_than_its_length(tmp_path: Path) -> None:
+    path = _table(tmp_path / "rows.parquet", {"a": np.ones((1 << 22) + 1)}, compression="zstd")
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match="cells are the most"):
+        tables.read_table(path)
+    path = _table(tmp_path / "texts.parquet", {"a": ["x" * (1 << 20)] * 100}, compression="zstd")
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(InputError, match="unpacks to 10"):
+        tables.read_table(path)
+    path = _table(tmp_path / "large.parquet", {f"c{n}": ["x" * (1 << 25)] for n in range(3)}, use_dictionary=False)
+    with pytest.raises(InputError, match="unpacks to 10"):
+        tables.read_table(path)
+
+
+@pytest.mark.parametrize("values", [[[1, 2]], [{"x": 1}], [[[]]]])
+def test_parquet_with_more_than_a_value_in_a_cell(tmp_path: Path, values: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"nested"):
+        tables.read_table(_table(tmp_path / "t.parquet", {"a": values}))
+
+
+def test_parquet_of_ordinary_types_is_read(tmp_path: Path) -> None:
+    columns = {"reference": ["a", "a", None], "codec": arrow.array(["x", "y", "x"]).dictionary_encode(), "mos": [1.5, 2, None]}
+    assert tables.read_table(_table(tmp_path / "t.parquet", columns)) == [
+        {"reference": "a", "codec": "x", "mos": 1.5},
+        {"reference": "a", "codec": "y", "mos": 2.0},
+        {"reference": None, "codec": "x", "mos": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("t.csv", b"," * 5000, "5001 columns; 4096"),
+        ("t.csv", b"a,b\n" + b"1,2\n" * 60, "100 cells"),
+        ("t.jsonl", b'{"a":1,"b":2}\n' * 60, "100 values"),
+        ("t.jsonl", b'{"a":1}\n{"b":1}\n{"c":1}\n{"d":1}\n{"e":1}\n' * 5, "100 cells"),
+    ],
+)
+def test_text_with_too_many_cells(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes, told: str
+) -> None:
+    monkeypatch.setattr(manifest, "MOST_CELLS", 100)
+    monkeypatch.setattr(tables, "MOST_CELLS", 100)
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=told):
+        tables.read_table(tmp_path / name)
+
+
+def test_files_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = tmp_path / "long.parquet"
+    long.touch()
+    os.truncate(long, 1 << 40)
+    for read in (tables.read_table, manifest.read_manifest, reading.read_report, Journal):
+        with pytest.raises(InputError, match="bytes"):
+            read(long)  # type: ignore[operator]
+    assert ours.LARGEST_TABLE_BYTES < 1 << 40
+    monkeypatch.setattr(reading, "MOST_REPORT_VALUES", 10)
+    short = tmp_path / "report.json"
+    short.write_text("[" + "{}," * 10 + "{}]")
+    with pytest.raises(InputError, match="more than 10 values"):
+        reading.read_report(short)
+
+
+# -- texts ------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_of_options_have_a_longest() -> None:
+    frame = FrameFormat.of_bits(64, 64, 8)
+    with pytest.raises(OptionError, match=f"{LONGEST_OPTION} are the most"):
+        FrameMetrics(["float_ssim" * 1000], [frame])
+    with pytest.raises(OptionError, match="33 features"):
+        FrameMetrics(["float_ssim"] * 33, [frame])
+    result = vkssim("score", "-r", "a", "-d", "b", "--fail-under", "x" * 5000 + "=1")
+    assert (result.exit_code, f"{LONGEST_OPTION} are the most" in result.stderr) == (2, True)
+
+
+def test_what_an_error_repeats_is_cut() -> None:
+    assert shown("short") == "'short'"
+    assert shown("x" * 1000) == "'" + "x" * 79 + "… (1002 characters)"

@@ -1,0 +1,62 @@
+"""Parquet, read within limits: it unpacks to far more than its length, so what it declares is looked at first."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..extras import need
+from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, read_whole
+
+_LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file
+_LONGEST_DECIMAL = 32  # bytes
+
+
+def read_parquet(path: Path) -> list[dict[str, Any]]:
+    """The rows of a flat table. Raises InputError where it is none, or larger than the limits."""
+    parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
+    data = read_whole(path, LARGEST_TABLE_BYTES)
+    try:
+        limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
+        texts = _check_declared(path, parquet.ParquetFile(io.BytesIO(data), **limits))
+        # Texts as a dictionary and places in it: a long one that is repeated is then held once.
+        table = parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts, **limits).read(use_threads=False)
+        _check_read(path, table, arrow)
+        return list(table.to_pylist())
+    except (arrow.ArrowException, ValueError, OverflowError, MemoryError, OSError) as error:
+        raise InputError(f"{path} is not Parquet that can be read: {error}") from None
+
+
+def _check_declared(path: Path, file: Any) -> list[str]:
+    """The names of the columns of text. Raises InputError."""
+    metadata, schema = file.metadata, file.schema
+    columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
+    if len(columns) > MOST_COLUMNS or metadata.num_rows * len(columns) > MOST_CELLS:
+        raise InputError(
+            f"{path} has {len(schema)} columns and {metadata.num_rows} rows; {MOST_COLUMNS} columns and {MOST_CELLS} cells are"
+            " the most that are read"
+        )
+    for column in columns:
+        if column.max_repetition_level or column.max_definition_level > 1:
+            raise InputError(f"{path}: the column {column.path} is nested; a table has one value in a cell")
+        if column.physical_type == "FIXED_LEN_BYTE_ARRAY" and column.length > _LONGEST_DECIMAL:
+            raise InputError(f"{path}: the column {column.path} has values of {column.length} bytes, which are no numbers")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    unpacked = sum(abs(group.total_byte_size) for group in groups)
+    if unpacked > LARGEST_TABLE_BYTES:
+        raise InputError(f"{path} unpacks to {unpacked} bytes; {LARGEST_TABLE_BYTES} are the most that are read")
+    return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
+
+
+def _check_read(path: Path, table: Any, arrow: Any) -> None:
+    compute = need("pyarrow.compute", "report", "Parquet")
+    size = table.nbytes
+    for column in table.columns:
+        for chunk in column.chunks:
+            if arrow.types.is_dictionary(chunk.type):
+                lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                size += compute.sum(lengths).as_py() or 0
+    if size > LARGEST_TABLE_BYTES:
+        raise InputError(f"{path} unpacks to {size} bytes; {LARGEST_TABLE_BYTES} are the most that are read")

@@ -1,0 +1,99 @@
+"""The limits of what is read, all in one place: each is asked before memory is taken, so that no input decides how much.
+
+They bound what a run takes: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames (three times that
+where all planes are scored, and what FFmpeg keeps of the clips: 16 frames of each, and one for every core).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from .errors import InputError, OptionError
+
+LARGEST_SIDE = 32768
+"""Samples of a row or a column; kernels count in 32 bits, and FFmpeg's own limit is not far above."""
+
+MOST_PIXELS = 1 << 28
+"""Of a frame: 16384x16384, eight times 8K UHD. FFmpeg refuses larger ones by itself before it decodes."""
+
+RUN_BYTES = 1 << 30
+"""Of memory: Python, its libraries, the driver, and what is in flight of small frames. Some 200 MB on lavapipe."""
+
+RUN_BYTES_PER_PIXEL = 256
+"""Of memory: what is in flight of large frames. 90 on the CPU backend, whose sums are doubles, 50 on lavapipe."""
+
+LONGEST_LINE = 4096
+"""Bytes of the first line of a Y4M and of a FRAME line; FFmpeg writes some 80 and reads 128."""
+
+LONGEST_PATH = 4096
+"""Characters of a file's name: Linux's PATH_MAX."""
+
+LARGEST_TABLE_BYTES = 1 << 26
+"""Of a manifest or of results, in the file and unpacked: a row has some 500 bytes, so 100,000 pairs."""
+
+MOST_CELLS = 1 << 22
+"""Rows times columns of a table: 100,000 rows of 40 columns."""
+
+MOST_COLUMNS = 4096
+"""Of a table; all scores with all poolings are some 900."""
+
+LARGEST_REPORT_BYTES = 1 << 28
+"""Of a report in JSON: three hours with every score there is."""
+
+MOST_REPORT_VALUES = 1 << 24
+"""Of a report in JSON; each takes up to 100 bytes once it is read."""
+
+LARGEST_JOURNAL_BYTES = 1 << 28
+"""Of the journal of a batch: as a report."""
+
+LONGEST_OPTION = 1024
+"""Characters of a text given as an option: a feature with its options, a demand, a choice of frames, a place in a clip."""
+
+MOST_FEATURES = 32
+"""Features asked for at a time, each of which may be there once anyway."""
+
+LARGEST_NUMBER = (1 << 53) - 1
+"""Of frames, as a count or a place: what JSON's readers agree on. At 1000 frames/s 285,000 years."""
+
+MOST_DIGITS = 15
+"""Of a whole number in text, so that it is below LARGEST_NUMBER and far from the 4300 digits that Python refuses to read."""
+
+LONGEST_SHOWN = 80
+"""Characters of a value that an error repeats."""
+
+
+def shown(value: object) -> str:
+    """A value as an error repeats it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({len(text)} characters)"
+
+
+def check_option(flag: str, text: str) -> None:
+    """Raise OptionError where the text of an option is longer than LONGEST_OPTION."""
+    if len(text) > LONGEST_OPTION:
+        raise OptionError(f"{flag} has {len(text)} characters; {LONGEST_OPTION} are the most there can be")
+
+
+def whole_number(text: str) -> int | None:
+    """A whole number of ASCII digits, at most MOST_DIGITS of them; None for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
+def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
+    """All of a file, a pipe as well. Raises InputError where it cannot be read, or has more than `most` bytes."""
+    try:
+        with open(path, "rb") as file:
+            state = os.fstat(file.fileno())
+            size = state.st_size if stat.S_ISREG(state.st_mode) else 0
+            data = b"" if size > most else file.read(most + 1)
+    except OSError as error:
+        raise InputError(f"{Path(path)} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{shown(os.fspath(path))} names no file: {error}") from None
+    if max(size, len(data)) > most:
+        raise InputError(
+            f"{Path(path)} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file"
+        )
+    return data
