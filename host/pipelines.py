@@ -6,7 +6,7 @@ import os
 import struct
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,14 +80,13 @@ class PipelineCache:
         data = ffi.new("char[]", size[0])
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
-        try:
+        with suppress(OSError), ExitStack() as cleanup:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as temporary:
+                cleanup.callback(Path(temporary.name).unlink, missing_ok=True)
                 temporary.write(ffi.buffer(data, size[0]))
             os.replace(temporary.name, self._file)
-        except OSError:
-            return
-        self._stored_size = size[0]
+            self._stored_size = size[0]
 
 
 class PipelineBuilder:
