@@ -59,15 +59,16 @@ def images(count: int, height: int, width: int, dtype: Any = np.uint8, peak: flo
 
 def clips(folder: Path, frames: int) -> tuple[str, str, RawDescription]:
     """Two raw clips that are mostly holes and take no room on the disk."""
-    reference, distorted = images(_STACK, SIDE, SIDE)
-    paths = []
-    for name, head in (("reference", reference), ("distorted", distorted)):
+
+    def write(name: str, head: Images) -> str:
         path = folder / f"{name}-{frames}.yuv"
         with path.open("wb") as stream:
             stream.write(head.tobytes())
             stream.truncate(frames * SIDE * SIDE)
-        paths.append(str(path))
-    return *paths, RawDescription(SIDE, SIDE, "400", 8)
+        return str(path)
+
+    reference, distorted = images(_STACK, SIDE, SIDE)
+    return write("reference", reference), write("distorted", distorted), RawDescription(SIDE, SIDE, "400", 8)
 
 
 def files(place: Place, tick: Tick) -> None:

@@ -172,7 +172,8 @@ def test_spawned_processes_on_one_device(alone: list[list[str]]) -> None:
     with Scorer(32, 24, bits=8, features=FEATURE) as scorer, multiprocessing.get_context("spawn").Pool(3) as pool:
         before = list(scorer.score([(FRAME, FRAME)]))
         assert pool.map(score, SIZES, chunksize=1) == alone
-        assert list(scorer.score([(FRAME, FRAME)]))[0].metrics == before[0].metrics
+        after = list(scorer.score([(FRAME, FRAME)]))
+        assert [frame.metrics for frame in after] == [frame.metrics for frame in before]
 
 
 SCRIPT = """

@@ -88,7 +88,7 @@ def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callabl
     """The method for one thread at a time; another that comes meanwhile is refused, before anything is mixed up."""
 
     @functools.wraps(method)
-    def call(self: Scorer, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+    def call(self: Scorer, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         if not self._in_use.acquire(blocking=False):
             raise FrameError("another thread is using this scorer; give each thread one of its own, or let them take turns")
         try:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from vkssim.host import pipelines
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
@@ -104,3 +105,14 @@ def test_equal_kernels_are_compiled_once(device: Device) -> None:
         assert builder[KERNEL] is first
         assert device.live_objects["pipeline"] == 1
         assert device.live_objects["shader module"] == 0
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_other_beside_it(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError("in use")
+
+    monkeypatch.setattr(pipelines.os, "replace", refuse)
+    _build(device, tmp_path)
+    assert not list(tmp_path.iterdir())
