@@ -1,4 +1,4 @@
-"""What scripts/soak looks at while something runs: memory, descriptors, threads, mappings, Python and Vulkan objects."""
+"""Runs one load of scripts/soak and looks at the process meanwhile: memory, descriptors, threads, Python and Vulkan objects."""
 
 from __future__ import annotations
 
@@ -7,17 +7,29 @@ import gc
 import os
 import sys
 import threading
+import time
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from loads import Enough, Load, Place
 
 from vkssim.host.api import vk
 
+STEADY = ("descriptors", "threads", "vulkan")
+"""What must not grow by one."""
+TRENDS = ("memory", "heap", "blocks", "python", "mappings")
+
 _PROCESS = Path("/proc/self")
+_SAMPLES = 10, 100
+_LEAST_SAMPLES = 4
+_TRACED_CALLS = 8
+_TRACED_PLACES = 8
 _PAIRS = {
     "device": ("vkCreateDevice", "vkDestroyDevice"),
     "memory": ("vkAllocateMemory", "vkFreeMemory"),
@@ -61,11 +73,16 @@ def count_vulkan_objects() -> Counter[str]:
 
 @dataclass(frozen=True)
 class Sample:
-    """The process at one moment, after `done` units of work. `heap` is what malloc has given out, 0 where it does not tell."""
+    """The process at one moment, after `done` units of work.
+
+    `heap` is what malloc has given out in bytes, 0 where it does not tell; `blocks` what Python has, in number. Resident
+    `memory` is all there is, with fragments, caches and the pages that an allocator keeps.
+    """
 
     done: int
     memory: int
     heap: int
+    blocks: int
     descriptors: int
     threads: int
     mappings: int
@@ -80,6 +97,7 @@ def sample(done: int, live: Counter[str]) -> Sample:
         done,
         int((_PROCESS / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
         _heap(),
+        sys.getallocatedblocks(),
         len(os.listdir(_PROCESS / "fd")),
         len(os.listdir(_PROCESS / "task")),
         (_PROCESS / "maps").read_bytes().count(b"\n"),
@@ -96,27 +114,81 @@ class _Mallinfo(ctypes.Structure):
 
 
 def _heap() -> int:
-    """Bytes that glibc's malloc has given out. Unlike resident memory it knows no fragments and no caches of pages."""
-    if sys.platform != "linux" or not hasattr(_LIBC, "mallinfo2"):
+    """Bytes that glibc's malloc has given out in all its arenas."""
+    library: Any = ctypes.CDLL(None)
+    if not hasattr(library, "mallinfo2"):
         return 0
-    info = _LIBC.mallinfo2()
+    library.mallinfo2.restype = _Mallinfo
+    info = library.mallinfo2()
     return int(info.uordblks + info.hblkhd)
 
 
-_LIBC: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
-if hasattr(_LIBC, "mallinfo2"):
-    _LIBC.mallinfo2.restype = _Mallinfo
-
-
 def trend(samples: Sequence[Sample], what: str) -> float:
-    """How much of `what` a unit of work adds: the slope through the second half of the samples."""
+    """How much of `what` a unit of work adds: the median of the slopes between any two samples of the second half (Theil 1950,
+    Sen 1968). A leak is in all of them; a step, as when an allocator takes another megabyte in stock, is not.
+    """
     half = samples[len(samples) // 2 :]
-    if len({one.done for one in half}) < 2:
-        return 0.0
-    slope = np.polyfit([one.done for one in half], [getattr(one, what) for one in half], 1)[0]
-    return float(slope)
+    done = np.array([one.done for one in half], np.float64)
+    values = np.array([getattr(one, what) for one in half], np.float64)
+    first, second = np.triu_indices(len(half), 1)
+    return float(np.median((values[second] - values[first]) / (done[second] - done[first])))
 
 
 def rise(samples: Sequence[Sample], what: str) -> int:
     """How much more of `what` there is at the end than there was when it was warm."""
     return int(getattr(samples[-1], what) - getattr(samples[0], what))
+
+
+def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[str, Any]:
+    """Run a load until `place.amount` units or `seconds` are over, and say what it added.
+
+    What has a trend is given for the whole amount; what is counted, as the difference between end and start. The first tenth
+    of the samples is left out of both. `trace` says on standard error where Python's share comes from.
+    """
+    live = count_vulkan_objects()
+    samples: list[Sample] = []
+    wanted = min(max(_SAMPLES[0], place.amount // 10), _SAMPLES[1])
+    done, due_units, due_seconds = 0, 0.0, 0.0
+    started = time.perf_counter()
+
+    def tick(units: int) -> None:
+        nonlocal done, due_units, due_seconds
+        done += units
+        spent = time.perf_counter() - started
+        ended = done >= place.amount or (seconds is not None and spent > seconds)
+        if ended or done >= due_units or (seconds is not None and spent > due_seconds):
+            samples.append(sample(done, live))
+            due_units = done + place.amount / wanted
+            due_seconds = spent + (seconds or 0.0) / wanted
+            if trace and len(samples) == wanted // 10:
+                tracemalloc.start(_TRACED_CALLS)
+        if ended:
+            raise Enough
+
+    with suppress(Enough):
+        load(place, tick)
+    spent = time.perf_counter() - started
+    _print_trace()
+    warm = samples[len(samples) // 10 :]
+    if len(warm) < _LEAST_SAMPLES:
+        raise ValueError(f"{load.__name__}: {done} of {place.amount} are too few to see a trend in; allow more seconds")
+    return {
+        "done": done,
+        "asked": place.amount,
+        "seconds": round(spent, 1),
+        "rate": done / spent,
+        **{what: trend(warm, what) * place.amount for what in TRENDS},
+        **{what: rise(warm, what) for what in STEADY},
+        "left": dict(+live),
+        "samples": [asdict(one) for one in samples],
+    }
+
+
+def _print_trace() -> None:
+    """Where the memory comes from that Python took since it was warm and still holds."""
+    if not tracemalloc.is_tracing():
+        return
+    taken = tracemalloc.take_snapshot().statistics("traceback")
+    tracemalloc.stop()
+    for statistic in taken[:_TRACED_PLACES]:
+        print(f"{statistic.size} bytes in {statistic.count} blocks", *statistic.traceback.format(), sep="\n", file=sys.stderr)

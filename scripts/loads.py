@@ -72,8 +72,8 @@ def clips(folder: Path, frames: int) -> tuple[str, str, RawDescription]:
 
 
 def files(place: Place, tick: Tick) -> None:
-    """Raw clips of 1000 frames through score_files."""
-    reference, distorted, raw = clips(place.folder, CLIP_FRAMES)
+    """Raw clips through score_files, over and over."""
+    reference, distorted, raw = clips(place.folder, min(CLIP_FRAMES, max(1, place.amount // 20)))
     while True:
         tick(len(vkssim.score_files(reference, distorted, raw=raw, features="float_ssim", **place.where).frames))
 
