@@ -25,6 +25,9 @@ from vkssim.scorer import FrameScores, rows
 
 SIDE = 64
 CLIP_FRAMES = 1000
+FEATURE = "float_ssim=scale=1:window=uniform8"
+"""Compiles soonest; what it computes does not matter here."""
+
 _STACK = 8
 
 Images = npt.NDArray[Any]
@@ -75,7 +78,7 @@ def files(place: Place, tick: Tick) -> None:
     """Raw clips through score_files, over and over."""
     reference, distorted, raw = clips(place.folder, min(CLIP_FRAMES, max(1, place.amount // 20)))
     while True:
-        tick(len(vkssim.score_files(reference, distorted, raw=raw, features="float_ssim", **place.where).frames))
+        tick(len(vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, **place.where).frames))
 
 
 def report(place: Place, tick: Tick) -> None:
@@ -88,7 +91,7 @@ def report(place: Place, tick: Tick) -> None:
         before, scored = scored, done
         tick(done - before)
 
-    vkssim.score_files(reference, distorted, raw=raw, features="float_ssim", progress=progress, **place.where)
+    vkssim.score_files(reference, distorted, raw=raw, features=FEATURE, progress=progress, **place.where)
 
 
 def results(_place: Place, tick: Tick) -> None:
@@ -103,7 +106,7 @@ def results(_place: Place, tick: Tick) -> None:
 def scorer(place: Place, tick: Tick) -> None:
     """Frames through one Scorer, their scores dropped."""
     pairs = list(zip(*images(_STACK, SIDE, SIDE), strict=True))
-    with vkssim.Scorer(SIDE, SIDE, bits=8, features="float_ssim", **place.where) as opened:
+    with vkssim.Scorer(SIDE, SIDE, bits=8, features=FEATURE, **place.where) as opened:
         while True:
             tick(sum(len(opened.feed(*pair)) for pair in pairs))
 
@@ -111,13 +114,12 @@ def scorer(place: Place, tick: Tick) -> None:
 def array_functions(place: Place, tick: Tick) -> None:
     """Stacks of 2 to 8 images through ssim, every other time with its maps."""
     reference, distorted = images(_STACK, SIDE, SIDE)
-    wholes = range(2, _STACK + 1, 2)
     try:
         while True:
-            for count in wholes:
-                vkssim.ssim(reference[:count], distorted[:count], **place.where)
+            for count in range(2, _STACK + 1):
+                vkssim.ssim(reference[:count], distorted[:count], window="uniform8", **place.where)
                 vkssim.ssim(reference[:count], distorted[:count], return_map=True, **place.where)
-            tick(2 * sum(wholes))
+                tick(2 * count)
     finally:
         arrays._kept.close()
         arrays._kept_mapper.close()
@@ -137,7 +139,7 @@ def gradients(place: Place, tick: Tick) -> None:
 def _any_scorer(place: Place) -> dict[str, Any]:
     """The arguments of a scorer for frames of any size and kind. Those that compile long come seldom."""
     choose = place.random.choice
-    feature, least = "float_ssim=scale=1:window=uniform8", 8
+    feature, least = FEATURE, 8
     if place.random.random() < 0.1:
         feature, least = f"float_ssim=scale=1:exact={choose(('true', 'false'))}:enable_lcs=true", 11
     if place.random.random() < 0.02:

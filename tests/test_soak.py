@@ -8,7 +8,7 @@ from pathlib import Path
 from .commands import python_process
 
 SOAK = Path(__file__).resolve().parent.parent / "scripts" / "soak"
-FEW = ("--frames", "160", "--scorers", "30", "--engines", "6", "--containers", "20", "--limit", "1000")
+FEW = ("--frames", "100", "--scorers", "20", "--engines", "5", "--containers", "20", "--limit", "1000")
 LOADS = ("files", "scorer", "arrays", "gradients", "scorers", "engines", "containers")
 
 
