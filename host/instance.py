@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -119,7 +120,14 @@ def shared_instance() -> Instance:
     Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process. Where
     the validation layer is switched on the caller gets an instance of its own, so that its messages stay its own.
     """
-    return Instance() if _validation_asked() else _instance_of(os.getpid())
+    if _validation_asked():
+        return Instance()
+    # Two threads at once would make two, of which one is never destroyed. A forked child has a lock that nobody holds.
+    with _making.setdefault(os.getpid(), threading.Lock()):
+        return _instance_of(os.getpid())
+
+
+_making: dict[int, threading.Lock] = {}
 
 
 @functools.cache

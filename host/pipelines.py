@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,12 +80,10 @@ class PipelineCache:
         data = ffi.new("char[]", size[0])
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
-        try:
+        with suppress(OSError):
             private_folder(self._file.parent)
             replace_private(self._file, cache_file.packed(bytes(ffi.buffer(data, size[0]))))
-        except OSError:
-            return
-        self._stored_size = size[0]
+            self._stored_size = size[0]
 
 
 class PipelineBuilder:

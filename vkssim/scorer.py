@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -78,10 +80,32 @@ def rows(
     ]
 
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callable[Concatenate[Scorer, Parameters], Result]:
+    """The method for one thread at a time; another that comes meanwhile is refused, before anything is mixed up."""
+
+    @functools.wraps(method)
+    def call(self: Scorer, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        if not self._in_use.acquire(blocking=False):
+            raise FrameError("another thread is using this scorer; give each thread one of its own, or let them take turns")
+        try:
+            return method(self, *args, **kwargs)
+        finally:
+            self._in_use.release()
+
+    return call
+
+
 class Scorer:
     """Scores pairs of frames of one size, in order; use with `with`.
 
     A bounded number of frames is in flight; scores come as soon as their batch is done, and all of them after `flush`.
+
+    Threads may each have a scorer, also of the same device, or take turns with one. A call while another thread is in one
+    raises FrameError; `close` waits for it.
 
     Parameters
     ----------
@@ -149,6 +173,7 @@ class Scorer:
             luma = FrameFormat.of_array(width, height, dtype, data_range)
         else:
             raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
+        self._in_use = threading.RLock()
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
         self._backend = open_backend(backend, self._metrics.planes, device=device, batch=batch)
@@ -172,6 +197,7 @@ class Scorer:
         """The scores that each frame gets."""
         return self._metrics.names
 
+    @_alone
     def reserve(self) -> tuple[Any, Any]:
         """Where the next reference and distorted frame go: two (H, W) arrays to be written, then `commit`; two tuples of three
         such arrays where all planes are scored.
@@ -192,6 +218,7 @@ class Scorer:
         batch, number = self._filling, self._filled
         return tuple(plane[number] for plane in batch.reference), tuple(plane[number] for plane in batch.distorted)
 
+    @_alone
     def commit(self) -> list[FrameScores]:
         """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order."""
         if not self._reserved:
@@ -202,6 +229,7 @@ class Scorer:
             self._submit()
         return self._take_ready()
 
+    @_alone
     def feed(self, reference: Picture, distorted: Picture) -> list[FrameScores]:
         """Take a pair of frames, any strides; returns the scores that have become ready, in order, often none.
 
@@ -218,6 +246,7 @@ class Scorer:
             other.result()
         return self.commit()
 
+    @_alone
     def flush(self) -> list[FrameScores]:
         """Wait for everything fed so far; returns the scores not yet given."""
         if self._filled:
@@ -271,12 +300,13 @@ class Scorer:
 
     def close(self) -> None:
         """Let go of the device; frames not yet scored are dropped. A second call does nothing."""
-        self._closed, self._reserved = True, False
-        self._filling, self._filled = None, 0  # their memory goes with the device
-        self._in_flight.clear()
-        if self._copier is not None:
-            self._copier.shutdown()
-        self._backend.close()
+        with self._in_use:
+            self._closed, self._reserved = True, False
+            self._filling, self._filled = None, 0  # their memory goes with the device
+            self._in_flight.clear()
+            if self._copier is not None:
+                self._copier.shutdown()
+            self._backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.host import cache_file
+from vkssim.host import cache_file, private
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
@@ -150,3 +150,14 @@ def test_cache_that_others_could_have_written_is_not_read(
         assert file.stat().st_mode & 0o777 == 0o600, "it is written anew"
     else:
         assert file.read_bytes() == written
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_other_beside_it(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError("in use")
+
+    monkeypatch.setattr(private.os, "replace", refuse)
+    _build(device, tmp_path)
+    assert not list(tmp_path.iterdir())

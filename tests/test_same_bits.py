@@ -1,0 +1,196 @@
+"""The same pair of frames has the same bits of scores, whatever happens beside it: nothing here is approximate."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim import FrameScores, Scorer, run, score_files
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.features.planes import KernelShape
+from vkssim.formats import FrameFormat
+from vkssim.frames.open import RawDescription
+from vkssim.host.devices import DeviceInfo
+from vkssim.planes import FrameMetrics
+from vkssim.shaders.interface import Shape
+
+from .clips import raw_bytes, write
+from .pictures import Picture, clip, distort, texture
+
+Bits = dict[str, str]
+"""Scores by name, as hexadecimal floats."""
+
+PLAIN, EXACT, UNIFORM, MS = (
+    "float_ssim=enable_lcs=true:scale=1:exact=false",
+    "float_ssim=enable_lcs=true:scale=1:exact=true",
+    "float_ssim=scale=1:window=uniform8",
+    "float_ms_ssim=enable_lcs=true:exact=false",
+)
+
+
+def _bits(metrics: Mapping[str, float]) -> Bits:
+    return {name: score.hex() for name, score in metrics.items()}
+
+
+def _all_bits(scores: Sequence[FrameScores]) -> list[Bits]:
+    return [_bits(frame.metrics) for frame in scores]
+
+
+@functools.cache
+def _pairs(height: int, width: int, count: int = 11, bits: int = 8) -> tuple[Picture, Picture]:
+    """Clips in which no two pairs are alike."""
+    reference = clip(count, height, width, bits)
+    return reference, reference[:, ::-1] // 3 * 2 + reference // 3
+
+
+@pytest.fixture(params=Shape, ids=lambda shape: shape.value)
+def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Shape:
+    """Kernels of this shape, whichever the device would be given."""
+
+    def of_that_shape(info: DeviceInfo) -> KernelShape:
+        return KernelShape(request.param, info.subgroup_size if request.param is Shape.STRIP else 64)
+
+    monkeypatch.setattr(KernelShape, "for_device", of_that_shape)
+    chosen: Shape = request.param
+    return chosen
+
+
+def _scored(pairs: tuple[Picture, Picture], feature: str, order: Sequence[int], **options: Any) -> list[Bits]:
+    """Scores of the pairs in that order through a Scorer."""
+    height, width = pairs[0].shape[1:]
+    bits = 8 if pairs[0].dtype == np.uint8 else 10
+    with Scorer(width, height, bits=bits, features=feature, **options) as scorer:
+        return _all_bits(list(scorer.score((pairs[0][number], pairs[1][number]) for number in order)))
+
+
+@pytest.mark.usefixtures("shape")
+@pytest.mark.parametrize(("feature", "side"), [(PLAIN, 45), (EXACT, 45), (UNIFORM, 45), (MS, 177)])
+def test_batches_positions_and_neighbours(feature: str, side: int) -> None:
+    """Each pair alone in a batch of one, then in batches of several sizes, at other places, between other pairs."""
+    pairs = _pairs(side, side + 2)
+    alone = _scored(pairs, feature, range(11), batch=1)
+    assert len({tuple(bits.values()) for bits in alone}) == 11, "a mix-up of frames would be seen"
+    shuffle = random.Random(3)
+    for batch in (3, 32):
+        order = [shuffle.randrange(11) for _ in range(2 * batch + 1)]
+        assert _scored(pairs, feature, order, batch=batch) == [alone[number] for number in order]
+
+
+def _run(
+    backend: VulkanBackend, metrics: FrameMetrics, pairs: tuple[Picture, Picture], parts: Sequence[Sequence[int]]
+) -> list[Bits]:
+    """Scores of the pairs of each part, which is one submission; as many on their way as there are slots."""
+    free, on_way, found = deque(backend.batches), deque[Any](), list[Bits]()
+
+    def collect() -> None:
+        batch = on_way.popleft()
+        columns = metrics.finish(backend.collect(batch))
+        found.extend(_bits(dict(zip(columns, row, strict=True))) for row in np.stack(list(columns.values()), 1).tolist())
+        free.append(batch)
+
+    for part in parts:
+        if not free:
+            collect()
+        batch = free.popleft()
+        for place, number in enumerate(part):
+            batch.reference[0][place], batch.distorted[0][place] = pairs[0][number], pairs[1][number]
+        backend.submit(batch, len(part))
+        on_way.append(batch)
+    while on_way:
+        collect()
+    return found
+
+
+@pytest.mark.parametrize("exact", ["false", "true"])
+def test_random_sizes_slots_and_partly_filled_batches(exact: str) -> None:
+    """Twenty-five runs, of 1 to 4 slots, profiled or not: submissions of 1 to 8 pairs in any order."""
+    chance = random.Random(exact)
+    for _ in range(5):
+        height, width, slots = chance.randrange(11, 90), chance.randrange(11, 90), chance.randrange(1, 5)
+        pairs = _pairs(height, width, 9, chance.choice((8, 10)))
+        bits = 8 if pairs[0].dtype == np.uint8 else 10
+        metrics = FrameMetrics(f"float_ssim=scale=1:exact={exact}", [FrameFormat.of_bits(width, height, bits)])
+        with VulkanBackend(metrics.planes, batch=8, slots=slots, profile=chance.random() < 0.5) as backend:
+            alone = _run(backend, metrics, pairs, [[number] for number in range(9)])
+            for _ in range(5):
+                parts = [chance.choices(range(9), k=chance.randrange(1, 9)) for _ in range(6)]
+                assert _run(backend, metrics, pairs, parts) == [alone[number] for part in parts for number in part]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floats(dtype: type) -> None:
+    reference = np.stack([texture(40, 50, seed) for seed in range(5)]).astype(dtype)
+    distorted = np.stack([distort(picture, seed) for seed, picture in enumerate(reference)]).astype(dtype)
+    stack = vkssim.ssim(reference, distorted, data_range=1.0)
+    assert isinstance(stack, np.ndarray)
+    alone = [vkssim.ssim(*pair, data_range=1.0) for pair in zip(reference, distorted, strict=True)]
+    assert [value.hex() for value in stack.tolist()] == [float(value).hex() for value in alone]
+
+
+def test_planes_and_metrics_beside() -> None:
+    """The luma's scores are the same where chroma and another metric are scored as well."""
+    luma = _pairs(180, 190, 4)
+    frames = [tuple((luma[side][n], luma[1 - side][n], luma[side][3 - n]) for side in (0, 1)) for n in range(4)]
+    alone = [a | b for a, b in zip(*(_scored(luma, feature, range(4)) for feature in (MS, PLAIN)), strict=True)]
+    with Scorer(190, 180, bits=8, features=(PLAIN, MS), planes="all", chroma="444") as scorer:
+        beside = _all_bits(list(scorer.score(frames)))
+    assert [{name: bits[name] for name in alone[0]} for bits in beside] == alone
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> tuple[str, str]:
+    """Two raw clips of 11 frames of 50x45."""
+    first, second = (
+        write(tmp_path / name, raw_bytes(luma)) for name, luma in zip(("r.yuv", "d.yuv"), _pairs(45, 50), strict=True)
+    )
+    return first, second
+
+
+DESCRIPTION = RawDescription(50, 45, "420", 8)
+
+
+def _of_files(paths: tuple[str, str], feature: str = UNIFORM, **options: Any) -> list[Bits]:
+    return _all_bits(score_files(*paths, raw=DESCRIPTION, features=feature, **options).frames)
+
+
+def test_files_scorer_and_array_functions_agree(raw: tuple[str, str]) -> None:
+    pairs = _pairs(45, 50)
+    by_files = _of_files(raw)
+    assert by_files == _scored(pairs, UNIFORM, range(11))
+    scores = vkssim.ssim(*pairs, window="uniform8")
+    assert isinstance(scores, np.ndarray)
+    assert [score.hex() for score in scores.tolist()] == [bits["float_ssim"] for bits in by_files]
+
+
+def test_runs_and_ways_of_running_agree(raw: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run again, frame by frame as they come, profiled, a part of the clip, with other numbers of reading threads."""
+    first = _of_files(raw)
+    live: list[FrameScores] = []
+    assert _of_files(raw) == first
+    assert _of_files(raw, on_frames=live.extend) == first
+    assert _all_bits(live) == first
+    assert _of_files(raw, profile=True) == first
+    assert _of_files(raw, selection=vkssim.Selection(subsample=3)) == first[::3]
+    for readers in (1, 3):
+        monkeypatch.setattr(run, "_MOST_READERS", readers)
+        monkeypatch.setattr(run.os, "cpu_count", lambda: 4)
+        assert _of_files(raw) == first
+
+
+def test_gradients() -> None:
+    """Of a stack and of each image by itself."""
+    reference = np.stack([texture(40, 50, seed) for seed in range(5)])
+    distorted = np.stack([distort(picture, seed) for seed, picture in enumerate(reference)])
+    values, gradients = vkssim.ssim_and_grad(reference, distorted, data_range=1.0, reduction="none")
+    for number in range(5):
+        value, gradient = vkssim.ssim_and_grad(reference[number], distorted[number], data_range=1.0, reduction="none")
+        assert np.asarray(values)[number] == value
+        assert np.array_equal(gradients[number], gradient)

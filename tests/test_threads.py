@@ -1,0 +1,197 @@
+"""Many at a time: scorers in threads and in processes, on one device, give the bits that they give alone."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim import RawDescription, Scorer, score_files
+from vkssim.backends.cpu import CpuBackend
+from vkssim.errors import FrameError
+from vkssim.host import instance
+from vkssim.host.instance import Instance, shared_instance
+
+from .clips import raw_bytes, write
+from .commands import python_process
+from .pictures import clip
+
+SIZES = (40, 32), (40, 32), (57, 43), (64, 50)
+FEATURE = "float_ssim=scale=1:window=uniform8"
+AT_A_TIME = 4
+
+
+def score(size: tuple[int, int], frames: int = 25) -> list[str]:
+    """Scores of a clip of that size, as hexadecimal floats; also what processes call."""
+    width, height = size
+    reference = clip(frames, height, width)
+    with Scorer(width, height, bits=8, features=FEATURE, batch=3) as scorer:
+        scores = list(scorer.score(zip(reference, reference[::-1], strict=True)))
+    return [frame.metrics["float_ssim"].hex() for frame in scores]
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[list[str]]:
+    return [score(size) for size in SIZES]
+
+
+def _at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """What the calls return, each of a thread of its own that starts when all are there."""
+    start = threading.Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        start.wait()
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(run, calls))
+
+
+def test_scorers_in_threads(alone: list[list[str]]) -> None:
+    """Two rounds: devices are opened and closed while others score."""
+    found = _at_once(*(partial(lambda size: [score(size), score(size)], size) for size in SIZES))
+    assert found == [[scores, scores] for scores in alone]
+
+
+def test_files_in_threads(tmp_path: Path) -> None:
+    clips = [clip(9, 45, 50), clip(9, 45, 50, seed=1)]
+    paths = [write(tmp_path / f"{number}.yuv", raw_bytes(luma)) for number, luma in enumerate(clips)]
+
+    def run(first: int, second: int) -> list[str]:
+        raw = RawDescription(50, 45, "420", 8)
+        report = score_files(paths[first], paths[second], raw=raw, features=FEATURE)
+        return [frame.metrics["float_ssim"].hex() for frame in report.frames]
+
+    pairs = [(0, 1), (1, 0), (0, 0), (0, 1)]
+    assert _at_once(*(partial(run, *pair) for pair in pairs)) == [run(*pair) for pair in pairs]
+
+
+def test_array_functions_in_threads() -> None:
+    """They share what is kept open, also where they ask for different things of it."""
+    stacks = [clip(3, height, width) for width, height in SIZES]
+    calls = [
+        *(partial(vkssim.ssim, stack, stack[::-1], window="uniform8") for stack in stacks),
+        *(partial(vkssim.ssim_and_grad, stack, stack[::-1], reduction="none") for stack in stacks[:2]),
+    ]
+    expected = [call() for call in calls]
+    for found, values in zip(_at_once(*calls), expected, strict=True):
+        for one, other in zip(found, values, strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_asyncio(alone: list[list[str]]) -> None:
+    async def gather() -> list[list[str]]:
+        return await asyncio.gather(*(asyncio.to_thread(score, size) for size in SIZES))
+
+    assert asyncio.run(gather()) == alone
+
+
+def test_threads_that_come_first_get_one_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one each, of which all but the last would be left behind."""
+    instance._instance_of.cache_clear()
+    made: list[Instance] = []
+    create = Instance._create
+
+    def slow(self: Instance) -> Any:
+        made.append(self)
+        threading.Event().wait(0.05)  # long enough for the others to come
+        return create(self)
+
+    before = shared_instance()
+    instance._instance_of.cache_clear()
+    monkeypatch.setattr(Instance, "_create", slow)
+    found = _at_once(*[shared_instance] * AT_A_TIME)
+    assert len(made) == 1
+    assert found == made * AT_A_TIME
+    before.close()
+
+
+# -- one scorer, two threads ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
+    """The CPU backend says by the first event that it is at work, and goes on after the second."""
+    working, go_on = threading.Event(), threading.Event()
+    submit = CpuBackend.submit
+
+    def held(self: CpuBackend, *arguments: Any) -> None:
+        working.set()
+        go_on.wait(30)
+        submit(self, *arguments)
+
+    monkeypatch.setattr(CpuBackend, "submit", held)
+    return working, go_on
+
+
+FRAME = clip(1)[0]
+
+
+def test_two_threads_in_one_scorer_are_refused(busy: tuple[threading.Event, threading.Event]) -> None:
+    working, go_on = busy
+    with Scorer(32, 24, bits=8, features="float_ssim", backend="cpu") as scorer, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(scorer.feed, FRAME, FRAME)
+        assert working.wait(30)
+        for call in (lambda: scorer.feed(FRAME, FRAME), scorer.flush, scorer.reserve, scorer.commit):
+            with pytest.raises(FrameError, match="another thread is using this scorer"):
+                call()
+        go_on.set()
+        scores = [*first.result(), *scorer.feed(FRAME, FRAME), *scorer.flush()]
+    assert [frame.index for frame in scores] == [0, 1], "what was refused left nothing behind"
+
+
+def test_closing_waits_for_the_thread_that_scores(busy: tuple[threading.Event, threading.Event]) -> None:
+    working, go_on = busy
+    scorer = Scorer(32, 24, bits=8, features="float_ssim", backend="cpu")
+    with ThreadPoolExecutor(2) as pool:
+        fed = pool.submit(scorer.feed, FRAME, FRAME)
+        assert working.wait(30)
+        closed = pool.submit(scorer.close)
+        assert not closed.done()
+        go_on.set()
+        assert [frame.metrics["float_ssim"] for frame in fed.result()] == [1.0]
+        closed.result()
+    with pytest.raises(FrameError, match="the scorer is closed"):
+        scorer.feed(FRAME, FRAME)
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_spawned_processes_on_one_device(alone: list[list[str]]) -> None:
+    """Beside a device that is open here and stays so."""
+    with Scorer(32, 24, bits=8, features=FEATURE) as scorer, multiprocessing.get_context("spawn").Pool(3) as pool:
+        before = list(scorer.score([(FRAME, FRAME)]))
+        assert pool.map(score, SIZES, chunksize=1) == alone
+        after = list(scorer.score([(FRAME, FRAME)]))
+        assert [frame.metrics for frame in after] == [frame.metrics for frame in before]
+
+
+SCRIPT = """
+import multiprocessing
+import numpy as np
+import vkssim
+
+def work(seed):
+    images = np.random.default_rng(seed).integers(0, 256, (2, 3, 40, 40), np.uint8)
+    return [score.hex() for score in vkssim.ssim(*images, window="uniform8").tolist()]
+
+if __name__ == "__main__":
+    here = [work(seed) for seed in range(4)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        print(pool.map(work, range(4)) == here)
+"""
+
+
+def test_a_script_with_a_pool(tmp_path: Path) -> None:
+    process = python_process(write(tmp_path / "script.py", SCRIPT.encode()))
+    assert (process.returncode, process.stdout.strip(), process.stderr) == (0, b"True", b"")
