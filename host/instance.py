@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import sys
 from contextlib import ExitStack
 from typing import Any, Self
 
+from . import fork
 from .api import vk
 from .errors import NoDeviceError, ValidationError
 
@@ -14,6 +17,7 @@ VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
 """Set to 1, this environment variable switches the validation layer on."""
 
+_VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
@@ -25,7 +29,8 @@ class Instance:
     Parameters
     ----------
     validation
-        Load the Khronos validation layer. None asks the environment variable VKSSIM_VALIDATION.
+        Load the Khronos validation layer, synchronisation validation included. None asks the environment variable
+        VKSSIM_VALIDATION.
 
     Raises
     ------
@@ -33,14 +38,18 @@ class Instance:
         The Vulkan loader is not installed.
     ValidationError
         Validation was asked for and the layer is not installed.
+    ForkError
+        This process was forked from one that had opened Vulkan.
 
     """
 
     def __init__(self, validation: bool | None = None) -> None:
+        fork.check()
         if validation is None:
             validation = _validation_asked()
         self.validation = validation
         self.validation_messages: list[str] = []
+        self._checked = 0
         self._stack = ExitStack()
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
@@ -62,16 +71,25 @@ class Instance:
                     f" or unset {VALIDATION_VARIABLE}"
                 )
             layers.append(VALIDATION_LAYER)
-            extensions.append("VK_EXT_debug_utils")
+            extensions += _VALIDATION_EXTENSIONS
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself
             extensions.append(_PORTABILITY_EXTENSION)
             flags = _ENUMERATE_PORTABILITY_BIT
         application = vk.VkApplicationInfo(
             pApplicationName="vkssim", pEngineName="vkssim", apiVersion=vk.VK_MAKE_VERSION(*_API_VERSION, 0)
         )
-        info = vk.VkInstanceCreateInfo(
-            flags=flags, pApplicationInfo=application, ppEnabledLayerNames=layers, ppEnabledExtensionNames=extensions
+        # Held until the call returns: the binding keeps no nested structs alive.
+        synchronisation = vk.VkValidationFeaturesEXT(
+            pEnabledValidationFeatures=[vk.VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT]
         )
+        info = vk.VkInstanceCreateInfo(
+            pNext=synchronisation if self.validation else None,
+            flags=flags,
+            pApplicationInfo=application,
+            ppEnabledLayerNames=layers,
+            ppEnabledExtensionNames=extensions,
+        )
+        fork.vulkan_is_opened()
         try:
             return vk.module.vkCreateInstance(info, None)
         except vk.module.VkErrorIncompatibleDriver as error:
@@ -83,6 +101,7 @@ class Instance:
     def _listen(self) -> None:
         ffi = vk.ffi
 
+        @ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT")  # the binding's own is one for all instances
         def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
             self.validation_messages.append(ffi.string(data.pMessage).decode())
             return 0
@@ -91,19 +110,25 @@ class Instance:
             messageSeverity=vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT
             | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
             messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
-            pfnUserCallback=report,
         )
+        info.pfnUserCallback = self._report = report
         create = vk.vkGetInstanceProcAddr(self.handle, "vkCreateDebugUtilsMessengerEXT")
         destroy = vk.vkGetInstanceProcAddr(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
         self._stack.callback(destroy, self.handle, messenger, None)
 
-    def close(self) -> None:
-        """Destroy the instance; a second call does nothing."""
-        self._stack.close()
-        messages, self.validation_messages = self.validation_messages, []
+    def check(self) -> None:
+        """Raise ValidationError if the layer reported anything since the last call."""
+        messages = self.validation_messages[self._checked :]
+        self._checked += len(messages)
         if messages:
             raise ValidationError(f"the validation layer reported {len(messages)} messages, the first: {messages[0]}")
+
+    def close(self) -> None:
+        """Destroy the instance; a second call does nothing, nor does a call in a fork."""
+        if not fork.is_forked():
+            self._stack.close()
+            self.check()
 
     def __enter__(self) -> Self:
         return self
@@ -116,15 +141,38 @@ def shared_instance() -> Instance:
     """The instance of this process, made at the first call and left to the end of the process: whoever still has a device open
     then must find it alive.
 
-    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process. Where
-    the validation layer is switched on the caller gets an instance of its own, so that its messages stay its own.
+    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process.
+    Whoever opens a device on it calls `check` once the device is closed.
     """
-    return Instance() if _validation_asked() else _instance_of(os.getpid())
+    fork.check()
+    return _instance_with(_validation_asked())
 
 
 @functools.cache
-def _instance_of(_process: int) -> Instance:
-    return Instance(validation=False)
+def _instance_with(validation: bool) -> Instance:
+    instance = Instance(validation)
+    if validation:
+        _validated.append(instance)
+    return instance
+
+
+_validated: list[Instance] = []
+
+
+def check_shared_instances() -> None:
+    """Raise ValidationError if the layer reported anything of this process that no `check` has raised."""
+    for instance in _validated:
+        instance.check()
+
+
+@atexit.register  # here and not with the instance: what else is closed at the end is closed before
+def _fail_if_reported() -> None:
+    """End with a failure where the layer reported anything: at the end nobody may be left to hear an error."""
+    messages = [message for instance in _validated for message in instance.validation_messages]
+    if messages and not fork.is_forked():
+        sys.stdout.flush()
+        print("the validation layer reported:", *messages, sep="\n", file=sys.stderr, flush=True)
+        os._exit(3)
 
 
 def _validation_asked() -> bool:

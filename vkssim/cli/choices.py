@@ -28,11 +28,10 @@ def devices(_context: click.Context, _parameter: click.Parameter, incomplete: st
     """Devices by index, for a name may have blanks; nothing where there is no Vulkan."""
     from ..errors import DeviceError
     from ..host.devices import list_devices
-    from ..host.instance import Instance
+    from ..host.instance import shared_instance
 
     try:
-        with Instance() as instance:
-            found = list_devices(instance)
+        found = list_devices(shared_instance())
     except DeviceError:
         return []
     return [CompletionItem(str(device.index), help=device.name) for device in found if str(device.index).startswith(incomplete)]
