@@ -18,6 +18,8 @@ VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
 """Set to 1, this environment variable switches the validation layer on."""
 
 _VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
+_BETWEEN_SUBMISSIONS = "VK_LAYER_ENABLES", "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+"""The environment variable by which the layer also looks at what submissions do to each other; older ones know no other way."""
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
@@ -70,6 +72,7 @@ class Instance:
                     f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
                     f" or unset {VALIDATION_VARIABLE}"
                 )
+            os.environ.setdefault(*_BETWEEN_SUBMISSIONS)
             layers.append(VALIDATION_LAYER)
             extensions += _VALIDATION_EXTENSIONS
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself

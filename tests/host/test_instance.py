@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.errors import ValidationError
+from vkssim.host.executor import Executor
 from vkssim.host.instance import VALIDATION_VARIABLE, Instance
+from vkssim.shaders import load_module
 
 from ..clips import raw_flags, write
 from ..commands import python_process, vkssim_process
 from ..pictures import clip
+from .doubling import doubling
+from .kinds import KINDS, pretend
 
 VALIDATED = {VALIDATION_VARIABLE: "1"}
 
@@ -43,6 +50,34 @@ def test_the_layer_is_heard() -> None:
     with pytest.raises(ValidationError, match=r"reported 1 messages.*vkDestroyDevice"):
         instance.close()
     instance.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("left_out", [None, "between kernels", "behind the upload"])
+def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Synchronisation validation sees what nothing orders: kernels that write and read a buffer, and a copy before them, also
+    where it is a submission of its own.
+    """
+    made, submission, barriers = vk.vkCmdPipelineBarrier, executor._submission, itertools.count()
+
+    def barrier(*arguments: Any) -> None:
+        if next(barriers) != {"behind the upload": 0, "between kernels": 1}.get(left_out or ""):
+            made(*arguments)
+
+    monkeypatch.setattr(vk, "vkCmdPipelineBarrier", barrier)
+    if left_out == "behind the upload":
+        monkeypatch.setattr(executor, "_submission", lambda commands, **_: submission(commands))  # without semaphores
+    pretend(monkeypatch, kind)
+    instance = Instance(validation=True)
+    info = choose_device(list_devices(instance))
+    with Device(info) as device, Executor(device, doubling(device), load_module) as opened:
+        opened.submit(opened.slots[0], 1)
+        opened.wait(opened.slots[0])
+    if left_out is None or (left_out, kind) == ("behind the upload", "one memory"):  # what the host wrote needs none
+        instance.close()
+    else:
+        with pytest.raises(ValidationError, match=r"SYNC-HAZARD-READ-AFTER-WRITE"):
+            instance.close()
 
 
 def test_scoring_integers_draws_no_message(tmp_path: Path) -> None:
