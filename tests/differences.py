@@ -54,7 +54,7 @@ def add(measured: Iterable[tuple[str, str, float, float, str]]) -> None:
     """Remember tolerance and family with the difference, what is allowed, and where it was, if it is the largest of them."""
     for name, family, delta, allowed, where in measured:
         if (name, family) not in _LARGEST or delta > _LARGEST[name, family][0]:
-            _LARGEST[name, family] = delta, allowed, where
+            _LARGEST[name, family] = float(delta), allowed, where
 
 
 def largest() -> list[tuple[str, str, float, float, str]]:

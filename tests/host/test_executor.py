@@ -20,6 +20,7 @@ from vkssim.shaders import load_module
 from .doubling import SOURCE, doubling
 from .kinds import KINDS, pretend
 
+
 def _open(device: Device, **options: Any) -> Executor:
     return Executor(device, doubling(device), load_module, **options)
 
