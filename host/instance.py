@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Self
 
 from . import fork
@@ -15,7 +16,9 @@ from .errors import NoDeviceError, ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
-"""Set to 1, this environment variable switches the validation layer on."""
+"""Set to 1, this environment variable switches the validation layer on; so does the path of a file, to which every process
+appends its messages, one a line.
+"""
 
 _VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
 _BETWEEN_SUBMISSIONS = "VK_LAYER_ENABLES", "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
@@ -47,15 +50,15 @@ class Instance:
 
     def __init__(self, validation: bool | None = None) -> None:
         fork.check()
-        if validation is None:
-            validation = _validation_asked()
-        self.validation = validation
+        setting = _validation_asked() if validation is None else "1" if validation else ""
+        self.validation = bool(setting)
+        self._log = None if setting in ("", "1") else Path(setting)
         self.validation_messages: list[str] = []
         self._checked = 0
         self._stack = ExitStack()
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
-        if validation:
+        if self.validation:
             with ExitStack() as guard:
                 guard.callback(self._stack.close)
                 self._listen()
@@ -104,9 +107,12 @@ class Instance:
     def _listen(self) -> None:
         ffi = vk.ffi
 
-        @ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT")  # the binding's own is one for all instances
         def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
-            self.validation_messages.append(ffi.string(data.pMessage).decode())
+            message = ffi.string(data.pMessage).decode()
+            self.validation_messages.append(message)
+            if self._log is not None:
+                with self._log.open("a") as log:
+                    log.write(message.replace("\n", " ") + "\n")
             return 0
 
         info = vk.VkDebugUtilsMessengerCreateInfoEXT(
@@ -114,7 +120,8 @@ class Instance:
             | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
             messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
         )
-        info.pfnUserCallback = self._report = report
+        self._report = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
+        info.pfnUserCallback = self._report  # the binding's own is one for all instances
         create = vk.vkGetInstanceProcAddr(self.handle, "vkCreateDebugUtilsMessengerEXT")
         destroy = vk.vkGetInstanceProcAddr(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
@@ -148,13 +155,13 @@ def shared_instance() -> Instance:
     Whoever opens a device on it calls `check` once the device is closed.
     """
     fork.check()
-    return _instance_with(_validation_asked())
+    return _instance_under(_validation_asked())
 
 
 @functools.cache
-def _instance_with(validation: bool) -> Instance:
-    instance = Instance(validation)
-    if validation:
+def _instance_under(_setting: str) -> Instance:
+    instance = Instance()
+    if instance.validation:
         _validated.append(instance)
     return instance
 
@@ -178,5 +185,7 @@ def _fail_if_reported() -> None:
         os._exit(3)
 
 
-def _validation_asked() -> bool:
-    return os.environ.get(VALIDATION_VARIABLE, "0") not in ("", "0")
+def _validation_asked() -> str:
+    """What VKSSIM_VALIDATION says; empty for no validation."""
+    setting = os.environ.get(VALIDATION_VARIABLE, "")
+    return "" if setting == "0" else setting
