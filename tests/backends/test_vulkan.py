@@ -18,7 +18,7 @@ from vkssim.scorer import Scorer
 from ..host.kinds import KINDS, pretend
 from ..pictures import clip
 
-REFERENCE, DISTORTED = clip(5, 180, 190, seed=1), clip(5, 180, 190, seed=2)
+REFERENCE, DISTORTED = clip(3, 180, 190, seed=1), clip(3, 180, 190, seed=2)
 
 
 Arrays = list[npt.NDArray[Any]]
@@ -44,7 +44,7 @@ def _gradient() -> Arrays:
         return [engine.run(*planes, gradient), gradient]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("compute", [_scores, _map, _gradient])
 def test_the_kind_of_device_changes_no_bit(compute: Callable[[], Arrays], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = compute()
