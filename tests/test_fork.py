@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from vkssim.errors import EXIT_CODES, DeviceError, ForkError, exit_code
-
 from .commands import python_process
 from .forking import USES
 
@@ -67,7 +65,3 @@ def test_workers_that_were_spawned(seen: Mapping[str, Any]) -> None:
 def test_forks_from_before_each_open_their_own() -> None:
     seen = _run("before_opening")["before_opening"]
     assert seen["child"] == seen["parent"]
-
-
-def test_the_error_is_a_device_error() -> None:
-    assert exit_code(ForkError("")) == EXIT_CODES[DeviceError] == 3

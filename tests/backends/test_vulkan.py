@@ -18,18 +18,16 @@ from vkssim.scorer import Scorer
 from ..host.kinds import KINDS, pretend
 from ..pictures import clip
 
+Arrays = list[npt.NDArray[Any]]
+
 REFERENCE, DISTORTED = clip(3, 180, 190, seed=1), clip(3, 180, 190, seed=2)
 
 
-Arrays = list[npt.NDArray[Any]]
-
-
 def _scores() -> Arrays:
-    """Of two metrics and three planes, with several batches on their way."""
-    pairs = [(3 * [reference], 3 * [distorted]) for reference, distorted in zip(REFERENCE, DISTORTED, strict=True)]
+    """Of two metrics, with several batches on their way."""
     features = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=1"]
-    with Scorer(190, 180, bits=8, features=features, planes="all", chroma="444", batch=1) as scorer:
-        return [np.array(list(scores.metrics.values())) for scores in scorer.score(pairs)]
+    with Scorer(190, 180, bits=8, features=features, batch=1) as scorer:
+        return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
 
 
 def _map() -> Arrays:
