@@ -6,6 +6,8 @@ parent's objects does nothing.
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import os
 
 from .errors import ForkError
@@ -37,7 +39,19 @@ def check() -> None:
 
 def _in_child() -> None:
     global _forked
-    _forked = _forked or _opener is not None
+    if _opener is not None and not _forked:
+        _forked = True
+        _end_without_the_drivers()
+
+
+def _end_without_the_drivers() -> None:
+    """Leave out what drivers have asked the C library to do at the end of the process: Mesa's would wait for its threads. The
+    handler registered last is called first, with the exit code. Only glibc has `on_exit`.
+    """
+    library = ctypes.CDLL(None)
+    if hasattr(library, "on_exit"):
+        atexit.register(library.fflush, None)
+        library.on_exit(library._exit, None)
 
 
 if hasattr(os, "register_at_fork"):  # where there is no fork, there is nothing to know

@@ -48,6 +48,9 @@ def torch_ssim() -> Any:
     return ssim(*map(torch.from_numpy, IMAGES), data_range=1.0)
 
 
+WELL = 7
+"""How children end: with a code of their own."""
+
 USES: dict[str, Callable[[], object]] = {
     "ssim": device,
     "a map": lambda: vkssim.ssim(*PAIR, return_map=True),
@@ -71,12 +74,12 @@ def in_fork(use: Callable[[], object]) -> str:
         except ForkError as error:
             outcome = f"ForkError: {error}"
         os.write(write, outcome.encode())
-        sys.exit(0)
+        sys.exit(WELL)
     os.close(write)
     with os.fdopen(read) as told:
         outcome = told.read()
-    _, status = os.waitpid(child, 0)
-    return outcome if status == 0 else f"status {status}, {outcome}"
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return outcome if code == WELL else f"exit {code}, {outcome}"
 
 
 def after_opening() -> dict[str, str]:
