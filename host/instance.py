@@ -21,8 +21,9 @@ appends its messages, one a line.
 """
 
 _VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
-_BETWEEN_SUBMISSIONS = "VK_LAYER_ENABLES", "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
-"""The environment variable by which the layer also looks at what submissions do to each other; older ones know no other way."""
+_BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+_ENABLES = ("VK_LAYER_ENABLES", "VK_KHRONOS_VALIDATION_ENABLES")
+"""By these environment variables older and newer layers are told to look also at what submissions do to each other."""
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
@@ -75,7 +76,8 @@ class Instance:
                     f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
                     f" or unset {VALIDATION_VARIABLE}"
                 )
-            os.environ.setdefault(*_BETWEEN_SUBMISSIONS)
+            for variable in _ENABLES:
+                os.environ.setdefault(variable, _BETWEEN_SUBMISSIONS)
             layers.append(VALIDATION_LAYER)
             extensions += _VALIDATION_EXTENSIONS
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself

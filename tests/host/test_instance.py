@@ -34,6 +34,19 @@ with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2
     print(len(list(scorer.score((frame, frame) for frame in frames))))
 """
 
+LEAK = """
+from vkssim import Scorer
+from vkssim.errors import ValidationError
+from vkssim.host.api import vk
+scorer = Scorer(64, 64, bits=8, features="float_ssim=scale=1")
+info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
+vk.vkCreateBuffer(scorer._backend.device.handle, info, None)
+try:
+    scorer.close()
+except ValidationError as error:
+    print(error)
+"""
+
 
 def test_closing_twice_does_nothing() -> None:
     instance = Instance()
@@ -99,6 +112,17 @@ def test_scoring_integers_draws_no_message(tmp_path: Path) -> None:
 def test_scoring_floats_draws_no_message() -> None:
     process = python_process("-c", FLOATS, environment=VALIDATED)
     assert (process.returncode, process.stdout.strip()) == (0, b"5"), process.stderr.decode()
+
+
+def test_a_message_is_raised_logged_and_fails_the_process(tmp_path: Path) -> None:
+    """By whoever closes the device; in the file that all processes share; and at the end, should nobody have minded."""
+    log = tmp_path / "messages"
+    process = python_process("-c", LEAK, environment={VALIDATION_VARIABLE: str(log)})
+    assert process.returncode == 3, process.stderr.decode()
+    assert process.stdout.startswith(b"the validation layer reported 1 messages")
+    assert b"vkDestroyDevice" in process.stderr
+    (line,) = log.read_text().splitlines()
+    assert "vkDestroyDevice" in line
 
 
 def test_missing_layer_says_what_to_install(tmp_path: Path) -> None:
