@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from . import fork
 from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
 
 _INSTALL = (
@@ -14,13 +15,16 @@ _INSTALL = (
     " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan."
 )
 
+_LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
+
 
 class Api:
     """The binding's functions and names as attributes, e.g. `vk.vkCreateBuffer(...)`, `vk.VK_QUEUE_COMPUTE_BIT`.
 
     Importing the binding opens the loader's library and raises where there is none, so it happens at the first use and not at
     import. A call that returns an error code raises the `DeviceError` that fits it; `VkTimeout` and `VkNotReady` pass, since
-    they are answers and not failures.
+    they are answers and not failures. In a fork without Vulkan (host/fork.py) every call raises ForkError, but those that let
+    go of what is the parent's: they do nothing.
     """
 
     @functools.cached_property
@@ -52,9 +56,12 @@ class Api:
 
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         module = self.module
+        lets_go = name.startswith(_LETTING_GO)
 
         @functools.wraps(function)
         def call(*args: Any) -> Any:
+            if fork.is_forked():
+                return None if lets_go else fork.check()
             try:
                 return function(*args)
             except module.VkErrorDeviceLost as error:

@@ -37,7 +37,7 @@ class Device:
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
         extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(info.physical, None)}
         self.upload_family = None if self.unified else _copy_family(families)
-        used = [family for family in (self.queue_family, self.upload_family) if family is not None]
+        used = dict.fromkeys(family for family in (self.queue_family, self.upload_family) if family is not None)
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
         enabled = [name for name in ("VK_KHR_portability_subset",) if name in extensions]
         features = None

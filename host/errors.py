@@ -42,5 +42,9 @@ class DeviceTimeoutError(DeviceError):
     """A submission did not finish in the time allowed."""
 
 
+class ForkError(DeviceError):
+    """A process forked from one that had opened Vulkan wants to use it; only spawned processes can."""
+
+
 class ValidationError(DeviceError):
     """The Khronos validation layer had something to say."""

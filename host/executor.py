@@ -159,7 +159,7 @@ class Executor:
 
     def _input_families(self) -> tuple[int, ...]:
         families = (self._device.queue_family, self._device.upload_family)
-        return tuple(family for family in families if family is not None) if self._upload_apart else ()
+        return tuple(dict.fromkeys(family for family in families if family is not None)) if self._upload_apart else ()
 
     def _make_semaphore(self) -> Any:
         handle = vk.vkCreateSemaphore(self._device.handle, vk.VkSemaphoreCreateInfo(), None)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import sys
 import threading
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Self
 
+from . import fork
 from .api import vk
 from .errors import NoDeviceError, ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
-"""Set to 1, this environment variable switches the validation layer on."""
+"""Set to 1, this environment variable switches the validation layer on; so does the path of a file, to which every process
+appends its messages, one a line.
+"""
 
+_VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
+_BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+_ENABLES = ("VK_LAYER_ENABLES", "VK_KHRONOS_VALIDATION_ENABLES")
+"""By these environment variables older and newer layers are told to look also at what submissions do to each other."""
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
@@ -26,7 +36,8 @@ class Instance:
     Parameters
     ----------
     validation
-        Load the Khronos validation layer. None asks the environment variable VKSSIM_VALIDATION.
+        Load the Khronos validation layer, synchronisation validation included. None asks the environment variable
+        VKSSIM_VALIDATION.
 
     Raises
     ------
@@ -34,18 +45,22 @@ class Instance:
         The Vulkan loader is not installed.
     ValidationError
         Validation was asked for and the layer is not installed.
+    ForkError
+        This process was forked from one that had opened Vulkan.
 
     """
 
     def __init__(self, validation: bool | None = None) -> None:
-        if validation is None:
-            validation = _validation_asked()
-        self.validation = validation
+        fork.check()
+        setting = _validation_asked() if validation is None else "1" if validation else ""
+        self.validation = bool(setting)
+        self._log = None if setting in ("", "1") else Path(setting)
         self.validation_messages: list[str] = []
+        self._checked = 0
         self._stack = ExitStack()
         self.handle = self._create()
         self._stack.callback(vk.vkDestroyInstance, self.handle, None)
-        if validation:
+        if self.validation:
             with ExitStack() as guard:
                 guard.callback(self._stack.close)
                 self._listen()
@@ -62,17 +77,28 @@ class Instance:
                     f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
                     f" or unset {VALIDATION_VARIABLE}"
                 )
+            for variable in _ENABLES:
+                os.environ.setdefault(variable, _BETWEEN_SUBMISSIONS)
             layers.append(VALIDATION_LAYER)
-            extensions.append("VK_EXT_debug_utils")
+            extensions += _VALIDATION_EXTENSIONS
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself
             extensions.append(_PORTABILITY_EXTENSION)
             flags = _ENUMERATE_PORTABILITY_BIT
         application = vk.VkApplicationInfo(
             pApplicationName="vkssim", pEngineName="vkssim", apiVersion=vk.VK_MAKE_VERSION(*_API_VERSION, 0)
         )
-        info = vk.VkInstanceCreateInfo(
-            flags=flags, pApplicationInfo=application, ppEnabledLayerNames=layers, ppEnabledExtensionNames=extensions
+        # Held until the call returns: the binding keeps no nested structs alive.
+        synchronisation = vk.VkValidationFeaturesEXT(
+            pEnabledValidationFeatures=[vk.VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT]
         )
+        info = vk.VkInstanceCreateInfo(
+            pNext=synchronisation if self.validation else None,
+            flags=flags,
+            pApplicationInfo=application,
+            ppEnabledLayerNames=layers,
+            ppEnabledExtensionNames=extensions,
+        )
+        fork.vulkan_is_opened()
         try:
             return vk.module.vkCreateInstance(info, None)
         except vk.module.VkErrorIncompatibleDriver as error:
@@ -85,26 +111,37 @@ class Instance:
         ffi = vk.ffi
 
         def report(_severity: int, _types: int, data: Any, _user: Any) -> int:
-            self.validation_messages.append(ffi.string(data.pMessage).decode())
+            message = ffi.string(data.pMessage).decode()
+            self.validation_messages.append(message)
+            if self._log is not None:
+                with self._log.open("a") as log:
+                    log.write(message.replace("\n", " ") + "\n")
             return 0
 
         info = vk.VkDebugUtilsMessengerCreateInfoEXT(
             messageSeverity=vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT
             | vk.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
             messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
-            pfnUserCallback=report,
         )
+        self._report = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
+        info.pfnUserCallback = self._report  # the binding's own is one for all instances
         create = vk.vkGetInstanceProcAddr(self.handle, "vkCreateDebugUtilsMessengerEXT")
         destroy = vk.vkGetInstanceProcAddr(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
         self._stack.callback(destroy, self.handle, messenger, None)
 
-    def close(self) -> None:
-        """Destroy the instance; a second call does nothing."""
-        self._stack.close()
-        messages, self.validation_messages = self.validation_messages, []
+    def check(self) -> None:
+        """Raise ValidationError if the layer reported anything since the last call."""
+        messages = self.validation_messages[self._checked :]
+        self._checked += len(messages)
         if messages:
             raise ValidationError(f"the validation layer reported {len(messages)} messages, the first: {messages[0]}")
+
+    def close(self) -> None:
+        """Destroy the instance; a second call does nothing, nor does a call in a fork."""
+        if not fork.is_forked():
+            self._stack.close()
+            self.check()
 
     def __enter__(self) -> Self:
         return self
@@ -117,23 +154,45 @@ def shared_instance() -> Instance:
     """The instance of this process, made at the first call and left to the end of the process: whoever still has a device open
     then must find it alive.
 
-    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process. Where
-    the validation layer is switched on the caller gets an instance of its own, so that its messages stay its own.
+    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process.
+    Whoever opens a device on it calls `check` once the device is closed.
     """
-    if _validation_asked():
-        return Instance()
-    # Two threads at once would make two, of which one is never destroyed. A forked child has a lock that nobody holds.
-    with _making.setdefault(os.getpid(), threading.Lock()):
-        return _instance_of(os.getpid())
+    fork.check()
+    with _making:  # two threads at once would make two, of which one is never destroyed
+        return _instance_under(_validation_asked())
 
 
-_making: dict[int, threading.Lock] = {}
+_making = threading.Lock()
 
 
 @functools.cache
-def _instance_of(_process: int) -> Instance:
-    return Instance(validation=False)
+def _instance_under(_setting: str) -> Instance:
+    instance = Instance()
+    if instance.validation:
+        _validated.append(instance)
+    return instance
 
 
-def _validation_asked() -> bool:
-    return os.environ.get(VALIDATION_VARIABLE, "0") not in ("", "0")
+_validated: list[Instance] = []
+
+
+def check_shared_instances() -> None:
+    """Raise ValidationError if the layer reported anything of this process that no `check` has raised."""
+    for instance in _validated:
+        instance.check()
+
+
+@atexit.register  # here and not with the instance: what else is closed at the end is closed before
+def _fail_if_reported() -> None:
+    """End with a failure where the layer reported anything: at the end nobody may be left to hear an error."""
+    messages = [message for instance in _validated for message in instance.validation_messages]
+    if messages and not fork.is_forked():
+        sys.stdout.flush()
+        print("the validation layer reported:", *messages, sep="\n", file=sys.stderr, flush=True)
+        os._exit(3)
+
+
+def _validation_asked() -> str:
+    """What VKSSIM_VALIDATION says; empty for no validation."""
+    setting = os.environ.get(VALIDATION_VARIABLE, "")
+    return "" if setting == "0" else setting

@@ -4,6 +4,7 @@
 #   prepare         what running needs: Vulkan loader, lavapipe, shader compiler, Python, and the package in .venv
 #   prepare test    the validation layer and the test tools as well
 #   pin_lavapipe    no driver but lavapipe from here on
+#   RUN_TESTS       the command that runs the whole test-suite, side by side
 #   usage           the comment at the head of the calling script, for --help
 #
 # Written for bash 3.2, which macOS has.
@@ -11,6 +12,8 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
+
+RUN_TESTS=(pytest -n auto --maxprocesses 4 --dist worksteal)
 
 say() { printf '%s\n' "$*" >&2; }
 

@@ -1,10 +1,13 @@
-"""Pins the tests to one device and gives them a cache of their own; prints the largest differences at the end."""
+"""Pins the tests to one device and gives them a cache of their own; prints the largest differences at the end, also those of
+pytest-xdist's workers.
+"""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -12,7 +15,7 @@ from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE, choose_device, list_devices
 from vkssim.host.errors import DeviceError
-from vkssim.host.instance import Instance
+from vkssim.host.instance import Instance, check_shared_instances, shared_instance
 from vkssim.shaders.interface import Shape
 
 from . import differences
@@ -24,10 +27,22 @@ SOFTWARE_DEVICE = "llvmpipe"
 os.environ[DEVICE_VARIABLE] = os.environ.get("VKSSIM_TEST_DEVICE") or SOFTWARE_DEVICE
 _cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-")
 os.environ["XDG_CACHE_HOME"] = _cache.name
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("LP_NUM_THREADS", "1")  # lavapipe's threads: the cores are taken by workers
 
 
 def pytest_unconfigure() -> None:
     _cache.cleanup()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["differences"] = differences.largest()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    differences.add(getattr(node, "workeroutput", {}).get("differences", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -39,13 +54,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture(scope="session")
-def instance() -> Iterator[Instance]:
+def instance() -> Instance:
     try:
-        made = Instance()
+        return shared_instance()
     except DeviceError as error:
         pytest.fail(f"the tests need Vulkan: {error}", pytrace=False)
-    with made:
-        yield made
+
+
+@pytest.fixture(autouse=True)
+def validated() -> Iterator[None]:
+    """Under the validation layer a test that draws a message fails, whoever else passed over it."""
+    yield
+    check_shared_instances()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,19 @@ def check_array(tolerance: Tolerance, where: str, got: npt.NDArray[Any], expecte
 
 
 def _remember(tolerance: Tolerance, family: str, delta: float, where: str) -> None:
-    key = tolerance.name, family
-    if key not in _LARGEST or delta > _LARGEST[key][0]:
-        _LARGEST[key] = delta, tolerance.value, where
+    add([(tolerance.name, family, delta, tolerance.value, where)])
+
+
+def add(measured: Iterable[tuple[str, str, float, float, str]]) -> None:
+    """Remember tolerance and family with the difference, what is allowed, and where it was, if it is the largest of them."""
+    for name, family, delta, allowed, where in measured:
+        if (name, family) not in _LARGEST or delta > _LARGEST[name, family][0]:
+            _LARGEST[name, family] = float(delta), allowed, where
+
+
+def largest() -> list[tuple[str, str, float, float, str]]:
+    """What `add` takes, for another process."""
+    return [(*key, *value) for key, value in _LARGEST.items()]
 
 
 def summary() -> Iterator[str]:

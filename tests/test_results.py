@@ -88,6 +88,7 @@ CODES = {
     errors.DeviceMemoryError: 3,
     errors.DeviceLostError: 3,
     errors.DeviceTimeoutError: 3,
+    errors.ForkError: 3,
     errors.ValidationError: 3,
 }
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vkssim.host.instance import VALIDATION_VARIABLE
+
 from . import differences, tolerances
 from .commands import python_process
 from .differences import check_array, check_number, check_scores
@@ -45,6 +47,31 @@ def test_a_missing_driver_fails_the_tests(environment: dict[str, str]) -> None:
     assert b"the tests need" in process.stdout
     for word in (b"passed", b"skipped"):
         assert word not in process.stdout
+
+
+LEAK = """
+from vkssim.host.api import vk
+from vkssim.host.device import Device
+
+def test_leak(device):
+    with Device(device.info) as other:
+        info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
+        vk.vkCreateBuffer(other.handle, info, None)
+
+def test_other(device):
+    pass
+"""
+
+
+def test_a_message_of_the_validation_layer_fails_its_test(tmp_path: Path) -> None:
+    """And that one alone."""
+    (tmp_path / "test_leak.py").write_text(LEAK)
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
+    environment = {VALIDATION_VARIABLE: str(tmp_path / "messages")}
+    process = python_process(*words, environment=environment, cwd=Path(__file__).parent.parent)
+    assert process.returncode != 0
+    assert b"ERROR at teardown of test_leak" in process.stdout, process.stdout.decode()
+    assert b"2 passed, 1 error" in process.stdout
 
 
 def test_difference_beyond_the_tolerance_fails_with_both_values() -> None:

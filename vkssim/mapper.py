@@ -52,6 +52,7 @@ class SsimMapper:
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
         """(N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides."""
+        self._backend.check_process()
         scores = np.empty(len(references), np.float64)
         maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
         batch, size = self._backend.batches[0], self._backend.batch_size

@@ -210,6 +210,7 @@ class Scorer:
     def _reserve(self) -> tuple[tuple[Samples, ...], tuple[Samples, ...]]:
         if self._closed:
             raise FrameError("the scorer is closed")
+        self._backend.check_process()
         if self._filling is None:
             if not self._free:
                 self._collect_oldest()

@@ -10,32 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim.features.planes import KernelShape, PlanePair, ingest
-from vkssim.formats import FrameFormat
-from vkssim.host import memory
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceError, DeviceTimeoutError
 from vkssim.host.executor import Executor
-from vkssim.host.memory import MemoryClass
 from vkssim.host.plan import Plan, Role
 from vkssim.shaders import load_module
-from vkssim.shaders.interface import Shape
 
-FRAME = FrameFormat.of_bits(32, 4, 8)
-SOURCE, BETWEEN = PlanePair.raw(FRAME), PlanePair.floats("between", FRAME.width, FRAME.height)
-TARGET = PlanePair.floats("out", FRAME.width, FRAME.height)
-
-
-def _plan(device: Device) -> Plan:
-    """Samples to floats, and those to floats again, doubled: with an input, a work and an output buffer."""
-    shape = KernelShape(Shape.STRIP, device.info.subgroup_size)
-    steps = ingest(shape, SOURCE, BETWEEN, 1.0), ingest(shape, BETWEEN, TARGET, 2.0)
-    return Plan((SOURCE.spec(Role.INPUT), BETWEEN.spec(Role.WORK), TARGET.spec(Role.OUTPUT)), steps)
+from .doubling import SOURCE, doubling
+from .kinds import KINDS, pretend
 
 
 def _open(device: Device, **options: Any) -> Executor:
-    return Executor(device, _plan(device), load_module, **options)
+    return Executor(device, doubling(device), load_module, **options)
 
 
 def _samples(frames: int, seed: int) -> np.ndarray:
@@ -92,7 +79,7 @@ def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.Monke
 
 
 def test_a_plan_that_contradicts_itself_is_refused(device: Device) -> None:
-    plan = _plan(device)
+    plan = doubling(device)
     with pytest.raises(ValueError, match="unknown buffers"):
         Executor(device, Plan(plan.buffers[:1], plan.steps), load_module)
 
@@ -100,31 +87,33 @@ def test_a_plan_that_contradicts_itself_is_refused(device: Device) -> None:
 # -- large outputs and runs without copies -----------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[True, False], ids=["one memory", "memory of its own"])
-def copying(request: pytest.FixtureRequest, device: Device, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Whether the executor copies to and from the device: as this device would, and as the other kind does."""
-    monkeypatch.setattr(Device, "unified", property(lambda _: request.param))
-    chosen = memory._memory_type  # lavapipe has no memory beside its own to stage in: it takes what it would read back from
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the executor takes the device to be."""
+    pretend(monkeypatch, request.param)
+    return str(request.param)
 
-    def without_staging(where: Device, allowed: int, kind: MemoryClass) -> tuple[int, int]:
-        return chosen(where, allowed, MemoryClass.READBACK if kind is MemoryClass.UPLOAD else kind)
 
-    monkeypatch.setattr(memory, "_memory_type", without_staging)
-    return not request.param
+@pytest.fixture
+def other(device: Device, kind: str) -> Iterator[Device]:
+    """The device opened as one of that kind."""
+    with Device(device.info) as opened:
+        yield opened
+        assert not +opened.live_objects
 
 
 def _open_large(device: Device, **options: Any) -> Executor:
-    plan = _plan(device)
+    plan = doubling(device)
     *others, target = plan.buffers
     return Executor(device, replace(plan, buffers=(*others, replace(target, role=Role.LARGE_OUTPUT))), load_module, **options)
 
 
 @pytest.mark.parametrize("frames", [1, 3])
-def test_large_outputs_reach_the_host(device: Device, copying: bool, frames: int) -> None:
+def test_large_outputs_reach_the_host(other: Device, kind: str, frames: int) -> None:
     """Through a copy of just the frames that were run where the device has memory of its own."""
-    with _open_large(device, batch=3, slots=2) as executor:
+    with _open_large(other, batch=3, slots=2) as executor:
         for seed, slot in enumerate(executor.slots):
-            assert (slot.buffers["out"] is not slot.readback["out"]) == copying
+            assert (slot.buffers["out"] is not slot.readback["out"]) == (kind != "one memory")
             samples = _samples(frames, seed)
             slot.inputs[SOURCE.buffer][:frames] = samples
             slot.outputs["out"][:] = 0xFF
@@ -134,9 +123,9 @@ def test_large_outputs_reach_the_host(device: Device, copying: bool, frames: int
             assert (slot.outputs["out"][frames:] == 0xFF).all()
 
 
-def test_without_copies_kernels_see_the_last_upload(device: Device, copying: bool) -> None:
+def test_without_copies_kernels_see_the_last_upload(other: Device, kind: str) -> None:
     """And large outputs stay on the device; where there is one memory, there is nothing to leave out."""
-    with _open_large(device, slots=1) as executor:
+    with _open_large(other, slots=1) as executor:
         slot = executor.slots[0]
         first, second = _samples(1, 1), _samples(1, 2)
         slot.inputs[SOURCE.buffer][:] = first
@@ -146,7 +135,7 @@ def test_without_copies_kernels_see_the_last_upload(device: Device, copying: boo
         slot.outputs["out"][:] = 0xFF
         executor.submit(slot, 1, copies=False)
         executor.wait(slot)
-        if copying:
+        if kind != "one memory":
             assert (slot.outputs["out"] == 0xFF).all()
         else:
             np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * second)
@@ -155,8 +144,8 @@ def test_without_copies_kernels_see_the_last_upload(device: Device, copying: boo
         np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * second)
 
 
-def test_without_copies_small_outputs_are_read_all_the_same(device: Device, copying: bool) -> None:
-    with _open(device, slots=1) as executor:
+def test_without_copies_small_outputs_are_read_all_the_same(other: Device, kind: str) -> None:
+    with _open(other, slots=1) as executor:
         slot = executor.slots[0]
         slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
         executor.submit(slot, 1)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.errors import ValidationError
+from vkssim.host.executor import Executor
 from vkssim.host.instance import VALIDATION_VARIABLE, Instance
+from vkssim.shaders import load_module
 
 from ..clips import raw_flags, write
 from ..commands import python_process, vkssim_process
 from ..pictures import clip
+from .doubling import doubling
+from .kinds import pretend
 
 VALIDATED = {VALIDATION_VARIABLE: "1"}
 
@@ -25,6 +32,19 @@ frames = np.random.default_rng(0).random((5, 600, 401), np.float32)
 features = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=2"]
 with Scorer(401, 600, dtype=np.float32, data_range=1, features=features, batch=2) as scorer:
     print(len(list(scorer.score((frame, frame) for frame in frames))))
+"""
+
+LEAK = """
+from vkssim import Scorer
+from vkssim.errors import ValidationError
+from vkssim.host.api import vk
+scorer = Scorer(64, 64, bits=8, features="float_ssim=scale=1")
+info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
+vk.vkCreateBuffer(scorer._backend.device.handle, info, None)
+try:
+    scorer.close()
+except ValidationError as error:
+    print(error)
 """
 
 
@@ -45,6 +65,41 @@ def test_the_layer_is_heard() -> None:
     instance.close()
 
 
+@pytest.mark.parametrize(
+    ("left_out", "kind"),
+    [
+        (None, "a queue for copies"),
+        ("between kernels", "one memory"),
+        ("behind the upload", "memory of its own"),
+        ("behind the upload", "a queue for copies"),
+    ],
+)
+def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Synchronisation validation sees what nothing orders: kernels that write and read a buffer, and a copy before them, also
+    where it is a submission of its own.
+    """
+    made, submission, barriers = vk.vkCmdPipelineBarrier, executor._submission, itertools.count()
+
+    def barrier(*arguments: Any) -> None:
+        if next(barriers) != {"behind the upload": 0, "between kernels": 1}.get(left_out or ""):
+            made(*arguments)
+
+    monkeypatch.setattr(vk, "vkCmdPipelineBarrier", barrier)
+    if left_out == "behind the upload":
+        monkeypatch.setattr(executor, "_submission", lambda commands, **_: submission(commands))  # without semaphores
+    pretend(monkeypatch, kind)
+    instance = Instance(validation=True)
+    info = choose_device(list_devices(instance))
+    with Device(info) as device, Executor(device, doubling(device), load_module) as opened:
+        opened.submit(opened.slots[0], 1)
+        opened.wait(opened.slots[0])
+    if left_out is None:
+        instance.close()
+    else:
+        with pytest.raises(ValidationError, match=r"SYNC-HAZARD-READ-AFTER-WRITE"):
+            instance.close()
+
+
 def test_scoring_integers_draws_no_message(tmp_path: Path) -> None:
     frames = clip(3, 180, 190)
     name = write(tmp_path / "clip.yuv", frames.tobytes())
@@ -57,6 +112,17 @@ def test_scoring_integers_draws_no_message(tmp_path: Path) -> None:
 def test_scoring_floats_draws_no_message() -> None:
     process = python_process("-c", FLOATS, environment=VALIDATED)
     assert (process.returncode, process.stdout.strip()) == (0, b"5"), process.stderr.decode()
+
+
+def test_a_message_is_raised_logged_and_fails_the_process(tmp_path: Path) -> None:
+    """By whoever closes the device; in the file that all processes share; and at the end, should nobody have minded."""
+    log = tmp_path / "messages"
+    process = python_process("-c", LEAK, environment={VALIDATION_VARIABLE: str(log)})
+    assert process.returncode == 3, process.stderr.decode()
+    assert process.stdout.startswith(b"the validation layer reported 1 messages")
+    assert b"vkDestroyDevice" in process.stderr
+    (line,) = log.read_text().splitlines()
+    assert "vkDestroyDevice" in line
 
 
 def test_missing_layer_says_what_to_install(tmp_path: Path) -> None:

@@ -54,6 +54,10 @@ class Backend(ABC):
         """Frames of a batch."""
         return len(self.batches[0].reference[0])
 
+    def check_process(self) -> None:
+        """Raise ForkError where the batches' memory is that of another process; called before they are written to."""
+        return
+
     @abstractmethod
     def submit(self, batch: Batch, frames: int) -> None:
         """Start the first `frames` frames of a filled batch."""

@@ -15,6 +15,7 @@ import platformdirs
 from ..features.base import Doubles, FeaturePlan
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest
 from ..formats import FrameFormat
+from ..host import fork
 from ..host.device import Device
 from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor, Slot
@@ -127,8 +128,7 @@ class VulkanBackend(Backend):
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             instance = shared_instance()
-            if instance.validation:
-                self._stack.enter_context(instance)
+            self._stack.callback(instance.check)
             info = choose_device(list_devices(instance), device)
             self.device = self._stack.enter_context(Device(info))
             self.info = BackendInfo("vulkan", info.name, info.driver)
@@ -152,6 +152,10 @@ class VulkanBackend(Backend):
     def plan(self) -> Plan:
         """What is run for a batch."""
         return self._executor.plan
+
+    def check_process(self) -> None:
+        """Raise ForkError in a fork of the process that opened the device."""
+        fork.check()
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Start the plan on the batch."""

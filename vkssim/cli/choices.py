@@ -29,11 +29,10 @@ def devices(_context: click.Context, _parameter: click.Parameter, incomplete: st
     from ..errors import DeviceError
     from ..harmless import visible
     from ..host.devices import list_devices
-    from ..host.instance import Instance
+    from ..host.instance import shared_instance
 
     try:
-        with Instance() as instance:
-            found = list_devices(instance)
+        found = list_devices(shared_instance())
     except DeviceError:
         return []
     named = {str(device.index): visible(device.name) for device in found}

@@ -13,30 +13,29 @@ from .main import SETTINGS
 def command(as_json: bool) -> None:
     """List the Vulkan devices, the preferred one first."""
     from ..host.devices import list_devices
-    from ..host.instance import Instance
+    from ..host.instance import shared_instance
 
-    with Instance() as instance:
-        found = list_devices(instance)
-        if not found:
-            from ..errors import NoDeviceError
+    found = list_devices(shared_instance())
+    if not found:
+        from ..errors import NoDeviceError
 
-            raise NoDeviceError(
-                "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
-            )
-        if as_json:
-            import json
+        raise NoDeviceError(
+            "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
+        )
+    if as_json:
+        import json
 
-            keys = ("index", "name", "driver", "lacks")
-            rows = [
-                {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
-                for device in found
-            ]
-            click.echo(json.dumps(rows, indent=2))
-            return
-        for device in found:
-            version = ".".join(map(str, device.api_version))
-            kind = device.kind.name.lower()
-            name, driver = visible(device.name), visible(device.driver)
-            click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}")
-            if device.lacks:
-                click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")
+        keys = ("index", "name", "driver", "lacks")
+        rows = [
+            {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
+            for device in found
+        ]
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for device in found:
+        version = ".".join(map(str, device.api_version))
+        kind = device.kind.name.lower()
+        name, driver = visible(device.name), visible(device.driver)
+        click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}")
+        if device.lacks:
+            click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")

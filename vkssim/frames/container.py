@@ -16,6 +16,7 @@ from ..types import Planes
 from .aperture import stated_crop
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
 from .demuxer import MOST_PIXELS_OPTION, open_container
+from .forks import keep_in_forks
 from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
@@ -70,6 +71,7 @@ class ContainerFile(SequentialSource):
         self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
         stream.thread_type = "AUTO"
         stream.codec_context.options = MOST_PIXELS_OPTION
+        keep_in_forks(self, stream.codec_context)
         first, torn = self._first_frame()
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import platformdirs
 
 from ..features.planes import KernelShape
+from ..host import fork
 from ..host.device import Device
 from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor
@@ -56,8 +57,7 @@ class LossEngine:
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             instance = shared_instance()
-            if instance.validation:
-                self._stack.enter_context(instance)
+            self._stack.callback(instance.check)
             info = choose_device(list_devices(instance), device)
             self.device = self._stack.enter_context(Device(info))
             made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
@@ -86,6 +86,7 @@ class LossEngine:
         `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's
         mean, or of the plane's whole value where there are several. It is given where the engine was made for it.
         """
+        fork.check()
         executor = self._executor
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
         starts = range(0, len(distorted), executor.batch)

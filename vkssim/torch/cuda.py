@@ -22,6 +22,7 @@ from torch import Tensor
 
 from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
 from ..features.planes import KernelShape
+from ..host import fork
 from ..host.api import vk
 from ..host.binding import Binding
 from ..host.device import Device
@@ -132,6 +133,7 @@ def _sharing_with(index: int) -> _Sharing:
     """What is shared with a CUDA device, made at the first call and kept to the end of the process: tensors may outlive any
     other owner. Raises DeviceError where it cannot be had.
     """
+    fork.check()  # before the lock, which a thread of the parent may hold
     with _opening:
         if index in _refusals():
             raise UnsuitableDeviceError(_refusals()[index])
@@ -242,6 +244,7 @@ class _Sharing:
         self._stack = ExitStack()
         with ExitStack() as guard, torch.cuda.device(index):
             guard.callback(self._stack.close)
+            self._stack.callback(shared_instance().check)
             info = _same_gpu(index)
             self.device = self._stack.enter_context(Device(info, sharing=True))
             self._shape = KernelShape.for_device(info)

@@ -1,0 +1,51 @@
+"""What is scored on devices of every kind: the same bits, and under the validation layer no message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from vkssim.formats import FrameFormat
+from vkssim.loss.engine import LossEngine
+from vkssim.loss.spec import Loss, constants
+from vkssim.mapper import SsimMapper
+from vkssim.scorer import Scorer
+
+from ..host.kinds import KINDS, pretend
+from ..pictures import clip
+
+Arrays = list[npt.NDArray[Any]]
+
+REFERENCE, DISTORTED = clip(3, 180, 190, seed=1), clip(3, 180, 190, seed=2)
+
+
+def _scores() -> Arrays:
+    """Of two metrics, with several batches on their way."""
+    features = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=1"]
+    with Scorer(190, 180, bits=8, features=features, batch=1) as scorer:
+        return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
+
+
+def _map() -> Arrays:
+    with SsimMapper(FrameFormat.of_bits(190, 180, 8), {"scale": 1}, batch=2) as mapper:
+        return list(mapper.run(REFERENCE, DISTORTED))
+
+
+def _gradient() -> Arrays:
+    planes = [frames.astype(np.float32) / 255 for frames in (REFERENCE, DISTORTED)]
+    gradient = np.empty_like(planes[0])
+    with LossEngine(Loss(180, 190, **constants(1.0)), gradient=True) as engine:
+        return [engine.run(*planes, gradient), gradient]
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("compute", [_scores, _map, _gradient])
+def test_the_kind_of_device_changes_no_bit(compute: Callable[[], Arrays], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = compute()
+    pretend(monkeypatch, kind)
+    for got, wanted in zip(compute(), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)

@@ -1,0 +1,163 @@
+"""Forks and spawns, and prints as JSON what was seen. `test_fork.py` runs it as a process of its own: pytest is not to be
+forked once drivers have threads in it.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vkssim
+from vkssim.errors import ForkError
+from vkssim.formats import FrameFormat
+from vkssim.host.devices import list_devices
+from vkssim.host.instance import shared_instance
+from vkssim.loss.engine import LossEngine
+from vkssim.loss.spec import Loss, constants
+from vkssim.mapper import SsimMapper
+
+from .pictures import pair
+
+CLIPS = [str(Path(__file__).parent.parent / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
+PAIR = pair(180, 190)
+IMAGES = [image[None, None].astype(np.float32) / 255 for image in PAIR]
+
+
+def cpu() -> Any:
+    return vkssim.ssim(*PAIR, backend="cpu")
+
+
+def device() -> Any:
+    return vkssim.ssim(*PAIR)
+
+
+def torch_ssim() -> Any:
+    import torch  # here: spawned children need it not, and it takes seconds
+
+    from vkssim.torch import ssim
+
+    return ssim(*map(torch.from_numpy, IMAGES), data_range=1.0)
+
+
+WELL = 7
+"""How children end: with a code of their own."""
+
+USES: dict[str, Callable[[], object]] = {
+    "ssim": device,
+    "a map": lambda: vkssim.ssim(*PAIR, return_map=True),
+    "ms_ssim": lambda: vkssim.ms_ssim(*PAIR),
+    "ssim_and_grad": lambda: vkssim.ssim_and_grad(*IMAGES, data_range=1.0),
+    "torch": torch_ssim,
+    "Scorer": lambda: vkssim.Scorer(190, 180, bits=8),
+    "score_files": lambda: vkssim.score_files(*CLIPS, features=["float_ssim"]),
+    "list_devices": lambda: list_devices(shared_instance()),
+}
+"""What a child may want to do with Vulkan."""
+
+
+def in_fork(use: Callable[[], object]) -> str:
+    """What came of it in a forked child, which then ends as programs do, and must end well."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            outcome = f"{use()}"
+        except ForkError as error:
+            outcome = f"ForkError: {error}"
+        os.write(write, outcome.encode())
+        sys.exit(WELL)
+    os.close(write)
+    with os.fdopen(read) as told:
+        outcome = told.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return outcome if code == WELL else f"exit {code}, {outcome}"
+
+
+def after_opening() -> dict[str, str]:
+    """Forks while devices are open and a batch is on its way; the children end inside the `with` of what is their parent's."""
+    scores = device()
+    pairs = [pair(180, 190, seed=seed) for seed in range(4)]
+    expected = [vkssim.ssim(*frames) for frames in pairs]
+    got: list[Any] = []
+    mapper = SsimMapper(FrameFormat.of_bits(190, 180, 8), {})
+    engine = LossEngine(Loss(180, 190, **constants(1.0)), gradient=True)
+    planes = IMAGES[0][0], IMAGES[1][0]
+    with mapper, engine, vkssim.Scorer(190, 180, bits=8, features=["float_ssim=scale=1"], batch=2) as scorer:
+        for frames in pairs[:3]:
+            got += scorer.feed(*frames)
+        seen = {name: in_fork(use) for name, use in USES.items()}
+        seen["feed"] = in_fork(lambda: scorer.feed(*PAIR))
+        seen["flush"] = in_fork(scorer.flush)
+        seen["mapper"] = in_fork(lambda: mapper.run(PAIR[0][None], PAIR[1][None]))
+        seen["engine"] = in_fork(lambda: engine.run(*planes))
+        seen["cpu"] = in_fork(cpu)
+        seen["grandchild"] = in_fork(lambda: in_fork(device))
+        got += [*scorer.feed(*pairs[3]), *scorer.flush()]
+    seen["parent"] = str([frame.metrics["float_ssim"] for frame in got] == expected and device() == scores)
+    return seen
+
+
+def while_reading() -> dict[str, str]:
+    """A fork out of a run's callback: FFmpeg's threads and the readers' are not in the child."""
+    seen: dict[str, str] = {}
+    parent = os.getpid()
+
+    def score() -> int:
+        return len(vkssim.score_files(*CLIPS, features=["float_ssim"], progress=fork_once).frames)
+
+    def fork_once(*_: object) -> None:
+        if not seen:
+            seen["child"] = in_fork(lambda: "ends")
+
+    with suppress(ForkError):
+        seen["parent"] = str(score())
+    assert os.getpid() == parent
+    return seen
+
+
+def before_opening() -> dict[str, str]:
+    """Each process opens devices of its own."""
+    child = in_fork(device)
+    return {"child": child, "parent": str(device())}
+
+
+def pools() -> dict[str, str]:
+    """Workers as Python and PyTorch start them, from a process with a device open."""
+    from torch.utils.data import DataLoader, IterableDataset
+
+    class Scores(IterableDataset[float]):
+        def __init__(self, use: Callable[[], float]) -> None:
+            self._use = use
+
+        def __iter__(self) -> Iterator[float]:
+            yield self._use()
+
+    seen = {"parent": str(device())}
+
+    def note(name: str, value: Callable[[], object]) -> None:
+        try:
+            seen[name] = str(value())
+        except ForkError as error:
+            seen[name] = f"ForkError: {error}"
+
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            for use in (device, cpu):
+                note(f"{method}, {use.__name__}", partial(pool.apply, use))
+    for use in (device, cpu):
+        loader = DataLoader(Scores(use), batch_size=None, num_workers=1, multiprocessing_context="fork")
+        note(f"DataLoader, {use.__name__}", lambda loader=loader: next(iter(loader)))
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps({"pid": str(os.getpid()), **{mode: globals()[mode]() for mode in sys.argv[1:]}}))

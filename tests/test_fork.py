@@ -1,0 +1,67 @@
+"""A fork of a process that has opened Vulkan: an error that says what to do, no hang, and the parent goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .commands import python_process
+from .forking import USES
+
+INHERITED = ("feed", "flush", "mapper", "engine")
+
+
+def _run(*modes: str) -> Any:
+    process = python_process("-m", "tests.forking", *modes, cwd=Path(__file__).parent.parent)
+    assert process.returncode == 0, process.stderr.decode()
+    return json.loads(process.stdout)
+
+
+@pytest.fixture(scope="module")
+def seen() -> Any:
+    return _run("after_opening", "while_reading", "pools")
+
+
+@pytest.mark.parametrize("use", [*USES, *INHERITED, "grandchild"])
+def test_a_child_is_told_what_to_do(seen: Mapping[str, Any], use: str) -> None:
+    """What it opens anew is refused as well as what it has from its parent."""
+    said = seen["after_opening"][use]
+    assert said.startswith("ForkError: process "), said
+    assert f"was forked from process {seen['pid']}, which had opened Vulkan" in said
+    assert 'get_context("spawn")' in said
+
+
+def test_the_cpu_backend_needs_no_device(seen: Mapping[str, Any]) -> None:
+    assert float(seen["after_opening"]["cpu"]) == pytest.approx(float(seen["pools"]["parent"]), abs=1e-6)
+
+
+def test_the_parent_goes_on_with_the_same_bits(seen: Mapping[str, Any]) -> None:
+    """With the frames too that were on their way when it forked, and that children meant to write over."""
+    assert seen["after_opening"]["parent"] == "True"
+
+
+def test_a_child_does_not_wait_for_threads_that_it_has_not(seen: Mapping[str, Any]) -> None:
+    assert seen["while_reading"] == {"child": "ends", "parent": "48"}
+
+
+@pytest.mark.parametrize("how", ["fork", "DataLoader"])
+def test_workers_that_were_forked(seen: Mapping[str, Any], how: str) -> None:
+    """The error comes back to whoever asked them."""
+    said = seen["pools"][f"{how}, device"]
+    assert said.startswith("ForkError")
+    assert "spawn" in said
+    assert seen["pools"][f"{how}, cpu"] == seen["after_opening"]["cpu"]
+
+
+def test_workers_that_were_spawned(seen: Mapping[str, Any]) -> None:
+    assert seen["pools"]["spawn, device"] == seen["pools"]["parent"]
+    assert seen["pools"]["spawn, cpu"] == seen["after_opening"]["cpu"]
+
+
+def test_forks_from_before_each_open_their_own() -> None:
+    seen = _run("before_opening")["before_opening"]
+    assert seen["child"] == seen["parent"]

@@ -1,0 +1,25 @@
+"""FFmpeg decodes on threads, which a forked child has not: there a decoder would wait for them for ever when it is let go."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_decoders: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+
+
+def keep_in_forks(source: object, decoder: Any) -> None:
+    """A fork that happens while the source is there never lets go of its decoder."""
+    _decoders[source] = decoder
+
+
+def _in_child() -> None:
+    import ctypes
+
+    for decoder in _decoders.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(decoder))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
