@@ -1,5 +1,15 @@
-"""`python -m vkssim`."""
+"""`python -m vkssim`, and the command `vkssim`."""
 
-from .cli import main
+from .interruption import listen
 
-main()
+
+def run() -> None:
+    """The command line in a process of its own: signals are heard before anything that takes time is imported."""
+    listen()
+    from .cli import main
+
+    main()
+
+
+if __name__ == "__main__":
+    run()

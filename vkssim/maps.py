@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError, OptionError, OutputError
+from .errors import InputError, OptionError
 from .extras import need
 from .files import common_format
 from .frames.open import RawDescription
@@ -20,6 +20,7 @@ from .frames.pictures import PictureOptions, open_pair
 from .frames.shown import shown
 from .frames.source import FrameSource
 from .mapper import SsimMapper
+from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
@@ -237,10 +238,7 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
     need("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
-        try:
-            Path(path).write_bytes(data)
-        except OSError as error:
-            raise OutputError(f"{os.fspath(path)} cannot be written: {error.strerror}") from None
+        write_file(data, Path(path))
     return data
 
 

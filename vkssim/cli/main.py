@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import VkssimError, exit_code
+from ..errors import InterruptedRunError, VkssimError, exit_code
+from ..interruption import check, listening
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
@@ -32,17 +33,23 @@ class _Main(click.Group):
         command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
         return command
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with listening():
+            return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            result = super().invoke(ctx)
+            check()
+            return result
         except VkssimError as error:
             click.echo(f"vkssim: {error}", err=True)
             ctx.exit(exit_code(error))
         except (click.ClickException, click.exceptions.Exit):
             raise
-        except (KeyboardInterrupt, click.Abort):
+        except (KeyboardInterrupt, click.Abort) as stop:
             click.echo("vkssim: interrupted", err=True)
-            ctx.exit(130)
+            ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))
         except BrokenPipeError:
             from .output import discard_standard_output
 
@@ -65,5 +72,5 @@ def main() -> None:
     """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
     Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable
-    device; 130 interrupted.
+    device; 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (128 and the signal's number).
     """

@@ -49,19 +49,20 @@ class MapOutput:
         """A PNG and an NPY file for each of the frames chosen."""
         if self.folder is None:
             return
+        import io
+
         import numpy as np
 
         from ..maps import choose_frames, colour, png, scored_pictures
+        from ..replacing import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
         for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device):
             png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
-            numbers = _path(folder, frame.index, "npy")
-            try:
-                np.save(numbers, frame.ssim_map)
-            except OSError as error:
-                raise OutputError(f"{numbers} cannot be written: {error.strerror}") from None
+            numbers = io.BytesIO()
+            np.save(numbers, frame.ssim_map)
+            write_file(numbers.getvalue(), _path(folder, frame.index, "npy"))
 
 
 def _path(folder: Path, index: int, ending: str) -> Path:

@@ -27,7 +27,6 @@ COLUMNS = (
     "bitdepth",
     "frames",
     "measured_kbps",
-    "seconds",
     "backend",
     "device",
     "driver",

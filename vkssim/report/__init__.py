@@ -7,9 +7,12 @@ import tempfile
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
+from ..replacing import write_file as write
 from ..results import ScoreReport
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
+
+__all__ = ["WRITERS", "check_writable", "render", "write"]
 
 WRITERS = {"json": json.render, "xml": xml.render, "csv": csv.render, "sub": sub.render}
 """The text of a report by the name of its form."""
@@ -34,29 +37,7 @@ def check_writable(path: Path) -> None:
     if path.exists() and not path.is_file():
         return  # a device or a pipe: writing to it is the only test
     try:
-        with tempfile.NamedTemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=folder):  # has no name to be left behind where the system can do without
             pass
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def write(content: str | bytes, path: Path) -> None:
-    """Write a report, text as UTF-8; an ordinary file is replaced in one step. Raises OutputError."""
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        if path.exists() and not path.is_file():
-            path.write_bytes(data)
-            return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(data)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
-        os.chmod(file.name, mode)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

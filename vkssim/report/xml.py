@@ -15,7 +15,9 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
     """The report as XML text."""
     root = ElementTree.Element("VMAF", version=__version__)
     ElementTree.SubElement(root, "params", qualityWidth=str(report.width), qualityHeight=str(report.height))
-    ElementTree.SubElement(root, "fyi", fps=f"{report.fps:.2f}", device=report.backend.device, driver=report.backend.driver)
+    ElementTree.SubElement(
+        root, "fyi", fps=f"{report.profiled_fps:.2f}", device=report.backend.device, driver=report.backend.driver
+    )
     frames = ElementTree.SubElement(root, "frames")
     for frame in report.frames:
         scores = {name: numbers.text(value, _MISSING) for name, value in frame.metrics.items()}
