@@ -2,7 +2,8 @@
 
 An exception out of a signal handler may turn up anywhere: in an import, in a lock, half-way through a file. So the command line
 has the handlers of this module, which take a note. The run ends at the next `check`, or at once within `at_once`, where it does
-nothing but wait. A second signal changes nothing, a third ends the process on the spot.
+nothing but wait. A second signal changes nothing, a third ends the process on the spot. What comes when all is done but
+the writing stops nothing.
 
 Where `listen` was not called, in a library's process, nothing here does anything.
 """

@@ -10,7 +10,7 @@ import click
 
 from .. import __version__
 from ..errors import InterruptedRunError, VkssimError, exit_code
-from ..interruption import check, listening
+from ..interruption import listening
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
@@ -39,9 +39,7 @@ class _Main(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            result = super().invoke(ctx)
-            check()
-            return result
+            return super().invoke(ctx)
         except VkssimError as error:
             click.echo(f"vkssim: {error}", err=True)
             ctx.exit(exit_code(error))

@@ -166,7 +166,7 @@ def command(
     if page is not None:
         check()
         _attempt(failures, page, report, failure)
-    if failure is None or isinstance(failure, DemandError):
+    if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
         check()
         _attempt(failures, partial(maps.write, report, raw=raw, **where))
     for other in failures[:-1]:
