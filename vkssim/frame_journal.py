@@ -79,6 +79,7 @@ class FrameJournal:
         self._frames: list[tuple[int, float | None, list[float]]] = []
         self._sum = self._size = 0
         self._kept = 0
+        self._damaged = False
         self._file = JournalFile(path)
         try:
             self._read()
@@ -98,6 +99,7 @@ class FrameJournal:
                     index, time, values = entry
                     self._frames.append((int(index), time, [float(value) for value in values]))
             except (ValueError, RecursionError, TypeError):
+                self._damaged = True
                 break
             self._sum, self._size = total, self._size + len(line)
         self._kept = len(self._frames)
@@ -111,6 +113,8 @@ class FrameJournal:
         identity |= {"device": backend.device, "driver": backend.driver}
         identity = json.loads(json.dumps(identity))
         path = self._file.path
+        if self._resume and self._damaged:
+            self._tell(f"{path} is damaged behind {self._kept} frames; what follows is scored again")
         if self._resume and self._found is not None:
             differing = [key for key in identity if identity[key] != self._found.get(key)]
             if differing:
@@ -152,11 +156,10 @@ class FrameJournal:
             error.args = (f"{error}; --resume goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
-        """Remove it where the run is done and its scores are where they belong, whatever they are. Raises OutputError."""
-        if any(isinstance(failure, _CUT_OFF) for failure in failures):
-            for failure in failures[1:]:
-                self.leave(failure)
-        else:
+        """Remove it where the run is done and its scores are where they belong, whatever they are."""
+        for failure in failures:
+            self.leave(failure)
+        if not any(isinstance(failure, _CUT_OFF) for failure in failures):
             self._kept = 0
 
     def close(self) -> None:

@@ -138,9 +138,9 @@ def command(
             **where,
         )
     except VkssimError as error:
-        if journal is not None:
-            journal.leave(error)
         if error.report is None or not error.report.frames:
+            if journal is not None:
+                journal.leave(error)
             raise
         failures, report = [error], error.report
     finally:
