@@ -55,7 +55,7 @@ def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_another_process_is_told(path: Path) -> None:
-    opened = "from pathlib import Path; from vkssim.journal_file import JournalFile; JournalFile(Path({!r}))".format(str(path))
+    opened = f"from pathlib import Path; from vkssim.journal_file import JournalFile; JournalFile(Path({str(path)!r}))"
     with JournalFile(path):
         process = python_process("-c", opened)
         assert process.returncode == 1

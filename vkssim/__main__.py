@@ -1,10 +1,15 @@
 """`python -m vkssim`, and the command `vkssim`."""
 
-from .interruption import listen
+from __future__ import annotations
+
+import atexit
+
+from .interruption import ignore, listen
 
 
 def run() -> None:
     """The command line in a process of its own: signals are heard before anything that takes time is imported."""
+    atexit.register(ignore)  # the first to register is the last to be called
     listen()
     from .cli import main
 

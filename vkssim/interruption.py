@@ -74,6 +74,12 @@ def listen() -> dict[int, object]:
     return before
 
 
+def ignore() -> None:
+    """Hear nothing any more: the interpreter is about to end, and would give the signals back to the system."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def listening() -> Iterator[None]:
     """`listen` for a while, in the main thread; nothing where somebody listens already."""
