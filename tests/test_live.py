@@ -92,7 +92,10 @@ def test_reader_that_goes_away(words: tuple[str, ...], tmp_path: Path) -> None:
     process = vkssim_process(*words, "--live", "-q", "-o", str(tmp_path / "scores.json"), stdout=writer)
     os.close(writer)
     assert process.returncode == 2
-    assert process.stderr.decode() == "vkssim: nobody reads standard output any more, the run ended there\n"
+    assert (
+        process.stderr.decode()
+        == "vkssim: nobody reads standard output any more, the run ended there; --resume goes on from there\n"
+    )
     assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.report import replace, write
+from vkssim.replacing import replace_file, write_file
 
 from .clips import raw_bytes, raw_flags
 from .commands import TINY, vkssim
@@ -125,10 +125,10 @@ def test_modes_of_what_is_written(tmp_path: Path) -> None:
             if there is not None:
                 path.touch()
                 path.chmod(there)
-            replace(b"data", path)
+            replace_file(b"data", path)
             assert stat.S_IMODE(path.stat().st_mode) == (0o640 if there is None else there)
         (tmp_path / "link").symlink_to("shared")
-        replace(b"data", tmp_path / "link")
+        replace_file(b"data", tmp_path / "link")
         assert stat.S_IMODE((tmp_path / "link").lstat().st_mode) == 0o640
     finally:
         os.umask(mask)
@@ -140,5 +140,5 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OutputError, match="No space left"):
-        write("text", tmp_path / "scores.json")
+        write_file("text", tmp_path / "scores.json")
     assert contents(tmp_path) == {}

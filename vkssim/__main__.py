@@ -1,5 +1,20 @@
-"""`python -m vkssim`."""
+"""`python -m vkssim`, and the command `vkssim`."""
 
-from .cli import main
+from __future__ import annotations
 
-main()
+import atexit
+
+from .interruption import ignore, listen
+
+
+def run() -> None:
+    """The command line in a process of its own: signals are heard before anything that takes time is imported."""
+    atexit.register(ignore)  # the first to register is the last to be called
+    listen()
+    from .cli import main
+
+    main()
+
+
+if __name__ == "__main__":
+    run()

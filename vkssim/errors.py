@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from .host.errors import (
     DeviceError,
     DeviceLostError,
@@ -63,7 +65,9 @@ class DemandError(VkssimError):
 
 
 class InterruptedRunError(VkssimError):
-    """The user stopped the run (Ctrl-C); what was scored before is in `report`."""
+    """The run was stopped by Ctrl-C or another signal, whose number is `signal`; what was scored before is in `report`."""
+
+    signal: int = signal.SIGINT
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {
@@ -75,9 +79,11 @@ EXIT_CODES: dict[type[VkssimError], int] = {
     InterruptedRunError: 130,
     VkssimError: 2,
 }
-"""Exit codes of the command line by family of error; the first that fits counts. 0 is success."""
+"""Exit codes of the command line by family of error; the first that fits counts. 0 is success. See exit_code."""
 
 
 def exit_code(error: VkssimError) -> int:
-    """The exit code for an error."""
+    """The exit code for an error; of a run that a signal stopped as shells have it, 128 and the signal's number."""
+    if isinstance(error, InterruptedRunError):
+        return 128 + error.signal
     return next(code for family, code in EXIT_CODES.items() if isinstance(error, family))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +24,9 @@ from .run import OnFrames, Progress, Run
 from .scorer import FrameScores, open_backend
 from .selection import Selection
 from .timing import Clock
+
+if TYPE_CHECKING:
+    from .frame_journal import FrameJournal
 
 EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """Gives the backend for planes and their metrics."""
@@ -47,6 +52,7 @@ def score_files(
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
     done: Sequence[FrameScores] = (),
+    journal: FrameJournal | None = None,
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -85,6 +91,8 @@ def score_files(
     done
         The first frames' scores from an earlier run of the same, which was cut off: this one goes on behind them. The last of
         them is scored once more, so that something is read of what comes before.
+    journal
+        Keeps each batch as it is scored, and has the frames done in place of `done`.
 
     Returns
     -------
@@ -119,6 +127,7 @@ def score_files(
             on_frames=on_frames,
             demands=demands,
             done=done,
+            journal=journal,
         )
 
 
@@ -138,6 +147,7 @@ def score_sources(
     on_frames: OnFrames | None = None,
     demands: Sequence[Demand] = (),
     done: Sequence[FrameScores] = (),
+    journal: FrameJournal | None = None,
 ) -> ScoreReport:
     """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
 
@@ -157,11 +167,13 @@ def score_sources(
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
         report.warnings = colour_warnings(info, sources[1].info)
         report.selection, report.sync, report.pictures = selection, sync, pictures
+        if journal is not None:
+            done = journal.begin(report.names, report.backend)
         report.frames += done[:-1]
+        report.resumed = len(report.frames)
         clock = Clock(sources, schedule.pairing, sync)
-        run = Run(
-            sources, engine, schedule, clock, report, metrics, progress, on_frames, told={frame.index for frame in done[-1:]}
-        )
+        told = {frame.index for frame in done[-1:]}
+        run = Run(sources, engine, schedule, clock, report, metrics, progress, on_frames, told, journal)
         try:
             stack.enter_context(run)
             run.score()
@@ -169,8 +181,10 @@ def score_sources(
         except VkssimError as error:
             error.report = report
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             stopped = InterruptedRunError(f"stopped after {len(report.frames)} frames; what was scored is kept")
+            stopped.signal = getattr(stop, "signal", signal.SIGINT)
+            report.warnings.append(f"the run was stopped after {len(report.frames)} frames; those behind them are missing")
             stopped.report = report
             raise stopped from None
         finally:

@@ -21,7 +21,7 @@ from .frames.shown import shown
 from .frames.source import FrameSource
 from .limits import check_option, whole_number
 from .mapper import SsimMapper
-from .report import write
+from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
@@ -240,7 +240,7 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
     need("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
-        write(data, Path(path))
+        write_file(data, Path(path))
     return data
 
 

@@ -26,7 +26,8 @@ class ScoreReport:
     dB may be infinite. `similarities` are those names that are a metric itself and not in dB already. `notes` say what was done
     to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
     `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them. `seconds` is the time
-    from the first frame read to the last scored.
+    from the first frame read to the last scored, `resumed` how many of the frames were scored by an earlier run and take none
+    of it.
     """
 
     reference: str
@@ -47,11 +48,17 @@ class ScoreReport:
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     similarities: tuple[str, ...] = ()
+    resumed: int = 0
 
     @property
     def fps(self) -> float:
         """Frames scored a second."""
-        return len(self.frames) / self.seconds if self.seconds > 0 else 0.0
+        return (len(self.frames) - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def profiled_fps(self) -> float:
+        """The same where its stages were timed, else 0: files are the same bytes however fast they were made."""
+        return self.fps if self.stage_seconds else 0.0
 
     def column(self, name: str) -> Doubles:
         """One score of all frames, (frames,) float64. Raises KeyError for a name that was not scored."""

@@ -7,15 +7,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from .backends.base import Backend, Batch
 from .frames.source import FrameSource
+from .interruption import at_once
 from .planes import FrameMetrics
 from .results import ScoreReport
 from .scorer import FrameScores, rows
 from .selection import Schedule
 from .timing import Clock
 from .types import Samples
+
+if TYPE_CHECKING:
+    from .frame_journal import FrameJournal
 
 Progress = Callable[[int, int | None], None]
 """Called with the frames scored so far and their total, None where it is not known."""
@@ -29,7 +34,7 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 class Run:
     """Batches on their way: reading, then on the device, then scored. Use with `with`.
 
-    `on_frames` is not called with frames whose numbers are `told` already.
+    `on_frames` is not called with frames whose numbers are `told` already, nor are they written to the journal.
     """
 
     def __init__(
@@ -43,6 +48,7 @@ class Run:
         progress: Progress | None,
         on_frames: OnFrames | None,
         told: Collection[int] = (),
+        journal: FrameJournal | None = None,
     ) -> None:
         self._sources = sources
         self._engine = engine
@@ -53,6 +59,7 @@ class Run:
         self._progress = progress
         self._on_frames = on_frames
         self._told = told
+        self._journal = journal
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
         self.read_seconds = 0.0
@@ -106,7 +113,8 @@ class Run:
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
         waited = time.perf_counter()
-        counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
+        with at_once():
+            counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
@@ -119,19 +127,23 @@ class Run:
 
     def _collect(self, batch: Batch, numbers: range, total: int | None, started: float) -> Batch:
         report = self._report
-        means = self._engine.collect(batch)
+        with at_once():
+            means = self._engine.collect(batch)
         collected = time.perf_counter()
         if self._scored_before:  # known now that the sources are past them
             self._clock.times(range(self._schedule.start, numbers.start, numbers.step))
             self._scored_before = 0
         scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
         report.frames += scored
+        fresh = [frame for frame in scored if frame.index not in self._told]
+        if self._journal is not None:
+            self._journal.add(fresh)
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:
             self._progress(len(report.frames), total)
         if self._on_frames is not None:
-            self._on_frames([frame for frame in scored if frame.index not in self._told])
+            self._on_frames(fresh)
         return batch
 
     def _note_lengths(self) -> None:

@@ -69,7 +69,7 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
     table = Table(title="where the time goes", title_justify="left")
     table.add_column("stage")
     table.add_column("ms a frame", justify="right")
-    frames = max(1, len(report.frames))
+    frames = max(1, len(report.frames) - report.resumed)
     for stage, seconds in report.stage_seconds.items():
         table.add_row(stage, f"{seconds / frames * 1000:.3f}")
     table.add_section()

@@ -335,8 +335,7 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, rungs: Rows, decoded: Co
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:2]) + rest)
     decoded.clear()
-    again = _batch(tmp_path)
-    assert [{**row, "seconds": 0} for row in again] == [{**row, "seconds": 0} for row in first]
+    assert _batch(tmp_path) == first
     assert len(decoded) == 2
     assert len(_journal(tmp_path)) == 3
 

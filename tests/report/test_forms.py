@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,7 +38,15 @@ def test_json_says_on_what_it_was_scored() -> None:
     ours = json.loads(render(small_report(), "json"))
     assert (ours["backend"], ours["device"], ours["driver"]) == ("vulkan", "Made Up 9000", "driver 1.2")
     assert ours["warnings"] == ["a warning"]
-    assert (ours["width"], ours["height"], ours["bitdepth"], ours["fps"]) == (32, 24, 10, 4.0)
+    assert (ours["width"], ours["height"], ours["bitdepth"], ours["fps"]) == (32, 24, 10, 0.0)
+
+
+def test_speed_is_in_files_where_it_was_asked_for() -> None:
+    """Else equal inputs give equal bytes. Frames of an earlier run took no time of this one."""
+    report = replace(small_report(), stage_seconds={"read": 0.1})
+    assert json.loads(render(report, "json"))["fps"] == 4.0
+    assert 'fps="4.00"' in render(report, "xml")
+    assert json.loads(render(replace(report, resumed=1), "json"))["fps"] == 2.0
 
 
 def test_json_numbers_and_null() -> None:
@@ -62,7 +71,7 @@ def test_xml_is_libvmafs() -> None:
     assert (params.get("qualityWidth"), params.get("qualityHeight")) == ("32", "24")
     fyi = root.find("fyi")
     assert fyi is not None
-    assert fyi.get("fps") == "4.00"
+    assert fyi.get("fps") == "0.00"
     assert [frame.attrib for frame in root.iter("frame")] == [
         {"frameNum": "0", "float_ms_ssim": "1.000000", "float_ssim": "0.333333"},
         {"frameNum": "5", "float_ms_ssim": "nan", "float_ssim": "nan"},

@@ -83,8 +83,9 @@ def score_manifest(
     manifest: Path, pairs: Sequence[Pair], path: Path, options: ScoreOptions, frames: Path | None, quiet: bool
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
+    from ..journal_file import journal_path
     from ..ladder.batch import frames_file, score_pairs
-    from ..ladder.journal import Journal, journal_path
+    from ..ladder.journal import Journal
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
     from ..report import check_writable, write
 

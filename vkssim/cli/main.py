@@ -12,8 +12,9 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import VkssimError, exit_code
+from ..errors import InterruptedRunError, VkssimError, exit_code
 from ..harmless import visible
+from ..interruption import listening
 from .messages import say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
@@ -37,6 +38,10 @@ class _Main(click.Group):
         command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
         return command
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        with listening():
+            return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # whose encoding may lack what a name has
@@ -50,9 +55,9 @@ class _Main(click.Group):
             raise click.UsageError(visible(error.format_message(), lines=True), error.ctx) from None
         except (click.ClickException, click.exceptions.Exit):
             raise
-        except (KeyboardInterrupt, click.Abort):
+        except (KeyboardInterrupt, click.Abort) as stop:
             say("interrupted")
-            ctx.exit(130)
+            ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))
         except BrokenPipeError:
             from .output import discard_standard_output
 
@@ -81,5 +86,5 @@ def main() -> None:
     """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
     Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable
-    device; 130 interrupted.
+    device; 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (128 and the signal's number).
     """

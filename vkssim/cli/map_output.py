@@ -54,7 +54,7 @@ class MapOutput:
         import numpy as np
 
         from ..maps import choose_frames, colour, png, scored_pictures
-        from ..report import write
+        from ..replacing import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
@@ -62,7 +62,7 @@ class MapOutput:
             png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)
-            write(numbers.getvalue(), _path(folder, frame.index, "npy"))
+            write_file(numbers.getvalue(), _path(folder, frame.index, "npy"))
 
 
 def _path(folder: Path, index: int, ending: str) -> Path:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import OutputError
+from ..interruption import at_once
 
 if TYPE_CHECKING:
     from ..results import ScoreReport
@@ -67,7 +68,8 @@ def _same_file(first: Path, second: Path) -> bool:
 def print_text(text: str) -> None:
     """To standard output. Raises OutputError where it cannot be written, BrokenPipeError where nobody reads on."""
     try:
-        click.echo(text, nl=False)
+        with at_once():
+            click.echo(text, nl=False)
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -73,7 +73,7 @@ def page_output(
             gallery = Gallery(reason="the run was stopped")
         else:
             gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
-        if failure is not None and not isinstance(failure, DemandError):  # a demand's reason is among the warnings already
+        if failure is not None and not isinstance(failure, DemandError | InterruptedRunError):  # theirs are warnings already
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], [gallery]))
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import DemandError, OptionError, VkssimError
+from ..interruption import check
 from .main import SETTINGS
 from .map_output import MapOutput, map_options
 from .messages import say
@@ -23,6 +26,7 @@ from .options import (
 from .output import output, to_standard_output
 from .progress import ProgressBar
 from .report import page_output
+from .resume import open_journal
 from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
 @click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
+@click.option("--resume", is_flag=True, help="Go on where a run with the same --output was cut off; else begin at the start.")
 @click.option("--html", metavar="FILE", help="Write a page with charts and the worst frames there.")
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @map_options
@@ -86,6 +91,7 @@ def command(
     planes: str,
     path: str | None,
     form: str | None,
+    resume: bool,
     html: str | None,
     precision: str,
     maps: MapOutput,
@@ -115,30 +121,37 @@ def command(
     page = page_output(html, [reference, distorted, *([path] if path else [])], raw=raw, **where)
     summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    how: dict[str, Any] = {"raw": raw, "selection": selection, "sync": sync, "pictures": pictures, **where}
-    failure: VkssimError | None = None
+    what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
+    what["pictures"] = pictures
+    journal = open_journal(path, form, (reference, distorted), what, resume=resume, quiet=quiet)
+    failures: list[VkssimError] = []
     try:
         report = score_files(
             reference,
             distorted,
-            features=features,
-            planes=planes,
             strict=strict,
             profile=profile,
             progress=progress,
             on_frames=LiveLines(precision) if live else None,
             fail_under=fail_under,
-            **how,
+            journal=journal,
+            **what,
+            **where,
         )
     except VkssimError as error:
         if error.report is None or not error.report.frames:
+            if journal is not None:
+                journal.leave(error)
             raise
-        failure, report = error, error.report
+        failures, report = [error], error.report
     finally:
         if progress is not None:
             progress.close()
+    failure = failures[0] if failures else None
     if deliver is not None:
-        deliver(report)
+        _attempt(failures, deliver, report)
+    if journal is not None:
+        journal.settle(failures)
     if not quiet:
         for note in report.notes:
             say(f"note: {note}")
@@ -152,8 +165,20 @@ def command(
         if profile:
             print_profile(report, summary_to)
     if page is not None:
-        page(report, failure)
-    if failure is None or isinstance(failure, DemandError):
-        maps.write(report, raw=raw, **where)
-    if failure is not None:
-        raise failure
+        check()
+        _attempt(failures, page, report, failure)
+    if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
+        check()
+        _attempt(failures, partial(maps.write, report, raw=raw, **where))
+    for other in failures[:-1]:
+        click.echo(f"vkssim: {other}", err=True)
+    if failures:
+        raise failures[-1]
+
+
+def _attempt(failures: list[VkssimError], write: Callable[..., None], *what: object) -> None:
+    """Write something; that it cannot be keeps nothing else from being written."""
+    try:
+        write(*what)
+    except VkssimError as error:
+        failures.append(error)

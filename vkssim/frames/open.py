@@ -12,6 +12,7 @@ from ..limits import shown
 from . import y4m
 from .info import VideoInfo
 from .layout import PlanarLayout
+from .pipe import interruptible, open_stream
 from .processed import ProcessedSource
 from .raw import RawFile, raw_pipe
 from .sequence import sequence
@@ -131,13 +132,13 @@ def check_chroma(source: FrameSource) -> None:
 def open_file(path: str, raw: RawDescription) -> FrameSource:
     """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
     if path == "-":
-        return _open_stream("standard input", sys.stdin.buffer, raw)
+        return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if sequence(path) is not None:
         from .container import ContainerFile
 
         return ContainerFile(path)
     try:
-        stream = open(path, "rb")  # noqa: SIM115 - handed on to the source
+        stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None

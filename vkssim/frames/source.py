@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..interruption import check
 from ..types import Planes
 from .colour import Colour
 from .crop import Crop
@@ -99,6 +100,7 @@ class SequentialSource(FrameSource):
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             while self._position <= number:
+                check()
                 if not self._next(target if self._position == number else None):
                     self.length = self._position
                     return count

@@ -29,7 +29,7 @@ class Tee:
         self._frames: dict[int, Planes] = {}
         self._spare: list[Planes] = []
         self._end: int | None = None
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self.readers = tuple(_TeeReader(self, source) for _ in range(readers))
         self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
@@ -61,10 +61,11 @@ class Tee:
                 return None
             self._reading = True
             frame = self._spare.pop() if self._spare else _blank(like)
-        found, failure = 0, None
+        found = 0
+        failure: BaseException | None = None
         try:
             found = self._source.read([number], [frame])
-        except Exception as error:
+        except BaseException as error:  # an interruption too: the others must not take it for the end
             failure = error
             raise
         finally:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
+import signal
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import DeviceError, DeviceMemoryError, InputError, InterruptedRunError
+from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
 from ..formats import FrameFormat
 from ..frames.open import RawDescription
-from ..frames.sequence import sequence
+from ..input_state import input_states
 from ..planes import FrameMetrics
-from ..report import render, replace
+from ..replacing import replace_file
+from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
 from .bitrate import measured_kbps
@@ -33,7 +34,7 @@ _LARGE_ENOUGH = 1024  # for every metric with every option
 
 def key_of(pair: Pair, options: ScoreOptions) -> str:
     """What a pair and its scores are known by: all their files with size and time of change, and how they are scored."""
-    files = [[_state(file) for file in _files(path)] for path in (pair.reference_path, pair.distorted_path)]
+    files = [input_states(path) for path in (pair.reference_path, pair.distorted_path)]
     scored = [__version__, files, asdict(pair.raw), asdict(options)]
     return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
 
@@ -98,10 +99,12 @@ def score_pairs(
                         _keep(journal, key, pair, outcome, frames)
                         done += 1
                         report_progress(done, len(set(keys)))
-        except KeyboardInterrupt:
-            raise InterruptedRunError(
+        except (KeyboardInterrupt, InterruptedRunError) as stop:
+            stopped = InterruptedRunError(
                 f"stopped with {done} of {len(set(keys))} pairs done; the same command goes on from there"
-            ) from None
+            )
+            stopped.signal = getattr(stop, "signal", signal.SIGINT)
+            raise stopped from None
     return [journal.records[key] for key in keys]
 
 
@@ -116,13 +119,15 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
 
 
 def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Path | None) -> None:
-    if isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError):
+    if isinstance(outcome, InterruptedRunError) or (
+        isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError)
+    ):
         raise outcome
     error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
     if report is not None and not report.frames:
         report = None
     if report is not None and frames is not None:
-        replace(render(report, "json", "max").encode(), frames / frames_file(pair, key))
+        replace_file(render(report, "json", "max").encode(), frames / frames_file(pair, key))
     journal.add(_record(key, pair, report, error))
 
 
@@ -161,19 +166,3 @@ def _is_done(record: Record | None, pair: Pair, key: str, frames: Path | None) -
         return True
     file = frames / frames_file(pair, key)
     return file.is_file() and not file.is_symlink()
-
-
-def _files(path: str) -> Sequence[str]:
-    try:
-        pictures = sequence(path)
-    except (InputError, OSError, ValueError):
-        pictures = None
-    return [path] if pictures is None else pictures.files
-
-
-def _state(path: str) -> tuple[str, int | None, int | None]:
-    try:
-        found = os.stat(path)
-    except (OSError, ValueError):
-        return os.path.abspath(path), None, None
-    return os.path.abspath(path), found.st_size, found.st_mtime_ns

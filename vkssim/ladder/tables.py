@@ -30,7 +30,6 @@ COLUMNS = (
     "bitdepth",
     "frames",
     "measured_kbps",
-    "seconds",
     "backend",
     "device",
     "driver",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from ..frames.open import RawDescription, open_file, turned
 from ..frames.pictures import PictureOptions, made_alike
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
+from ..interruption import at_once
 from ..results import ScoreReport
 from ..scorer import open_backend
 from ..selection import Selection
@@ -76,8 +77,12 @@ class TogetherScorer:
                 pool.submit(self._score_one, place, source, (reference, path), len(distorted), raw): place
                 for place, (source, path) in enumerate(zip(references, distorted, strict=True))
             }
-            for future in as_completed(places):
-                yield places[future], _outcome(future)
+            running = set(places)
+            while running:
+                with at_once():
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield places[future], _outcome(future)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         source = stack.enter_context(_open_regular(path, raw))

@@ -13,7 +13,7 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
     """What `render` writes. A score that does not exist is None."""
     return {
         "version": report.version,
-        "fps": round(report.fps, 2),
+        "fps": round(report.profiled_fps, 2),
         "frames": [
             {
                 "frameNum": frame.index,

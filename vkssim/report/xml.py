@@ -23,7 +23,7 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
     root = ElementTree.Element("VMAF", version=__version__)
     ElementTree.SubElement(root, "params", qualityWidth=str(report.width), qualityHeight=str(report.height))
     device, driver = visible(report.backend.device), visible(report.backend.driver)
-    ElementTree.SubElement(root, "fyi", fps=f"{report.fps:.2f}", device=device, driver=driver)
+    ElementTree.SubElement(root, "fyi", fps=f"{report.profiled_fps:.2f}", device=device, driver=driver)
     frames = ElementTree.SubElement(root, "frames")
     for frame in report.frames:
         scores = {name: numbers.text(value, _MISSING) for name, value in frame.metrics.items()}

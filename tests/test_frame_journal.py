@@ -1,0 +1,151 @@
+"""The journal of a run: what it gives back, and what it takes for damaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vkssim.backends.base import BackendInfo
+from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
+from vkssim.frame_journal import FrameJournal
+from vkssim.scorer import FrameScores
+
+INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
+IDENTITY = {"reference": "abc", "features": ["float_ssim"], "selection of frames": {"start": None}}
+VALUES = (0.1 + 0.2, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.0)
+FRAMES = [FrameScores(3 * number, {"float_ssim": value}, number / 3) for number, value in enumerate(VALUES)]
+
+
+def _opened(path: Path, resume: bool = True, identity: Mapping[str, Any] = IDENTITY) -> tuple[FrameJournal, list[str]]:
+    told: list[str] = []
+    return FrameJournal(path, identity, resume=resume, tell=told.append), told
+
+
+def _written(path: Path) -> list[bytes]:
+    """The lines of a journal with FRAMES."""
+    with _opened(path)[0] as journal:
+        assert journal.begin(["float_ssim"], INFO) == []
+        journal.add(FRAMES[:2])
+        journal.add(FRAMES[2:])
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def _found(path: Path) -> list[FrameScores]:
+    with _opened(path)[0] as journal:
+        return journal.begin(["float_ssim"], INFO)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "scores.json.journal"
+
+
+def test_doubles_come_back_as_they_were(path: Path) -> None:
+    assert len(_written(path)) == 1 + len(FRAMES)
+    assert list(map(repr, _found(path))) == list(map(repr, FRAMES)), "nan equals nothing, -0.0 equals 0.0"
+
+
+DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], int]] = {
+    "torn": (lambda lines: b"".join(lines)[:-3], 6),
+    "no end of line": (lambda lines: b"".join(lines)[:-1], 6),
+    "zeros behind": (lambda lines: b"".join(lines) + bytes(600), 7),
+    "doubled": (lambda lines: b"".join([*lines[:4], lines[3], *lines[4:]]), 3),
+    "left out": (lambda lines: b"".join([*lines[:4], *lines[5:]]), 3),
+    "exchanged": (lambda lines: b"".join([*lines[:4], lines[5], lines[4], *lines[6:]]), 3),
+    "altered": (lambda lines: b"".join([*lines[:2], lines[2].replace(b"[3,", b"[4,"), *lines[3:]]), 1),
+    "another line": (lambda lines: b"".join([*lines[:3], b"my diary\n", *lines[3:]]), 2),
+    "header altered": (lambda lines: b"".join(lines).replace(b"Made", b"Mode"), 0),
+    "header torn": (lambda lines: lines[0][:9], 0),
+    "empty": (lambda lines: b"", 0),
+    "never on the disk": (lambda lines: bytes(500), 0),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_from_the_first_bad_line_on_all_is_dropped(path: Path, name: str) -> None:
+    damage, left = DAMAGES[name]
+    path.write_bytes(damage(_written(path)))
+    journal, told = _opened(path)
+    with journal:
+        assert list(map(repr, journal.begin(["float_ssim"], INFO))) == list(map(repr, FRAMES[:left]))
+        journal.add(FRAMES[left:])
+    assert told[:1] == ([] if name == "empty" else [f"{path} is damaged behind {left} frames; what follows is scored again"])
+    assert list(map(repr, _found(path))) == list(map(repr, FRAMES))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_damage_gives_another_score(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Bytes anywhere behind the first word are anything: what is given is a part of what was written, or there is an error."""
+    path = tmp_path_factory.mktemp("journal") / "journal"
+    whole = b"".join(_written(path))
+    start = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:start] + data.draw(st.binary(max_size=40)) + whole[data.draw(st.integers(start, len(whole))) :])
+    try:
+        found = _found(path)
+    except (InputError, OptionError):
+        return
+    assert list(map(repr, found)) == list(map(repr, FRAMES[: len(found)]))
+
+
+def test_another_file_is_not_taken_for_a_journal(path: Path) -> None:
+    path.write_text("my diary\n")
+    for resume in (False, True):
+        with pytest.raises(InputError, match="is no journal of vkssim; move it away"):
+            _opened(path, resume)
+    assert path.read_text() == "my diary\n"
+
+
+@pytest.mark.parametrize(
+    ("identity", "names", "info", "differing"),
+    [
+        (IDENTITY | {"reference": "abd"}, ["float_ssim"], INFO, "reference differ"),
+        (IDENTITY | {"features": [], "reference": ""}, ["float_ssim"], INFO, "reference, features differ"),
+        (IDENTITY, ["float_ssim", "float_ms_ssim"], INFO, "scores differ"),
+        (IDENTITY, ["float_ssim"], BackendInfo("vulkan", "Made Up 9001", "driver 1.3"), "device, driver differ"),
+        (IDENTITY, ["float_ssim"], BackendInfo("cpu", "NumPy", ""), "backend, device, driver differ"),
+    ],
+)
+def test_another_run_is_an_error_that_says_what_differs(
+    path: Path, identity: dict[str, Any], names: list[str], info: BackendInfo, differing: str
+) -> None:
+    before = b"".join(_written(path))
+    with _opened(path, identity=identity)[0] as journal, pytest.raises(OptionError) as caught:
+        journal.begin(names, info)
+    assert f"is of another run: {differing}. Without --resume it is begun anew" in str(caught.value)
+    assert path.read_bytes() == before
+    journal, told = _opened(path, resume=False, identity=identity)
+    with journal:
+        assert journal.begin(names, info) == []
+    assert told == [f"{path} had 7 frames of a run that was cut off; --resume would have kept them"]
+
+
+def test_it_goes_when_the_run_is_done(path: Path) -> None:
+    for failures in ([], [TruncatedInputError("ends within frame 7")]):
+        _written(path)
+        with _opened(path)[0] as journal:
+            journal.begin(["float_ssim"], INFO)
+            journal.settle(failures)
+        assert not path.exists()
+
+
+@pytest.mark.parametrize("error", [InterruptedRunError("stopped"), OutputError("full")])
+def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunError) -> None:
+    _written(path)
+    with _opened(path)[0] as journal:
+        journal.begin(["float_ssim"], INFO)
+        journal.settle([error])
+    assert str(error).endswith("; --resume goes on from there")
+    assert len(_found(path)) == len(FRAMES)
+
+
+def test_without_frames_nothing_is_left(path: Path) -> None:
+    with _opened(path)[0] as journal:
+        journal.begin(["float_ssim"], INFO)
+    assert not path.exists()

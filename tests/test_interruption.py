@@ -1,0 +1,419 @@
+"""Runs that are cut off, by signals, by SIGKILL and by full disks: what is left, and that it is gone on from."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.backends.cpu import CpuBackend
+from vkssim.frames.raw import RawFile
+from vkssim.interruption import SIGNALS
+from vkssim.journal_file import JournalFile, journal_path
+from vkssim.report import check_writable
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, python_process, vkssim, vkssim_process
+from .ladder.ladders import encode, lossless, manifest
+from .pictures import clip
+
+ROOT = Path(__file__).resolve().parent.parent
+FRAMES = 1200
+FEW = 12
+
+every_signal = pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Long and short clips, and the files of runs that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("runs")
+    luma = clip(FEW)
+    for name, frames in (("long", np.concatenate([luma] * (FRAMES // FEW))), ("short", luma)):
+        write(folder / f"{name}_ref.yuv", raw_bytes(frames))
+        write(folder / f"{name}_dis.yuv", raw_bytes(frames // 16 * 16))
+        assert vkssim(*_words(folder, name, folder / f"{name}.json")).exit_code == 0
+    return folder
+
+
+def _words(folder: Path, name: str, output: Path, *more: str) -> list[str]:
+    clips = ("-r", str(folder / f"{name}_ref.yuv"), "-d", str(folder / f"{name}_dis.yuv"), *raw_flags(clip(1)))
+    return ["score", *clips, *TINY, "-q", "-o", str(output), *more]
+
+
+def _started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE, **options)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> str:
+    """What it said. Fails where that was a traceback."""
+    told = process.communicate(timeout=60)[1].decode()
+    assert "Traceback" not in told
+    return told
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.005)
+    raise AssertionError("it never came to that")
+
+
+def _lines(output: Path) -> int:
+    journal = journal_path(output)
+    return journal.read_bytes().count(b"\n") if journal.exists() else 0
+
+
+# -- signals ----------------------------------------------------------------------------------------------------------
+
+
+@every_signal
+def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """The frames scored are in a valid file that says so; going on gives the file of a run that was not stopped."""
+    output = tmp_path / "scores.json"
+    process = _started(*_words(folder, "long", output))
+    _until(lambda: _lines(output) > 20)
+    process.send_signal(number)
+    told = _ended(process)
+    assert process.returncode == 128 + number
+    whole, part = (json.loads(path.read_text()) for path in (folder / "long.json", output))
+    frames = len(part["frames"])
+    assert 20 <= frames < FRAMES
+    assert part["frames"] == whole["frames"][:frames]
+    assert part["warnings"] == [f"the run was stopped after {frames} frames; those behind them are missing"]
+    assert f"stopped after {frames} frames; what was scored is kept; --resume goes on from there" in told
+    assert _lines(output) == 1 + frames
+    assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
+    assert output.read_bytes() == (folder / "long.json").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
+@every_signal
+@pytest.mark.parametrize("kind", ["reference", "standard input"])
+def test_a_pipe_that_nobody_writes_does_not_hold_it_up(folder: Path, tmp_path: Path, number: signal.Signals, kind: str) -> None:
+    words = _words(folder, "short", tmp_path / "scores.json", "--live")
+    if kind == "reference":
+        os.mkfifo(tmp_path / "pipe")
+        words[2] = str(tmp_path / "pipe")
+        process = _started(*words)
+        _until(lambda: _listens(process))
+        process.send_signal(number)
+    else:
+        words[2] = "-"
+        process = _started(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(raw_bytes(clip(2)))
+        process.stdin.flush()
+        assert [json.loads(process.stdout.readline())["frameNum"] for _ in range(2)] == [0, 1]
+        process.send_signal(number)
+        process.wait(60)  # with the pipe still open
+        assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == 2
+    _ended(process)
+    assert process.returncode == 128 + number
+
+
+def _listens(process: subprocess.Popen[bytes]) -> bool:
+    """Python itself does not catch SIGHUP."""
+    caught = int(Path(f"/proc/{process.pid}/status").read_text().partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signal.SIGHUP - 1) & 1)
+
+
+def test_who_ignores_hangups_goes_on(folder: Path, tmp_path: Path) -> None:
+    """As under nohup."""
+    output = tmp_path / "scores.json"
+    code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    words = [sys.executable, "-m", "vkssim", *_words(folder, "long", output)]
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE)
+    _until(lambda: _lines(output) > 5)
+    process.send_signal(signal.SIGHUP)
+    _ended(process)
+    assert process.returncode == 0
+
+
+def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
+    """There is nobody to talk to any more; the file is written nevertheless."""
+    output = tmp_path / "scores.json"
+    words = [word for word in _words(folder, "long", output) if word != "-q"]
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    _until(lambda: _lines(output) > 5)
+    os.close(terminal)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 128 + signal.SIGHUP
+    assert json.loads(output.read_text())["frames"]
+
+
+@pytest.mark.parametrize(("signals", "code"), [(1, 0), (2, 0), (3, 143)])
+def test_signals_while_the_output_is_written(folder: Path, tmp_path: Path, signals: int, code: int) -> None:
+    """All is scored by then: the file is written, or, where somebody insists, it is the old one. Nothing lies about."""
+    output = tmp_path / "scores.json"
+    output.write_text("old")
+    patched = f"""
+import os, signal, sys
+chmod = os.chmod
+def signalled(*words):
+    for _ in range({signals}):
+        signal.raise_signal(signal.SIGTERM)
+    chmod(*words)
+os.chmod = signalled
+from vkssim.__main__ import run
+run()
+"""
+    process = python_process("-c", patched, *_words(folder, "short", output))
+    assert process.returncode == code, process.stderr.decode()
+    assert b"Traceback" not in process.stderr
+    if code:
+        assert (output.read_text(), _lines(output)) == ("old", 1 + FEW)
+        assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0
+    assert output.read_bytes() == (folder / "short.json").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
+def test_handlers_are_given_back(folder: Path, tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    assert vkssim(*_words(folder, "short", tmp_path / "scores.json")).exit_code == 0
+    assert [signal.getsignal(number) for number in SIGNALS] == before
+
+
+# -- killed -----------------------------------------------------------------------------------------------------------
+
+
+def test_killed_at_random_moments() -> None:
+    """Raw files, containers and batches, on the device; the CI has fifty kills."""
+    process = python_process(str(ROOT / "scripts" / "kill_test"), "--kills", "6", "--signals", "KILL,TERM")
+    assert process.returncode == 0, process.stderr.decode()
+    assert b"files equal, byte for byte" in process.stdout
+
+
+# -- full disks -------------------------------------------------------------------------------------------------------
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+del sys.argv[1]
+from vkssim.__main__ import run
+run()
+"""
+
+
+@pytest.mark.parametrize("full", ["scores.json", "scores.json.journal"])
+def test_a_full_disk_is_an_error_and_nothing_is_lost(folder: Path, tmp_path: Path, full: str) -> None:
+    """Files may grow up to a limit: the journal fits and the scores do not, or neither."""
+    output = tmp_path / "scores.json"
+    output.write_text("old")
+    limit = (folder / "long.json").stat().st_size - 1 if full == output.name else 4000
+    process = python_process("-c", LIMITED, str(limit), *_words(folder, "long", output))
+    told = process.stderr.decode()
+    assert process.returncode == 2, told
+    assert f"{full} cannot be written: File too large; --resume goes on from there" in told
+    assert "Traceback" not in told
+    assert output.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "scores.json.journal"]
+    assert _lines(output) == 1 + FRAMES if full == output.name else 20 < _lines(output) < FRAMES
+    assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
+    assert output.read_bytes() == (folder / "long.json").read_bytes()
+
+
+def test_a_batch_on_a_full_disk(tmp_path: Path) -> None:
+    luma = clip(3, 32, 32)
+    paths = [lossless(tmp_path / f"{name}.mkv", luma) for name in range(4)]
+    manifest(tmp_path / "ladder.csv", [{"reference": paths[0], "distorted": path} for path in paths])
+    words = ("batch", str(tmp_path / "ladder.csv"), "-q", *TINY, "-o")
+    assert vkssim(*words, str(tmp_path / "whole.csv")).exit_code == 0
+    results = tmp_path / "results.csv"
+    size = journal_path(tmp_path / "whole.csv").stat().st_size
+    process = python_process("-c", LIMITED, str(size // 2 + 10), *words, str(results))
+    assert process.returncode == 2
+    assert b"results.csv.journal cannot be written: File too large" in process.stderr
+    assert (_lines(results), results.exists()) == (2, False)
+    assert vkssim(*words, str(results)).exit_code == 0
+    assert results.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.mark.parametrize("where", ["output", "standard output", "live"])
+def test_a_device_that_is_full(folder: Path, where: str) -> None:
+    words = _words(folder, "short", Path("/dev/full"))
+    with open("/dev/full", "wb") as full:
+        if where == "output":
+            process = vkssim_process(*words)
+        else:
+            process = vkssim_process(*words[:-2], "--json" if where == "standard output" else "--live", stdout=full)
+    told = process.stderr.decode()
+    assert process.returncode == 2, told
+    assert "No space left on device" in told
+    assert "Traceback" not in told
+
+
+# -- going on ---------------------------------------------------------------------------------------------------------
+
+
+def _cut_off(folder: Path, output: Path, *more: str) -> None:
+    """Stop a run behind its second batch."""
+    _stopped(*_words(folder, "short", output, *more))
+
+
+def _stopped(*words: str) -> None:
+    """Run a command until its third batch."""
+    collect, calls = CpuBackend.collect, []
+
+    def stop(self: CpuBackend, batch: Any) -> Any:
+        calls.append(batch)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return collect(self, batch)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(CpuBackend, "collect", stop)
+        assert vkssim(*words).exit_code == 130
+
+
+def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
+    """Where there is no journal it begins at the start; where there is one it is gone when the run is done."""
+    output = tmp_path / "scores.json"
+    for _ in range(2):
+        assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0
+        assert output.read_bytes() == (folder / "short.json").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
+def test_without_resume_it_is_begun_anew(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    _cut_off(folder, output)
+    kept = _lines(output) - 1
+    assert kept > 0
+    words = [word for word in _words(folder, "short", output) if word != "-q"]
+    result = vkssim(*words)
+    assert f"had {kept} frames of a run that was cut off; --resume would have kept them" in result.stderr
+    assert output.read_bytes() == (folder / "short.json").read_bytes()
+
+
+def test_a_command_that_fails_at_the_start_leaves_the_journal(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    _cut_off(folder, output)
+    before = journal_path(output).read_bytes()
+    for wrong in (("--subsample", "2", "--resume"), ("--feature", "psnr")):
+        assert vkssim(*_words(folder, "short", output, *wrong)).exit_code == 2
+        assert journal_path(output).read_bytes() == before
+    result = vkssim(*_words(folder, "short", output, "--resume", "--subsample", "2"))
+    assert "is of another run: selection of frames differ. Without --resume it is begun anew" in result.stderr
+
+
+def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
+    """Lines only of new frames; the page and the maps of all."""
+    output, page, maps = tmp_path / "scores.json", tmp_path / "page.html", tmp_path / "maps"
+    _cut_off(folder, output, "--live")
+    kept = _lines(output) - 1
+    result = vkssim(*_words(folder, "short", output, "--resume", "--live", "--html", str(page), "--map", str(maps)))
+    assert result.exit_code == 0
+    assert [json.loads(line)["frameNum"] for line in result.stdout.splitlines()] == list(range(kept, FEW))
+    assert output.read_bytes() == (folder / "short.json").read_bytes()
+    assert f'"frames":{list(range(FEW))}'.replace(" ", "") in page.read_text()
+    assert len(list(maps.iterdir())) == 10
+
+
+@pytest.mark.parametrize("form", ["xml", "csv", "sub"])
+def test_every_form_is_the_same_file(folder: Path, tmp_path: Path, form: str) -> None:
+    whole, output = tmp_path / f"whole.{form}", tmp_path / f"scores.{form}"
+    assert vkssim(*_words(folder, "short", whole)).exit_code == 0
+    _cut_off(folder, output)
+    assert output.read_bytes() != whole.read_bytes()
+    assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0
+    assert output.read_bytes() == whole.read_bytes()
+
+
+def test_a_container_and_a_truncated_file(folder: Path, tmp_path: Path) -> None:
+    """Warnings and the error at the end are those of a run that was not stopped, and the journal goes."""
+    luma = clip(FEW, 64, 64)
+    encode(tmp_path / "ref.mp4", luma)
+    encode(tmp_path / "dis.mp4", luma[:-2], crf="40")
+    cut = write(tmp_path / "cut.yuv", (folder / "short_dis.yuv").read_bytes()[:-10])
+    for words, code in (
+        (["-r", str(tmp_path / "ref.mp4"), "-d", str(tmp_path / "dis.mp4"), *TINY, "--strict"], 1),
+        (["-r", str(folder / "short_ref.yuv"), "-d", cut, *raw_flags(clip(1)), *TINY], 2),
+    ):
+        whole, output = tmp_path / "whole.json", tmp_path / "scores.json"
+        expected = vkssim("score", *words, "-q", "-o", str(whole))
+        assert expected.exit_code == code
+        _stopped("score", *words, "-q", "-o", str(output))
+        assert output.read_bytes() != whole.read_bytes()
+        result = vkssim("score", *words, "-q", "-o", str(output), "--resume")
+        assert (result.exit_code, result.stderr) == (code, expected.stderr)
+        assert output.read_bytes() == whole.read_bytes()
+        assert not journal_path(output).exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "inputs", "reason"),
+    [
+        (("-o", "scores.json"), ("-", "short_dis.yuv"), "standard input cannot be read a second time"),
+        (("-o", "scores.json"), ("short_ref.yuv", "pipe"), "pipe cannot be read a second time"),
+        (("-o", "-"), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
+        (("--json",), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
+        ((), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
+    ],
+)
+def test_nothing_to_resume_by(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: tuple[str, ...], inputs: tuple[str, str], reason: str
+) -> None:
+    for name in ("short_ref.yuv", "short_dis.yuv"):
+        (tmp_path / name).symlink_to(folder / name)
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.chdir(tmp_path)
+    result = vkssim("score", "-r", inputs[0], "-d", inputs[1], *raw_flags(clip(1)), *TINY, *output, "--resume")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--resume is not possible: " in result.stderr
+    assert reason in result.stderr
+    assert not list(tmp_path.glob("*.journal"))
+
+
+def test_two_processes_on_one_output(folder: Path, tmp_path: Path) -> None:
+    manifest(tmp_path / "ladder.csv", [{"reference": "a", "distorted": "b"}])
+    for words in (_words(folder, "short", tmp_path / "scores.csv"), ["batch", f"{tmp_path}/ladder.csv", "-o", "scores.csv"]):
+        output = tmp_path / "scores.csv"
+        words[words.index("-o") + 1] = str(output)
+        with JournalFile(journal_path(output)):
+            result = vkssim(*words)
+        assert result.exit_code == 2
+        assert "another process is writing the same output" in result.stderr
+
+
+def test_the_journal_is_no_input(folder: Path, tmp_path: Path) -> None:
+    mine = write(tmp_path / "scores.json.journal", raw_bytes(clip(FEW)))
+    words = _words(folder, "short", tmp_path / "scores.json")
+    words[2] = mine
+    assert "would overwrite another file of this command" in vkssim(*words).stderr
+    assert Path(mine).read_bytes() == raw_bytes(clip(FEW))
+
+
+def test_checking_leaves_nothing(tmp_path: Path) -> None:
+    check_writable(tmp_path / "scores.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interrupted_reader_says_so(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal that comes while the main thread waits for the readers."""
+    read, calls = RawFile.read, []
+
+    def signalled(self: RawFile, *what: Any) -> int:
+        calls.append(self)
+        if len(calls) == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return read(self, *what)
+
+    monkeypatch.setattr(RawFile, "read", signalled)
+    output = tmp_path / "scores.json"
+    assert vkssim(*_words(folder, "long", output)).exit_code == 143
+    assert len(json.loads(output.read_text())["frames"]) < FRAMES

@@ -1,0 +1,50 @@
+"""The journal of `vkssim score`: where it has one, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import OptionError
+from .output import check_target, to_standard_output
+
+if TYPE_CHECKING:
+    from ..frame_journal import FrameJournal
+
+
+def open_journal(
+    path: str | None, form: str | None, inputs: Sequence[str], what: Mapping[str, Any], *, resume: bool, quiet: bool
+) -> FrameJournal | None:
+    """The journal beside the output, closed with the command; None where the output is no file, or an input a pipe.
+
+    `what` is how the inputs are scored, see `run_identity`. Raises OptionError where there is nothing to resume by.
+    """
+    reason = _why_none(path, form, inputs)
+    if reason is not None:
+        if resume:
+            raise OptionError(f"--resume is not possible: {reason}")
+        return None
+    from ..frame_journal import FrameJournal, run_identity
+    from ..journal_file import journal_path
+
+    def tell(text: str) -> None:
+        if not quiet:
+            click.echo(f"vkssim: note: {text}", err=True)
+
+    assert path is not None
+    place = journal_path(Path(path))
+    check_target(place, "the journal", inputs)
+    journal = FrameJournal(place, run_identity(*inputs, **what), resume=resume, tell=tell)
+    return click.get_current_context().with_resource(journal)
+
+
+def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:
+    for name in inputs:
+        if name == "-" or (Path(name).exists() and not Path(name).is_file()):
+            return f"{'standard input' if name == '-' else name} cannot be read a second time; give the file itself"
+    if path is None or to_standard_output(path, form) or (Path(path).exists() and not Path(path).is_file()):
+        return "it goes on from the journal beside an output file, which --output names"
+    return None

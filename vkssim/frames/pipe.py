@@ -1,0 +1,58 @@
+"""A pipe to read from that does not keep the run from ending: who waits for its writer still hears of a signal."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import stat
+from typing import Any, BinaryIO, cast
+
+from ..interruption import check
+
+_MILLISECONDS = 100  # until a signal is heard of, in a thread that is not told itself
+
+
+class _Pipe(io.RawIOBase):
+    def __init__(self, file: io.IOBase) -> None:
+        self._file = file
+        self._poll = select.poll()
+        self._poll.register(file.fileno(), select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._poll.poll(_MILLISECONDS):
+            check()
+        return os.readv(self._file.fileno(), [buffer])
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def open_stream(path: str) -> io.BufferedReader:
+    """A file opened for reading; of a pipe by name this does not wait for its writer, reading does. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+        if is_pipe:
+            os.set_blocking(descriptor, True)
+        file = open(descriptor, "rb")  # noqa: SIM115 - handed on
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return interruptible(file) if is_pipe else file
+
+
+def interruptible(stream: BinaryIO) -> io.BufferedReader:
+    """The same stream, from which nothing was read yet; as it is where it is no pipe of the system, or that has no poll."""
+    try:
+        waits = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:  # in memory
+        waits = False
+    return io.BufferedReader(_Pipe(cast(io.IOBase, stream))) if waits else cast(io.BufferedReader, stream)

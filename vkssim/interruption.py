@@ -1,0 +1,151 @@
+"""Signals that end a run: noted whenever they come, acted on only where nothing is lost by it.
+
+An exception out of a signal handler may turn up anywhere: in an import, in a lock, half-way through a file. So the command line
+has the handlers of this module, which take a note. The run ends at the next `check`, or at once within `at_once`, where it does
+nothing but wait. A second signal changes nothing, a third ends the process on the spot. What comes when all is done but
+the writing stops nothing.
+
+Where `listen` was not called, in a library's process, nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Those that end a run; SIGHUP is no signal of Windows."""
+
+_PATIENCE = 3  # signals until the process ends on the spot
+
+
+class Interruption(KeyboardInterrupt):
+    """A signal that ends the run; `signal` is its number. Whoever stops for Ctrl-C stops for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.signal = number
+
+
+class _Signals:
+    """What has come so far, and whether it may be acted on at once."""
+
+    def __init__(self) -> None:
+        self.listening = False
+        self.first: int | None = None
+        self.count = 0
+        self.told = False
+        self.waiting = False
+
+    def come(self, number: int, _frame: FrameType | None) -> None:
+        self.count += 1
+        if self.count >= _PATIENCE:
+            _end(number)
+        if self.first is not None:
+            return
+        self.first = number
+        if number == getattr(signal, "SIGHUP", None):
+            _leave_terminal()
+        if self.waiting:
+            self.waiting, self.told = False, True
+            raise Interruption(number)
+
+
+_signals = _Signals()
+_unfinished: set[str] = set()
+
+
+def listen() -> dict[int, object]:
+    """Take over the signals, but those that are ignored, as `nohup` has it; returns the handlers before. Main thread only."""
+    global _signals
+    _signals = _Signals()
+    _signals.listening = True
+    before: dict[int, object] = {}
+    for number in SIGNALS:
+        handler = signal.getsignal(number)
+        if handler not in (signal.SIG_IGN, None):
+            before[number] = handler
+            signal.signal(number, _signals.come)
+    return before
+
+
+def ignore() -> None:
+    """Hear nothing any more: the interpreter is about to end, and would give the signals back to the system."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """`listen` for a while, in the main thread; nothing where somebody listens already."""
+    if _signals.listening or not _in_main_thread():
+        yield
+        return
+    before = listen()
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+        _signals.listening = False
+
+
+def check() -> None:
+    """Raise Interruption where a signal came: once in the main thread, again and again in others."""
+    if _signals.first is None or not _signals.listening:
+        return
+    if _in_main_thread():
+        if _signals.told:
+            return
+        _signals.told = True
+    raise Interruption(_signals.first)
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """`check`, and raise Interruption as soon as a signal comes: for waiting, in the main thread."""
+    if not _signals.listening or not _in_main_thread():
+        yield
+        return
+    _signals.waiting = _signals.first is None
+    try:
+        check()
+        yield
+    finally:
+        _signals.waiting = False
+
+
+@contextmanager
+def unfinished(path: str) -> Iterator[None]:
+    """A file that is to be removed where the process ends on the spot."""
+    _unfinished.add(path)
+    try:
+        yield
+    finally:
+        _unfinished.discard(path)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+def _end(number: int) -> None:
+    for path in _unfinished:
+        with suppress(OSError):
+            os.unlink(path)
+    os._exit(128 + number)
+
+
+def _leave_terminal() -> None:
+    """Write to no terminal that has gone: it fails, and what would be said there is not what the run ends for."""
+    for descriptor in (1, 2):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+                null = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(null, descriptor)
+                os.close(null)
