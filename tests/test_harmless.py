@@ -219,7 +219,7 @@ def test_batch_is_harmless(pair: tuple[str, str], tmp_path: Path) -> None:
     result = vkssim(
         "batch", str(manifest), *raw_flags(LUMA), *TINY, "-o", str(tmp_path / "out.csv"), "--frames", str(tmp_path / "f")
     )
-    assert result.exit_code == 1
+    assert result.exit_code == 1, result.stderr
     assert harmful(result.stdout_bytes.decode()) == []
     assert harmful(result.stderr_bytes.decode()) == []
     table = read_table(tmp_path / "out.csv")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -128,7 +129,7 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
         raise InputError(f"{where}: no column {name}; there are {', '.join(row) or 'none'}, needed are reference and distorted")
     value = row[name]
-    if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _encodable(value):
+    if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _nameable(value):
         raise InputError(f"{where}: {name} is {str(value)[:80]!r}; it has to be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
@@ -138,6 +139,15 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
 def _encodable(text: str) -> bool:
     try:
         text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _nameable(text: str) -> bool:
+    """True for names that the system can have; bytes that are no text are spelt as half surrogate pairs in them."""
+    try:
+        os.fsencode(text)
     except UnicodeEncodeError:
         return False
     return True
