@@ -8,6 +8,7 @@ import socket
 import struct
 import threading
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow as arrow
 import pytest
 from pyarrow import parquet
 
+from vkssim import FrameScores, score_files
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription, open_source
@@ -102,6 +104,21 @@ def test_a_run_stays_within_its_memory(tmp_path: Path) -> None:
         assert result.returncode == 0, result.stderr
         peaks.append(int(result.stdout) * 1024)
     assert peaks[1] - peaks[0] < RUN_BYTES_PER_PIXEL * LARGE * LARGE
+
+
+def test_file_cut_while_it_is_read_keeps_what_was_scored(tmp_path: Path) -> None:
+    clip = tmp_path / "clip.yuv"
+    clip.write_bytes(bytes(40 * 288))
+
+    def cut(_frames: Sequence[FrameScores]) -> None:
+        os.truncate(clip, 5 * 288 + 100)
+
+    raw = RawDescription(16, 12, "420", 8)
+    with pytest.raises(InputError, match="became shorter while it was read, at byte") as caught:
+        score_files(clip, clip, raw=raw, features="float_ssim=scale=1", backend="cpu", on_frames=cut)
+    frames = caught.value.report.frames
+    assert [frame.index for frame in frames] == list(range(len(frames)))
+    assert 4 <= len(frames) < 40
 
 
 # -- files that are no files ------------------------------------------------------------------------------------------
