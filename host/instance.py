@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from .api import vk
-from .errors import NoDeviceError, ValidationError
+from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
@@ -72,13 +72,7 @@ class Instance:
         info = vk.VkInstanceCreateInfo(
             flags=flags, pApplicationInfo=application, ppEnabledLayerNames=layers, ppEnabledExtensionNames=extensions
         )
-        try:
-            return vk.module.vkCreateInstance(info, None)
-        except vk.module.VkErrorIncompatibleDriver as error:
-            raise NoDeviceError(
-                "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
-                " `apt install mesa-vulkan-drivers`"
-            ) from error
+        return vk.vkCreateInstance(info, None)
 
     def _listen(self) -> None:
         ffi = vk.ffi
