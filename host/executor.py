@@ -266,9 +266,9 @@ class Executor:
         return frames
 
     def _wait_for_fence(self, slot: Slot) -> None:
-        self._check_answering()
         # Slices are counted, not seconds: a process that was stopped meanwhile has not waited.
         for _ in range(math.ceil(self._timeout / _SLICE_SECONDS)):
+            self._check_answering()
             try:
                 vk.vkWaitForFences(self._device.handle, 1, [slot.fence], vk.VK_TRUE, int(_SLICE_SECONDS * 1e9))
             except vk.module.VkTimeout:

@@ -28,6 +28,7 @@ __all__ = [
     "NoLoaderError",
     "OptionError",
     "OutputError",
+    "SmallerBatchWarning",
     "TruncatedInputError",
     "UnsuitableDeviceError",
     "ValidationError",
@@ -62,6 +63,10 @@ class DemandError(VkssimError):
 
 class InterruptedRunError(VkssimError):
     """The user stopped the run (Ctrl-C); what was scored before is in `report`."""
+
+
+class SmallerBatchWarning(UserWarning):
+    """The device has not the memory for batches of the usual size; smaller ones are used, which score the same and slower."""
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {

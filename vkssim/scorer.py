@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -13,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .backends.base import Backend, BackendInfo, Batch
-from .errors import FrameError, OptionError
+from .errors import DeviceError, FrameError, OptionError
 from .features.base import Doubles
 from .formats import FrameFormat
+from .opened import warn
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .types import Samples
 
@@ -66,6 +68,15 @@ def open_backend(
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
+def opened_aloud(backend: Backend) -> Backend:
+    """The backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
+    with ExitStack() as guard:
+        guard.callback(backend.close)
+        warn(backend.warnings)
+        guard.pop_all()
+    return backend
+
+
 def rows(
     columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
 ) -> list[FrameScores]:
@@ -82,6 +93,10 @@ class Scorer:
     """Scores pairs of frames of one size, in order; use with `with`.
 
     A bounded number of frames is in flight; scores come as soon as their batch is done, and all of them after `flush`.
+
+    Where the device fails, with DeviceLostError for one, the message names the frames that were not scored: the scorer keeps
+    none of them, and takes no others. `flush` then gives the scores that were ready and not yet given. A new Scorer, which
+    counts from 0 again, goes on with the frames named.
 
     Parameters
     ----------
@@ -107,7 +122,8 @@ class Scorer:
         Index, part of the name, or UUID of the Vulkan device; by default the environment variable VKSSIM_DEVICE, then the
         first real GPU, then software.
     batch
-        Frames of a submission; by default chosen by size and device. 1 gives each score as early as can be.
+        The most frames of a submission; by default chosen by size and device. 1 gives each score as early as can be. Fewer,
+        with a SmallerBatchWarning, where the device has not the memory.
 
     Raises
     ------
@@ -116,7 +132,7 @@ class Scorer:
     OptionError
         Unknown feature, option or backend.
     DeviceError
-        No device can be used.
+        No device can be used, or it fails later on.
 
     Examples
     --------
@@ -151,7 +167,7 @@ class Scorer:
             raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
-        self._backend = open_backend(backend, self._metrics.planes, device=device, batch=batch)
+        self._backend = opened_aloud(open_backend(backend, self._metrics.planes, device=device, batch=batch))
         self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None
@@ -159,6 +175,8 @@ class Scorer:
         self._in_flight: deque[Batch] = deque()
         self._ready: list[FrameScores] = []
         self._next_index = 0
+        self._fed = 0
+        self._failure: DeviceError | None = None
         self._reserved = False
         self._closed = False
 
@@ -184,6 +202,7 @@ class Scorer:
     def _reserve(self) -> tuple[tuple[Samples, ...], tuple[Samples, ...]]:
         if self._closed:
             raise FrameError("the scorer is closed")
+        self._check_working()
         if self._filling is None:
             if not self._free:
                 self._collect_oldest()
@@ -197,7 +216,9 @@ class Scorer:
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
         self._reserved = False
+        self._check_working()
         self._filled += 1
+        self._fed += 1
         if self._filled == self._backend.batch_size:
             self._submit()
         return self._take_ready()
@@ -219,10 +240,12 @@ class Scorer:
         return self.commit()
 
     def flush(self) -> list[FrameScores]:
-        """Wait for everything fed so far; returns the scores not yet given."""
-        if self._filled:
+        """Wait for everything fed so far; returns the scores not yet given. After the device has failed those that were ready
+        before.
+        """
+        if self._filled and self._failure is None:
             self._submit()
-        while self._in_flight:
+        while self._in_flight and self._failure is None:
             self._collect_oldest()
         ready, self._ready = self._ready, []
         return ready
@@ -252,22 +275,44 @@ class Scorer:
         batch, frames = self._filling, self._filled
         assert batch is not None
         self._filling, self._filled = None, 0
-        self._backend.submit(batch, frames)
+        with self._failing():
+            self._backend.submit(batch, frames)
         self._in_flight.append(batch)
 
     def _collect_oldest(self) -> None:
         batch = self._in_flight.popleft()
-        columns = self._metrics.finish(self._backend.collect(batch))
+        with self._failing():
+            means = self._backend.collect(batch)
+        columns = self._metrics.finish(means)
         frames = len(next(iter(columns.values())))
         self._ready += rows(columns, range(self._next_index, self._next_index + frames))
         self._next_index += frames
         self._free.append(batch)
 
     def _take_ready(self) -> list[FrameScores]:
-        while self._in_flight and self._backend.is_done(self._in_flight[0]):
+        while self._in_flight and self._is_done(self._in_flight[0]):
             self._collect_oldest()
         ready, self._ready = self._ready, []
         return ready
+
+    def _is_done(self, batch: Batch) -> bool:
+        with self._failing():
+            return self._backend.is_done(batch)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Note that the device failed, and say which frames that concerns."""
+        try:
+            yield
+        except DeviceError as error:
+            first, last = self._next_index, self._fed - 1
+            frames = f"frame {first} was" if first == last else f"frames {first} to {last} were"
+            self._failure = type(error)(f"{error}; {frames} not scored: feed them to a new Scorer")
+            raise self._failure from error
+
+    def _check_working(self) -> None:
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
 
     def close(self) -> None:
         """Let go of the device; frames not yet scored are dropped. A second call does nothing."""

@@ -48,8 +48,7 @@ def evaluate(
     def make() -> LossEngine:
         return LossEngine(loss, gradient=gradient, weight=weight, device=device)
 
-    with _kept.use((loss, gradient, weight, device), make) as engine:
-        means = engine.run(reference, distorted, result)
+    means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
     values, slopes = product(loss, means)
     if result is not None and means.shape[1] == 1:
         apply_slopes(result, slopes[:, 0])
