@@ -96,7 +96,9 @@ _TELL_OF_LOSS = ("vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkDevi
 
 @dataclass(frozen=True)
 class Fault:
-    """The `call`-th call of a function, counted from 0, returns a VkResult and does nothing; with `forever` all later ones too."""
+    """The `call`-th call of a function, counted from 0, returns a VkResult and does nothing; with `forever` so do all that
+    follow.
+    """
 
     function: str
     call: int

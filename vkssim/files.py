@@ -17,6 +17,7 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.source import FrameSource
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
+from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
 from .scorer import FrameScores, open_backend
@@ -96,30 +97,40 @@ def score_files(
     VkssimError
         See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
 
+    Notes
+    -----
+    A device that is lost on the way is opened again, once, and one that runs out of memory gets smaller batches: the files are
+    opened again and scored from there on, which the report warns of. What comes from a pipe cannot be read again.
+
     """
     demands = [parse_demand(text) for text in fail_under]
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     batch = None if on_frames is None else 1
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
-        return score_sources(
-            (first, second),
-            paths,
-            partial(open_backend, backend, device=device, batch=batch, profile=profile),
-            features=features,
-            planes=planes,
-            selection=selection,
-            sync=sync,
-            pictures=pictures,
-            strict=strict,
-            profile=profile,
-            progress=progress,
-            on_frames=on_frames,
-            demands=demands,
-            done=done,
-        )
+    engines = Engines(partial(open_backend, backend, device=device, profile=profile), batch)
+
+    def score(done: Sequence[FrameScores]) -> ScoreReport:
+        with ExitStack() as stack:
+            first, second = (stack.enter_context(source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
+            return score_sources(
+                (first, second),
+                paths,
+                engines,
+                features=features,
+                planes=planes,
+                selection=selection,
+                sync=sync,
+                pictures=pictures,
+                strict=strict,
+                profile=profile,
+                progress=progress,
+                on_frames=on_frames,
+                demands=demands,
+                done=done,
+            )
+
+    return score_on(score, engines, done, again=readable_again(paths))
 
 
 def score_sources(
@@ -155,7 +166,7 @@ def score_sources(
         report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
-        report.warnings = colour_warnings(info, sources[1].info)
+        report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
         report.selection, report.sync, report.pictures = selection, sync, pictures
         report.frames += done[:-1]
         clock = Clock(sources, schedule.pairing, sync)

@@ -59,9 +59,7 @@ def ssim(
     samples = _samples(distorted.format)
 
     def open_scorer() -> Scorer:
-        return Scorer(
-            distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1
-        )
+        return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
 
     scorers = _Scorers(open_scorer)
     selector = _Selector(scorers)
