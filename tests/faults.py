@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import vulkan
@@ -106,6 +106,57 @@ class Fault:
     forever: bool = False
 
 
+class Reuse:
+    """Devices and compiled pipelines for several runs: making them is what takes most of a run's time. Use with `with`.
+
+    A run still makes and destroys its own, as far as the layer counts; the driver keeps what it has.
+    """
+
+    def __init__(self) -> None:
+        self._devices: dict[int, Any] = {}
+        self._pipelines: dict[tuple[bytes, bytes], Any] = {}
+        self._codes: dict[int, bytes] = {}
+
+    def call(self, name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """One call, or what is there already."""
+        if name in ("vkDestroyDevice", "vkDestroyPipeline"):
+            return None
+        if name == "vkCreateDevice":
+            return self._kept(self._devices, _number(arguments[0]), call, arguments)
+        if name == "vkCreateComputePipelines":
+            stage = arguments[3][0].stage
+            values = stage.pSpecializationInfo
+            constants = bytes(_vulkan.ffi.buffer(values.pData, values.dataSize)) if values else b""
+            return self._kept(self._pipelines, (self._codes[_number(stage.module)], constants), call, arguments)
+        result = call(*arguments)
+        if name == "vkCreateShaderModule" and result == 0:
+            self._codes[_number(arguments[-1][0])] = bytes(_vulkan.ffi.buffer(arguments[1].pCode, arguments[1].codeSize))
+        return result
+
+    @staticmethod
+    def _kept(things: dict[Any, Any], key: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+        if key not in things:
+            result: int = call(*arguments)
+            if result != 0:
+                return result
+            things[key] = arguments[-1][0]
+        arguments[-1][0] = things[key]
+        return 0
+
+    def close(self) -> None:
+        """Destroy them; there is one device."""
+        for device in self._devices.values():
+            for pipeline in self._pipelines.values():
+                _call_real(_LIBRARY.vkDestroyPipeline, device, pipeline, None)
+            _call_real(_LIBRARY.vkDestroyDevice, device, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
 @dataclass
 class Layer:
     """What has passed: `calls` in order, `results` of those that return a VkResult, `live` handles by what made them.
@@ -114,6 +165,7 @@ class Layer:
     """
 
     faults: tuple[Fault, ...] = ()
+    reuse: Reuse | None = None
     calls: list[str] = field(default_factory=list)
     can_fail: set[str] = field(default_factory=set)
     live: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -142,7 +194,7 @@ class Layer:
             return self._settled(RESULTS["DEVICE_LOST"])
         if name in self.before:
             arguments = self.before[name](*arguments)
-        result = call(*arguments)
+        result = call(*arguments) if self.reuse is None else self.reuse.call(name, call, arguments)
         if not fails or result == 0:
             self._count(name, arguments)
             if name in self.after:
@@ -210,10 +262,10 @@ class _Library:
 
 
 @contextmanager
-def layer(*faults: Fault) -> Iterator[Layer]:
+def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     """Whatever is called of Vulkan goes through the layer that this gives."""
     names = _names()
-    made = Layer(faults)
+    made = Layer(faults, reuse)
 
     def remember(_device: Any, name: str) -> None:
         names[_number(_LIBRARY.vkGetDeviceProcAddr(_device, name.encode()))] = name

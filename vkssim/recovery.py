@@ -57,6 +57,8 @@ def score_on(
                 error.report = earlier
             else:
                 earlier = error.report = _joined(earlier, error.report)
+                if len(earlier.frames) < len(done):  # it had not come so far again
+                    earlier.frames = list(done)
             if again and isinstance(error, DeviceLostError) and not lost:
                 lost = True
                 said = "was lost after {} frames; it was opened again, and the run went on behind them"
@@ -72,10 +74,8 @@ def score_on(
 
 
 def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
-    """The later report with what the earlier one has beyond it: frames that were not scored again yet, warnings, time."""
+    """The later report with the warnings and the time of the earlier one as well."""
     if earlier is not None:
-        if len(report.frames) < len(earlier.frames):
-            report.frames = earlier.frames
         report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
         report.seconds += earlier.seconds
     return report
