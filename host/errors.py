@@ -42,5 +42,9 @@ class DeviceTimeoutError(DeviceError):
     """A submission did not finish in the time allowed."""
 
 
+class WrongNumbersError(DeviceError):
+    """The device gives other numbers than are known to be right; nothing else that it computes can be believed."""
+
+
 class ValidationError(DeviceError):
     """The Khronos validation layer had something to say."""

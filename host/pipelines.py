@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import struct
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any
 
 from .api import vk
 from .device import Device
+from .files import replace_private
 from .plan import Kernel
 
 PUSH_BYTES = 64
@@ -80,14 +79,8 @@ class PipelineCache:
         data = ffi.new("char[]", size[0])
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.NamedTemporaryFile(dir=self._file.parent, delete=False) as temporary:
-                temporary.write(ffi.buffer(data, size[0]))
-            os.replace(temporary.name, self._file)
-        except OSError:
-            return
-        self._stored_size = size[0]
+        if replace_private(self._file, bytes(ffi.buffer(data, size[0]))):
+            self._stored_size = size[0]
 
 
 class PipelineBuilder:

@@ -12,6 +12,7 @@ from .host.errors import (
     UnsuitableDeviceError,
     ValidationError,
     VkssimError,
+    WrongNumbersError,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "UnsuitableDeviceError",
     "ValidationError",
     "VkssimError",
+    "WrongNumbersError",
     "exit_code",
 ]
 

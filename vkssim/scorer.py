@@ -53,12 +53,17 @@ def open_backend(
 ) -> Backend:
     """The backend of that name, with `slots` batches; only the one asked for, never another.
 
-    Raises OptionError for an unknown name.
+    Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
     if name == "vulkan":
         from .backends.vulkan import VulkanBackend
+        from .selftest import check
 
-        return VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile)
+        with ExitStack() as guard:
+            engine = guard.enter_context(VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile))
+            check(engine.device.info, engine.plan, device)
+            guard.pop_all()
+        return engine
     if name == "cpu":
         from .backends.cpu import CpuBackend
 

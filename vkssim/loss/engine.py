@@ -12,6 +12,7 @@ import platformdirs
 
 from ..features.planes import KernelShape
 from ..host.executor import Bytes, Executor
+from ..host.plan import Plan
 from ..opened import fitted, open_device, warn
 from ..shaders import load_module
 from .plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
@@ -78,6 +79,11 @@ class LossEngine:
                 for memory in slot.inputs.values():
                     memory[:] = 0
             guard.pop_all()
+
+    @property
+    def plan(self) -> Plan:
+        """What is run for a batch."""
+        return self._executor.plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
