@@ -166,6 +166,8 @@ class Layer:
 
     faults: tuple[Fault, ...] = ()
     reuse: Reuse | None = None
+    largest: int | None = None
+    """The most bytes of memory that there are for a buffer."""
     calls: list[str] = field(default_factory=list)
     can_fail: set[str] = field(default_factory=set)
     live: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -185,6 +187,8 @@ class Layer:
         self.calls.append(name)
         if fails:
             self.can_fail.add(name)
+        if name == "vkAllocateMemory" and self.largest is not None and arguments[1].allocationSize > self.largest:
+            return RESULTS["OUT_OF_DEVICE_MEMORY"]
         for fault in self.faults:
             if fault.function == name and (fault.call == number or (fault.forever and number > fault.call)):
                 self.injected += 1
