@@ -82,7 +82,24 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
     return Case(name, lambda shape: frame_plan([planes()[0]], shape)[0], numbers, twin, (right,))
 
 
-def _loss(name: str, right: tuple[float, ...], loss: Loss) -> Case:
+def _loss(loss: Loss, right: float, name: str) -> Case:
+    """A loss of the pictures."""
+
+    def numbers(device: Where) -> Numbers:
+        reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
+        with LossEngine(loss, gradient=False, device=device) as engine:
+            return product(loss, engine.run(reference, distorted))[0]
+
+    def twin() -> Numbers:
+        from .reference.loss import value_and_gradient
+
+        reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
+        return value_and_gradient(loss, reference, distorted)[0]
+
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=False).plan, numbers, twin, (right,))
+
+
+def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
     """A loss of the pictures, and its derivative in two directions: towards the reference, and along a grain."""
 
     def derivatives(gradient: npt.NDArray[np.float64]) -> list[float]:
@@ -108,6 +125,9 @@ def _loss(name: str, right: tuple[float, ...], loss: Loss) -> Case:
     return Case(name, lambda shape: loss_plan(loss, shape, gradient=True).plan, numbers, twin, right)
 
 
+_SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)
+
+
 def _ms_ssim(pyramid: Pyramid) -> Loss:
     negative = Negative.CLAMP
     return Loss(SIDE, SIDE, **constants(255.0), weights=MS_SSIM_WEIGHTS, pyramid=pyramid, negative=negative)
@@ -124,8 +144,9 @@ CASES = (
     _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
     _score("float_ms_ssim=exact=false", 0.968322),
     _score("float_ms_ssim=exact=true", 0.968322),
-    _loss("SSIM and its gradient", (0.858720, 0.253192, 0.000131), Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)),
-    _loss("MS-SSIM and its gradient", (0.969541, 0.060653, -0.000240), _ms_ssim(Pyramid.AVERAGE)),
-    _loss("MS-SSIM of libvmaf's pyramid and its gradient", (0.968330, 0.062894, -0.000154), _ms_ssim(Pyramid.LIBVMAF)),
+    _loss(_SSIM, 0.858720, "SSIM"),
+    _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
+    _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
+    _gradient(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
 )
 """Together they have every kernel there is."""
