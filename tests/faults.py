@@ -119,7 +119,9 @@ class Reuse:
 
     def call(self, name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """One call, or what is there already."""
-        if name in ("vkDestroyDevice", "vkDestroyPipeline"):
+        if name == "vkDestroyDevice" and arguments[0] in self._devices.values():
+            return None
+        if name == "vkDestroyPipeline" and arguments[1] in self._pipelines.values():
             return None
         if name == "vkCreateDevice":
             return self._kept(self._devices, _number(arguments[0]), call, arguments)
