@@ -196,7 +196,7 @@ def test_a_scorer_says_what_it_did_not_score(expected: list[float]) -> None:
                 given.extend(scorer.score(zip(FRAMES, DISTORTED, strict=True)))
             given += scorer.flush()
             assert scorer.flush() == []
-            with pytest.raises(DeviceLostError, match="frames 8 to .* were not scored"):
+            with pytest.raises(DeviceLostError, match=r"frames 8 to .* were not scored"):
                 scorer.feed(FRAMES[0], DISTORTED[0])
         assert not made.left
         with vkssim.Scorer(32, 24, bits=8, features=[FEATURE], batch=4) as scorer:
