@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import vkssim
+import vkssim.vapoursynth
 from vkssim import arrays, opened
 from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.executor import TIMEOUT_VARIABLE
