@@ -312,7 +312,7 @@ class Scorer:
         except DeviceError as error:
             first, last = self._next_index, self._fed - 1
             frames = f"frame {first} was" if first == last else f"frames {first} to {last} were"
-            self._failure = type(error)(f"{error}; {frames} not scored: feed them to a new Scorer")
+            self._failure = type(error)(f"{error}; {frames} not scored: a new Scorer goes on from there")
             raise self._failure from error
 
     def _check_working(self) -> None:
