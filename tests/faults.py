@@ -124,15 +124,15 @@ class Reuse:
         if name == "vkDestroyPipeline" and arguments[1] in self._pipelines.values():
             return None
         if name == "vkCreateDevice":
-            return self._kept(self._devices, _number(arguments[0]), call, arguments)
+            return self._kept(self._devices, number(arguments[0]), call, arguments)
         if name == "vkCreateComputePipelines":
             stage = arguments[3][0].stage
             values = stage.pSpecializationInfo
             constants = bytes(_vulkan.ffi.buffer(values.pData, values.dataSize)) if values else b""
-            return self._kept(self._pipelines, (self._codes[_number(stage.module)], constants), call, arguments)
+            return self._kept(self._pipelines, (self._codes[number(stage.module)], constants), call, arguments)
         result = call(*arguments)
         if name == "vkCreateShaderModule" and result == 0:
-            self._codes[_number(arguments[-1][0])] = bytes(_vulkan.ffi.buffer(arguments[1].pCode, arguments[1].codeSize))
+            self._codes[number(arguments[-1][0])] = bytes(_vulkan.ffi.buffer(arguments[1].pCode, arguments[1].codeSize))
         return result
 
     @staticmethod
@@ -184,7 +184,7 @@ class Layer:
 
     def pass_on(self, name: str, call: Callable[..., Any], fails: bool, arguments: tuple[Any, ...]) -> Any:
         """One call, or what it is made to return."""
-        number = self._counts[name]
+        earlier = self._counts[name]
         self._counts[name] += 1
         self.calls.append(name)
         if fails:
@@ -192,7 +192,7 @@ class Layer:
         if name == "vkAllocateMemory" and self.largest is not None and arguments[1].allocationSize > self.largest:
             return RESULTS["OUT_OF_DEVICE_MEMORY"]
         for fault in self.faults:
-            if fault.function == name and (fault.call == number or (fault.forever and number > fault.call)):
+            if fault.function == name and (fault.call == earlier or (fault.forever and earlier > fault.call)):
                 self.injected += 1
                 self._lost = self._lost or fault.result == RESULTS["DEVICE_LOST"]
                 return self._settled(fault.result)
@@ -217,9 +217,9 @@ class Layer:
         if name in _MADE_IN_POOLS:
             return
         if name == "vkMapMemory":
-            self.live[name, _number(arguments[1])] += 1
+            self.live[name, number(arguments[1])] += 1
         elif name.startswith(("vkCreate", "vkAllocate")):
-            self.live[name.removesuffix("s"), _number(arguments[-1][0])] += 1
+            self.live[name.removesuffix("s"), number(arguments[-1][0])] += 1
             if name == "vkCreateDevice":
                 self._device, self._lost = arguments[-1][0], False
         elif name.startswith("vkDestroy") or name in _UNMADE:
@@ -228,7 +228,7 @@ class Layer:
             handle = arguments[0] if name in ("vkDestroyInstance", "vkDestroyDevice") else arguments[1]
             if name == "vkDestroyDevice":
                 self._device = None
-            key = maker, _number(handle)
+            key = maker, number(handle)
             if key in self.live:  # else it was made before the layer was there
                 self.live[key] -= 1
 
@@ -238,7 +238,8 @@ class Layer:
         return {key: count for key, count in self.live.items() if count}
 
 
-def _number(handle: Any) -> int:
+def number(handle: Any) -> int:
+    """A handle or an address as a number."""
     return int(_vulkan.ffi.cast("uintptr_t", handle))
 
 
@@ -253,7 +254,7 @@ def _returns_result(function: Any) -> bool:
 def _names() -> dict[int, str]:
     """The library's functions by address, which is how the binding hands them on."""
     names = [name for name in dir(_vulkan) if name.startswith("vk") and hasattr(_LIBRARY, name)]
-    return {_number(getattr(_LIBRARY, name)): name for name in names}
+    return {number(getattr(_LIBRARY, name)): name for name in names}
 
 
 class _Library:
@@ -274,12 +275,12 @@ def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     made = Layer(faults, reuse)
 
     def remember(_device: Any, name: str) -> None:
-        names[_number(_LIBRARY.vkGetDeviceProcAddr(_device, name.encode()))] = name
+        names[number(_LIBRARY.vkGetDeviceProcAddr(_device, name.encode()))] = name
 
     made.after["vkGetDeviceProcAddr"] = remember
 
     def call(function: Any, *arguments: Any) -> Any:
-        name = names[_number(function)]
+        name = names[number(function)]
         return made.pass_on(name, lambda *given: _call_real(function, *given), _returns_result(function), arguments)
 
     with pytest.MonkeyPatch.context() as patch:
