@@ -236,7 +236,7 @@ def test_tensors_are_scored_again() -> None:
 
     images = [torch.from_numpy(frames[:4, None].astype(np.float32)) for frames in (FRAMES, DISTORTED)]
     right = ssim(*images)
-    with layer(Fault("vkWaitForFences", 0, LOST)) as made:
+    with new_layer(Fault("vkWaitForFences", 0, LOST)) as made:  # what stays open behind it has its own device
         assert ssim(*images) == right
     assert made.injected == 1
 
@@ -245,11 +245,11 @@ def test_a_clip_of_vapoursynth_goes_on(expected: list[float]) -> None:
     gray = stand_in.VideoFormat("Gray8", stand_in.ColorFamily.GRAY, stand_in.SampleType.INTEGER, 8)
     clips = [stand_in.clip_of(gray, frames) for frames in (FRAMES, DISTORTED)]
     marked = vkssim.vapoursynth.ssim(*clips, features=FEATURE)
-    with layer(Fault("vkWaitForFences", 1, LOST)) as made:
+    with new_layer(Fault("vkWaitForFences", 1, LOST)) as made:
         got = [marked.get_frame(number).props["float_ssim"] for number in range(4)]
     assert made.injected == 1
     _close(got, expected[:4])
-    with layer(Fault("vkWaitForFences", 0, LOST, forever=True)), pytest.raises(stand_in.Error, match="device was lost"):
+    with new_layer(Fault("vkWaitForFences", 0, LOST, forever=True)), pytest.raises(stand_in.Error, match="device was lost"):
         marked.get_frame(4)
     _close([marked.get_frame(4).props["float_ssim"]], expected[4:5])
 
