@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import fork
-from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
+from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 
 _INSTALL = (
     "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"
@@ -66,12 +66,23 @@ class Api:
                 return function(*args)
             except module.VkErrorDeviceLost as error:
                 raise DeviceLostError(f"{name}: the driver reports that the device was lost; run again") from error
-            except (module.VkErrorOutOfDeviceMemory, module.VkErrorOutOfHostMemory) as error:
+            except (module.VkErrorOutOfDeviceMemory, module.VkErrorMemoryMapFailed) as error:
                 raise DeviceMemoryError(
                     f"{name}: the device is out of memory; free some of it or choose fewer frames in flight"
                 ) from error
-            except (module.VkError, KeyError) as error:
+            except module.VkErrorOutOfHostMemory as error:
+                raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
+            except module.VkErrorIncompatibleDriver as error:
+                raise NoDeviceError(
+                    "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
+                    " `apt install mesa-vulkan-drivers`"
+                ) from error
+            except (module.VkTimeout, module.VkNotReady):
+                raise
+            except (module.VkError, module.VkException) as error:
                 raise DeviceError(f"{name} failed: {type(error).__name__} {error}".rstrip()) from error
+            except KeyError as error:  # the binding does not know the code
+                raise DeviceError(f"{name} failed: VkResult {error}") from error
 
         return call
 

@@ -9,7 +9,7 @@ import hashlib
 import struct
 from pathlib import Path
 
-from .private import open_private, private_folder
+from . import private
 
 MOST_BYTES = 1 << 26
 """Of a cache; ours are some 100 kB."""
@@ -27,14 +27,9 @@ def packed(data: bytes) -> bytes:
 def unpacked(content: bytes) -> bytes:
     """The driver's data from the content of a file; nothing where that is not, to the bit, what `packed` gives."""
     data = content[_HEADER.size :]
-    return data if len(content) <= MOST_BYTES and content == packed(data) else b""
+    return data if content == packed(data) else b""
 
 
 def read(path: Path) -> bytes:
     """The driver's data from a file; nothing where others may have written that, it is damaged or has more than MOST_BYTES."""
-    try:
-        private_folder(path.parent)
-        with open_private(path) as file:
-            return unpacked(file.read(MOST_BYTES + 1))
-    except OSError:
-        return b""
+    return unpacked(private.load(path, MOST_BYTES))

@@ -25,12 +25,13 @@ class Device:
     does not offer it.
 
     `live_objects` counts the Vulkan objects that were made through `own` and not yet destroyed, by kind, so that a test can
-    see a leak.
+    see a leak. `abandoned` is True for a device that does not answer: what it may still be using is never destroyed.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
         self.info = info
         self.live_objects: Counter[str] = Counter()
+        self.abandoned = False
         self._stack = ExitStack()
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(info.physical)
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
@@ -49,7 +50,7 @@ class Device:
             features = vk.VkPhysicalDeviceTimelineSemaphoreFeatures(timelineSemaphore=1)
         create_info = vk.VkDeviceCreateInfo(pNext=features, pQueueCreateInfos=queues, ppEnabledExtensionNames=enabled)
         self.handle = vk.vkCreateDevice(info.physical, create_info, None)
-        self._stack.callback(vk.vkDestroyDevice, self.handle, None)
+        self.unless_abandoned(self._stack, vk.vkDestroyDevice, self.handle, None)
         self.queue = vk.vkGetDeviceQueue(self.handle, self.queue_family, 0)
         self.upload_queue = None if self.upload_family is None else vk.vkGetDeviceQueue(self.handle, self.upload_family, 0)
         self.memory_properties = vk.vkGetPhysicalDeviceMemoryProperties(info.physical)
@@ -67,8 +68,16 @@ class Device:
             destroy(self.handle, handle, None)
             self.live_objects[kind] -= 1
 
-        stack.callback(release)
+        self.unless_abandoned(stack, release)
         return handle
+
+    def unless_abandoned(self, stack: ExitStack, function: Callable[..., None], *arguments: Any) -> None:
+        """Have `stack` call a function, unless the device is abandoned by then."""
+        stack.callback(lambda: None if self.abandoned else function(*arguments))
+
+    def abandon(self) -> None:
+        """Let everything on the device be, for good: it does not answer, and destroying what it may be using is undefined."""
+        self.abandoned = True
 
     def wait_idle(self) -> None:
         """Return when everything submitted has finished."""

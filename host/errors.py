@@ -46,5 +46,9 @@ class ForkError(DeviceError):
     """A process forked from one that had opened Vulkan wants to use it; only spawned processes can."""
 
 
+class WrongNumbersError(DeviceError):
+    """The device gives other numbers than are known to be right; nothing else that it computes can be believed."""
+
+
 class ValidationError(DeviceError):
     """The Khronos validation layer had something to say."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -14,14 +16,19 @@ import numpy.typing as npt
 from .api import vk
 from .binding import Binding, barrier
 from .device import Device
-from .errors import DeviceTimeoutError
+from .errors import DeviceError, DeviceLostError, DeviceTimeoutError, VkssimError
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 
 Bytes = npt.NDArray[np.uint8]
 
-_TIMEOUT_SECONDS = 300
+TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
+"""The environment variable with the seconds that a submission may take."""
+
+_TIMEOUT_SECONDS = 300.0
+_LONGEST_TIMEOUT_SECONDS = 7 * 24 * 3600.0
+_SLICE_SECONDS = 0.1  # of waiting; Python hears signals between them
 
 
 @dataclass(eq=False)
@@ -77,6 +84,8 @@ class Executor:
     ------
     DeviceMemoryError
         The buffers do not fit.
+    VkssimError
+        VKSSIM_TIMEOUT is no time.
 
     """
 
@@ -95,6 +104,7 @@ class Executor:
         self.plan = plan
         self.batch = batch
         self._device = device
+        self._timeout = _timeout_seconds()
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure half way destroys what was made so far
             guard.callback(self._stack.close)
@@ -226,31 +236,53 @@ class Executor:
         """
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
+        self._check_answering()
         key = frames, copies
         if key not in slot.recorded:
             slot.recorded[key] = self._record(slot, frames, copies)
         *upload, kernels = slot.recorded[key]
         for submission in upload:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], None)
-        vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
+        try:
+            vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
+        except DeviceError:
+            if upload:  # it is on its way, and there is no fence to tell of its end
+                with suppress(DeviceError):
+                    self._device.wait_idle()
+            raise
         slot.frames = frames
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
 
-        Raises DeviceTimeoutError where the device did not answer within five minutes, DeviceLostError where it was lost.
+        Raises DeviceLostError where the device was lost, DeviceTimeoutError where it does not answer within the time that
+        VKSSIM_TIMEOUT allows. It is abandoned then: nothing waits for it again, what was made on it is left alone.
         """
-        try:
-            vk.vkWaitForFences(self._device.handle, 1, [slot.fence], vk.VK_TRUE, _TIMEOUT_SECONDS * 10**9)
-        except vk.module.VkTimeout as error:
-            raise DeviceTimeoutError(
-                f"{self._device.info.name} did not finish {slot.frames} frames in {_TIMEOUT_SECONDS} s; choose another device"
-            ) from error
+        self._wait_for_fence(slot)
         vk.vkResetFences(self._device.handle, 1, [slot.fence])
         for name in slot.outputs:
             slot.readback[name].refresh()
         frames, slot.frames = slot.frames, 0
         return frames
+
+    def _wait_for_fence(self, slot: Slot) -> None:
+        # Slices are counted, not seconds: a process that was stopped meanwhile has not waited.
+        for _ in range(math.ceil(self._timeout / _SLICE_SECONDS)):
+            self._check_answering()
+            try:
+                vk.vkWaitForFences(self._device.handle, 1, [slot.fence], vk.VK_TRUE, int(_SLICE_SECONDS * 1e9))
+            except vk.module.VkTimeout:
+                continue
+            return
+        self._device.abandon()
+        raise DeviceTimeoutError(
+            f"{self._device.info.name} did not finish {slot.frames} frames in {self._timeout:g} s. If it is only slow,"
+            f" {TIMEOUT_VARIABLE}=SECONDS gives it longer; if it hangs, choose another device or restart its driver"
+        )
+
+    def _check_answering(self) -> None:
+        if self._device.abandoned:
+            raise DeviceTimeoutError(f"{self._device.info.name} has stopped answering; choose another device")
 
     def is_done(self, slot: Slot) -> bool:
         """True where `wait` would return at once."""
@@ -291,16 +323,43 @@ class Executor:
     # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for what is in flight and destroy everything; a second call does nothing."""
-        if any(slot.frames for slot in getattr(self, "slots", ())):
-            self._device.wait_idle()
+        """Wait for what is in flight and destroy everything; a second call does nothing. Where the device does not answer
+        nothing is destroyed.
+        """
+        for slot in getattr(self, "slots", ()):
+            if slot.frames:
+                self._settle(slot)
         self._stack.close()
+
+    def _settle(self, slot: Slot) -> None:
+        """Wait until the device uses nothing of the slot. Whoever closes has heard of a failure already, or does not care."""
+        try:
+            self._wait_for_fence(slot)
+        except DeviceLostError:
+            pass  # it uses nothing any more
+        except DeviceError:
+            self._device.abandon()
+        slot.frames = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _timeout_seconds() -> float:
+    text = os.environ.get(TIMEOUT_VARIABLE) or str(_TIMEOUT_SECONDS)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= _LONGEST_TIMEOUT_SECONDS:
+        raise VkssimError(
+            f"{TIMEOUT_VARIABLE} is {text!r}; it is the seconds that a batch of frames may take on the device, above 0 and at"
+            f" most {_LONGEST_TIMEOUT_SECONDS:g}"
+        )
+    return seconds
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

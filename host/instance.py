@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from . import fork
 from .api import vk
-from .errors import NoDeviceError, ValidationError
+from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
@@ -99,13 +99,7 @@ class Instance:
             ppEnabledExtensionNames=extensions,
         )
         fork.vulkan_is_opened()
-        try:
-            return vk.module.vkCreateInstance(info, None)
-        except vk.module.VkErrorIncompatibleDriver as error:
-            raise NoDeviceError(
-                "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
-                " `apt install mesa-vulkan-drivers`"
-            ) from error
+        return vk.vkCreateInstance(info, None)
 
     def _listen(self) -> None:
         ffi = vk.ffi

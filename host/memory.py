@@ -102,7 +102,7 @@ class Buffer:
         if memory_class in (MemoryClass.UPLOAD, MemoryClass.READBACK):
             view = vk.vkMapMemory(device.handle, memory, 0, size, 0)
             self.mapped = np.frombuffer(view, np.uint8)
-            stack.callback(vk.vkUnmapMemory, device.handle, memory)
+            device.unless_abandoned(stack, vk.vkUnmapMemory, device.handle, memory)
             if not flags & vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT:
                 self._stale_range = vk.VkMappedMemoryRange(memory=memory, offset=0, size=_WHOLE_SIZE)
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cache_file
+from . import cache_file, private
 from .api import vk
 from .device import Device
 from .plan import Kernel
-from .private import private_folder, replace_private
 
 PUSH_BYTES = 64
 """Room for push constants that every kernel declares; Vulkan promises 128."""
@@ -80,9 +79,7 @@ class PipelineCache:
         data = ffi.new("char[]", size[0])
         if library.vkGetPipelineCacheData(device, self.handle, size, data):
             return
-        with suppress(OSError):
-            private_folder(self._file.parent)
-            replace_private(self._file, cache_file.packed(bytes(ffi.buffer(data, size[0]))))
+        if private.store(self._file, cache_file.packed(bytes(ffi.buffer(data, size[0])))):
             self._stored_size = size[0]
 
 

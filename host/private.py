@@ -56,6 +56,27 @@ def replace_private(path: Path, data: bytes | memoryview) -> None:
         raise
 
 
+def load(path: Path, most: int) -> bytes:
+    """What is in a private file of a private folder; nothing where there is none, or it has more than `most` bytes."""
+    try:
+        private_folder(path.parent)
+        with open_private(path) as file:
+            data = file.read(most + 1)
+    except OSError:
+        return b""
+    return data if len(data) <= most else b""
+
+
+def store(path: Path, data: bytes) -> bool:
+    """Write what `load` reads; False where it cannot be written."""
+    try:
+        private_folder(path.parent)
+        replace_private(path, data)
+    except OSError:
+        return False
+    return True
+
+
 def _check(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode):
         raise PermissionError(f"{path} is no ordinary {'folder' if folder else 'file'}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from importlib import resources
 
 
+@functools.cache
 def load_module(name: str) -> bytes:
     """The SPIR-V of a module such as `ms_ssim.strip`. Raises FileNotFoundError where the shaders were not built."""
     file = resources.files(__name__) / "spv" / f"{name}.spv"

@@ -122,7 +122,13 @@ def test_the_frame_keeps_its_picture_and_its_properties(make_clip: MakeClip) -> 
 
 def test_the_device_is_let_go_with_the_clip(make_clip: MakeClip, monkeypatch: pytest.MonkeyPatch) -> None:
     closed = []
-    monkeypatch.setattr(vkssim.vapoursynth.Scorer, "close", lambda self: closed.append(self))
+
+    class Watched(vkssim.Scorer):
+        def close(self) -> None:
+            closed.append(self)
+            super().close()
+
+    monkeypatch.setattr(vkssim.vapoursynth, "Scorer", Watched)
     marked = vkssim.vapoursynth.ssim(make_clip("GRAY8", LUMA), make_clip("GRAY8", DISTORTED), **TINY)
     marked.get_frame(0)
     assert not closed

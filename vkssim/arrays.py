@@ -245,9 +245,11 @@ def _scores(
             batch=batch,
         )
 
-    with _kept.use((width, height, references.dtype, data_range, feature, backend, device, batch), make) as scorer:
-        scored = list(scorer.score(zip(references, distorteds, strict=True)))
-    return np.array([scores.metrics[scorer.names[0]] for scores in scored])
+    def score(scorer: Scorer) -> Doubles:
+        scored = scorer.score(zip(references, distorteds, strict=True))
+        return np.array([scores.metrics[scorer.names[0]] for scores in scored])
+
+    return _kept.run((width, height, references.dtype, data_range, feature, backend, device, batch), make, score)
 
 
 def _mapped(
@@ -266,8 +268,7 @@ def _mapped(
         return SsimMapper(frame, options, backend=backend, device=device, batch=batch)
 
     key = width, height, references.dtype, data_range, *options.values(), backend, device, batch
-    with _kept_mapper.use(key, make) as mapper:
-        return mapper.run(references, distorteds)
+    return _kept_mapper.run(key, make, lambda mapper: mapper.run(references, distorteds))
 
 
 def _batch(images: npt.NDArray[Any]) -> int | None:

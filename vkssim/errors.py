@@ -15,6 +15,7 @@ from .host.errors import (
     UnsuitableDeviceError,
     ValidationError,
     VkssimError,
+    WrongNumbersError,
 )
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "NoLoaderError",
     "OptionError",
     "OutputError",
+    "SmallerBatchWarning",
     "TruncatedInputError",
     "UnsuitableDeviceError",
     "ValidationError",
     "VkssimError",
+    "WrongNumbersError",
     "exit_code",
 ]
 
@@ -68,6 +71,10 @@ class InterruptedRunError(VkssimError):
     """The run was stopped by Ctrl-C or another signal, whose number is `signal`; what was scored before is in `report`."""
 
     signal: int = signal.SIGINT
+
+
+class SmallerBatchWarning(UserWarning):
+    """The device has not the memory for batches of the usual size; smaller ones are used, which score the same and slower."""
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {

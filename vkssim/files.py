@@ -19,6 +19,7 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.source import FrameSource
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
+from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
 from .scorer import FrameScores, open_backend
@@ -104,31 +105,41 @@ def score_files(
     VkssimError
         See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
 
+    Notes
+    -----
+    A device that is lost on the way is opened again, once, and one that runs out of memory gets smaller batches: the files are
+    opened again and scored from there on, which the report warns of. What comes from a pipe cannot be read again.
+
     """
     demands = [parse_demand(text) for text in fail_under]
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     batch = None if on_frames is None else 1
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
-        return score_sources(
-            (first, second),
-            paths,
-            partial(open_backend, backend, device=device, batch=batch, profile=profile),
-            features=features,
-            planes=planes,
-            selection=selection,
-            sync=sync,
-            pictures=pictures,
-            strict=strict,
-            profile=profile,
-            progress=progress,
-            on_frames=on_frames,
-            demands=demands,
-            done=done,
-            journal=journal,
-        )
+    engines = Engines(partial(open_backend, backend, device=device, profile=profile), batch)
+
+    def score(done: Sequence[FrameScores]) -> ScoreReport:
+        with ExitStack() as stack:
+            first, second = (stack.enter_context(source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
+            return score_sources(
+                (first, second),
+                paths,
+                engines,
+                features=features,
+                planes=planes,
+                selection=selection,
+                sync=sync,
+                pictures=pictures,
+                strict=strict,
+                profile=profile,
+                progress=progress,
+                on_frames=on_frames,
+                demands=demands,
+                done=done,
+                journal=journal,
+            )
+
+    return score_on(score, engines, done, again=readable_again(paths))
 
 
 def score_sources(
@@ -165,9 +176,9 @@ def score_sources(
         report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
-        report.warnings = colour_warnings(info, sources[1].info)
+        report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
         report.selection, report.sync, report.pictures = selection, sync, pictures
-        if journal is not None:
+        if journal is not None and not journal.begun:
             done = journal.begin(report.names, report.backend)
         report.frames += done[:-1]
         report.resumed = len(report.frames)
@@ -179,9 +190,13 @@ def score_sources(
             run.score()
             _judge(report, sources, clock, run, strict, demands)
         except VkssimError as error:
+            if len(report.frames) < len(done):  # the last of them was to be scored again
+                report.frames = list(done)
             error.report = report
             raise
         except KeyboardInterrupt as stop:
+            if len(report.frames) < len(done):
+                report.frames = list(done)
             stopped = InterruptedRunError(f"stopped after {len(report.frames)} frames; what was scored is kept")
             stopped.signal = getattr(stop, "signal", signal.SIGINT)
             report.warnings.append(f"the run was stopped after {len(report.frames)} frames; those behind them are missing")

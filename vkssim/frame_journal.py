@@ -66,7 +66,8 @@ class FrameJournal:
     """Opens the journal of a run, or begins one; use with `with`.
 
     `resume` goes on from what is there; without it that is begun anew. `tell` is called with what the user should know of that.
-    The file is left behind when this is closed, unless `settle` found that nobody needs it.
+    `begun` is True once `begin` was called: a run that opens its device a second time goes on with the frames that it has. The
+    file is left behind when this is closed, unless `settle` found that nobody needs it.
 
     Raises InputError where the file is no such journal, OutputError where it cannot be written or another process has it.
     """
@@ -80,6 +81,7 @@ class FrameJournal:
         self._sum = self._size = 0
         self._kept = 0
         self._damaged = False
+        self.begun = False
         self._file = JournalFile(path)
         try:
             self._read()
@@ -109,6 +111,7 @@ class FrameJournal:
 
         Raises OptionError where they are of another run.
         """
+        self.begun = True
         identity = self._identity | {"scores": list(names), "backend": backend.backend}
         identity |= {"device": backend.device, "driver": backend.driver}
         identity = json.loads(json.dumps(identity))

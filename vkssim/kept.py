@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from .host.devices import DEVICE_VARIABLE
+from .host.errors import DeviceLostError
 
 
 class Closable(Protocol):
@@ -22,6 +23,7 @@ class Closable(Protocol):
 
 
 Thing = TypeVar("Thing", bound=Closable)
+Result = TypeVar("Result")
 
 
 class Kept(Generic[Thing]):
@@ -56,6 +58,17 @@ class Kept(Generic[Thing]):
                 thing.close()
                 raise
             self._things[key] = thing
+
+    def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
+        """What `action` gives with the thing of that key; once more with a new one where the device was lost on the way, since
+        whoever calls still has what it reads.
+        """
+        try:
+            with self.use(key, make) as thing:
+                return action(thing)
+        except DeviceLostError:
+            with self.use(key, make) as thing:
+                return action(thing)
 
     def close(self) -> None:
         """Let go of everything."""

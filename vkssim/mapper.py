@@ -13,7 +13,7 @@ from .features.options import OptionValue
 from .features.ssim_map import SsimMap
 from .formats import FrameFormat
 from .planes import PlaneMetrics
-from .scorer import open_backend
+from .scorer import open_backend, opened_aloud
 
 FloatMaps = npt.NDArray[np.float32]
 """(N, H', W') float32: SSIM of every window, at most 1."""
@@ -48,7 +48,8 @@ class SsimMapper:
         batch: int | None = None,
     ) -> None:
         self._scorer = SsimMap().for_frames(frame, options)
-        self._backend = open_backend(backend, [PlaneMetrics("y", frame, (self._scorer,))], device=device, batch=batch)
+        planes = [PlaneMetrics("y", frame, (self._scorer,))]
+        self._backend = opened_aloud(open_backend(backend, planes, device=device, batch=batch))
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
         """(N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides."""

@@ -21,6 +21,7 @@ from .frames.shown import shown
 from .frames.source import FrameSource
 from .limits import check_option, whole_number
 from .mapper import SsimMapper
+from .recovery import readable_again
 from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
@@ -146,7 +147,7 @@ def _pictures(
 def check_readable_again(paths: Iterable[str]) -> None:
     """Raise OptionError where one of them is no file: a pipe has been read by the time its frames are chosen."""
     for path in paths:
-        if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
+        if not readable_again([path]):
             name = "standard input" if path == "-" else path
             raise OptionError(f"maps need files that can be read a second time; {name} cannot. Give the file itself")
 

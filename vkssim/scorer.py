@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
@@ -15,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .backends.base import Backend, BackendInfo, Batch
-from .errors import FrameError, OptionError
+from .errors import DeviceError, FrameError, OptionError
 from .features.base import Doubles
 from .formats import FrameFormat
+from .opened import warn
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .types import Samples
 
@@ -53,12 +55,17 @@ def open_backend(
 ) -> Backend:
     """The backend of that name, with `slots` batches; only the one asked for, never another.
 
-    Raises OptionError for an unknown name.
+    Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
     if name == "vulkan":
         from .backends.vulkan import VulkanBackend
+        from .selftest import check
 
-        return VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile)
+        with ExitStack() as guard:
+            engine = guard.enter_context(VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile))
+            check(engine.device.info, engine.plan, device)
+            guard.pop_all()
+        return engine
     if name == "cpu":
         from .backends.cpu import CpuBackend
 
@@ -66,6 +73,15 @@ def open_backend(
             raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
         return CpuBackend(planes, slots)
     raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+
+
+def opened_aloud(backend: Backend) -> Backend:
+    """The backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
+    with ExitStack() as guard:
+        guard.callback(backend.close)
+        warn(backend.warnings)
+        guard.pop_all()
+    return backend
 
 
 def rows(
@@ -107,6 +123,10 @@ class Scorer:
     Threads may each have a scorer, also of the same device, or take turns with one. A call while another thread is in one
     raises FrameError; `close` waits for it.
 
+    Where the device fails, with DeviceLostError for one, the message names the frames that were not scored: the scorer keeps
+    none of them, and takes no others. `flush` then gives the scores that were ready and not yet given. A new Scorer, which
+    counts from 0 again, goes on with the frames named.
+
     Parameters
     ----------
     width, height
@@ -131,7 +151,8 @@ class Scorer:
         Index, part of the name, or UUID of the Vulkan device; by default the environment variable VKSSIM_DEVICE, then the
         first real GPU, then software.
     batch
-        Frames of a submission; by default chosen by size and device. 1 gives each score as early as can be.
+        The most frames of a submission; by default chosen by size and device. 1 gives each score as early as can be. Fewer,
+        with a SmallerBatchWarning, where the device has not the memory.
 
     Raises
     ------
@@ -140,7 +161,7 @@ class Scorer:
     OptionError
         Unknown feature, option or backend.
     DeviceError
-        No device can be used.
+        No device can be used, or it fails later on.
 
     Examples
     --------
@@ -176,7 +197,7 @@ class Scorer:
         self._in_use = threading.RLock()
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
-        self._backend = open_backend(backend, self._metrics.planes, device=device, batch=batch)
+        self._backend = opened_aloud(open_backend(backend, self._metrics.planes, device=device, batch=batch))
         self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None
@@ -184,6 +205,8 @@ class Scorer:
         self._in_flight: deque[Batch] = deque()
         self._ready: list[FrameScores] = []
         self._next_index = 0
+        self._fed = 0
+        self._failure: DeviceError | None = None
         self._reserved = False
         self._closed = False
 
@@ -211,6 +234,7 @@ class Scorer:
         if self._closed:
             raise FrameError("the scorer is closed")
         self._backend.check_process()
+        self._check_working()
         if self._filling is None:
             if not self._free:
                 self._collect_oldest()
@@ -225,7 +249,9 @@ class Scorer:
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
         self._reserved = False
+        self._check_working()
         self._filled += 1
+        self._fed += 1
         if self._filled == self._backend.batch_size:
             self._submit()
         return self._take_ready()
@@ -249,10 +275,12 @@ class Scorer:
 
     @_alone
     def flush(self) -> list[FrameScores]:
-        """Wait for everything fed so far; returns the scores not yet given."""
-        if self._filled:
+        """Wait for everything fed so far; returns the scores not yet given. After the device has failed those that were ready
+        before.
+        """
+        if self._filled and self._failure is None:
             self._submit()
-        while self._in_flight:
+        while self._in_flight and self._failure is None:
             self._collect_oldest()
         ready, self._ready = self._ready, []
         return ready
@@ -282,22 +310,44 @@ class Scorer:
         batch, frames = self._filling, self._filled
         assert batch is not None
         self._filling, self._filled = None, 0
-        self._backend.submit(batch, frames)
+        with self._failing():
+            self._backend.submit(batch, frames)
         self._in_flight.append(batch)
 
     def _collect_oldest(self) -> None:
         batch = self._in_flight.popleft()
-        columns = self._metrics.finish(self._backend.collect(batch))
+        with self._failing():
+            means = self._backend.collect(batch)
+        columns = self._metrics.finish(means)
         frames = len(next(iter(columns.values())))
         self._ready += rows(columns, range(self._next_index, self._next_index + frames))
         self._next_index += frames
         self._free.append(batch)
 
     def _take_ready(self) -> list[FrameScores]:
-        while self._in_flight and self._backend.is_done(self._in_flight[0]):
+        while self._in_flight and self._is_done(self._in_flight[0]):
             self._collect_oldest()
         ready, self._ready = self._ready, []
         return ready
+
+    def _is_done(self, batch: Batch) -> bool:
+        with self._failing():
+            return self._backend.is_done(batch)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Note that the device failed, and say which frames that concerns."""
+        try:
+            yield
+        except DeviceError as error:
+            first, last = self._next_index, self._fed - 1
+            frames = f"frame {first} was" if first == last else f"frames {first} to {last} were"
+            self._failure = type(error)(f"{error}; {frames} not scored: a new Scorer goes on from there")
+            raise self._failure from error
+
+    def _check_working(self) -> None:
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)
 
     def close(self) -> None:
         """Let go of the device; frames not yet scored are dropped. A second call does nothing."""

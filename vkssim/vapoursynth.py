@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import FrameError
-from .scorer import Scorer
+from .errors import DeviceLostError, FrameError
+from .scorer import FrameScores, Scorer
 
 if TYPE_CHECKING:
     from vapoursynth import VideoFrame, VideoNode
+
+    from .types import Samples
 
 
 def ssim(
@@ -54,32 +56,59 @@ def ssim(
 
     """
     _check_alike(reference, distorted)
-    scorer = Scorer(
-        distorted.width,
-        distorted.height,
-        **_samples(distorted.format),
-        features=features,
-        backend=backend,
-        device=device,
-        batch=1,
-    )
-    selector = _Selector(scorer)
-    weakref.finalize(selector, scorer.close)  # VapourSynth has no call for the end of a filter: it lets go of its function
+    samples = _samples(distorted.format)
+
+    def open_scorer() -> Scorer:
+        return Scorer(distorted.width, distorted.height, **samples, features=features, backend=backend, device=device, batch=1)
+
+    scorers = _Scorers(open_scorer)
+    selector = _Selector(scorers)
+    weakref.finalize(selector, scorers.close)  # VapourSynth has no call for the end of a filter: it lets go of its function
     return distorted.std.ModifyFrame(clips=[distorted, reference], selector=selector)
+
+
+class _Scorers:
+    """A scorer, opened anew after one has failed: frames are asked for again, and by others."""
+
+    def __init__(self, open_scorer: Callable[[], Scorer]) -> None:
+        self._open = open_scorer
+        self._scorer: Scorer | None = open_scorer()
+
+    def score(self, reference: Samples, distorted: Samples) -> FrameScores:
+        """The scores of a pair; on a new device where the old one is lost on the way."""
+        try:
+            return self._score(reference, distorted)
+        except DeviceLostError:
+            return self._score(reference, distorted)
+
+    def _score(self, reference: Samples, distorted: Samples) -> FrameScores:
+        if self._scorer is None:
+            self._scorer = self._open()
+        try:
+            ready = self._scorer.feed(reference, distorted)
+            (scores,) = ready + self._scorer.flush()
+        except BaseException:
+            self.close()
+            raise
+        return scores
+
+    def close(self) -> None:
+        scorer, self._scorer = self._scorer, None
+        if scorer is not None:
+            scorer.close()
 
 
 class _Selector:
     """What ModifyFrame calls for every frame."""
 
-    def __init__(self, scorer: Scorer) -> None:
-        self._scorer = scorer
+    def __init__(self, scorers: _Scorers) -> None:
+        self._scorers = scorers
         self._lock = threading.Lock()
 
     def __call__(self, n: int, f: Sequence[VideoFrame]) -> VideoFrame:
         distorted, reference = f
         with self._lock:
-            ready = self._scorer.feed(np.asarray(reference[0]), np.asarray(distorted[0]))
-            (scores,) = ready + self._scorer.flush()
+            scores = self._scorers.score(np.asarray(reference[0]), np.asarray(distorted[0]))
         marked = distorted.copy()
         marked.props.update(scores.metrics)
         return marked

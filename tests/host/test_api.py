@@ -21,7 +21,7 @@ WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
     [
         ("VkErrorDeviceLost", DeviceLostError, "device was lost"),
         ("VkErrorOutOfDeviceMemory", DeviceMemoryError, "out of memory"),
-        ("VkErrorOutOfHostMemory", DeviceMemoryError, "out of memory"),
+        ("VkErrorOutOfHostMemory", DeviceMemoryError, "out of the host.s memory"),
         ("VkErrorInitializationFailed", DeviceError, "vkDeviceWaitIdle failed: VkErrorInitializationFailed"),
     ],
 )

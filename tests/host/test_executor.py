@@ -12,8 +12,8 @@ import pytest
 
 from vkssim.host.api import vk
 from vkssim.host.device import Device
-from vkssim.host.errors import DeviceError, DeviceTimeoutError
-from vkssim.host.executor import Executor
+from vkssim.host.errors import DeviceError, DeviceTimeoutError, VkssimError
+from vkssim.host.executor import TIMEOUT_VARIABLE, Executor
 from vkssim.host.plan import Plan, Role
 from vkssim.shaders import load_module
 
@@ -67,15 +67,39 @@ def test_without_profile_there_are_no_times(device: Device) -> None:
 
 
 def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told of once the time is up, and left alone from then on: neither waited for nor destroyed."""
+    touched: list[str] = []
+
     def silence(*_: Any) -> None:
+        touched.append("wait")
         raise vk.module.VkTimeout
 
-    with _open(device) as executor:
-        executor.submit(executor.slots[0], 1)
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "0.5")
+    with Device(device.info) as hung, _open(hung) as executor:
+        for slot in executor.slots:
+            executor.submit(slot, 1)
         with monkeypatch.context() as patch:
             patch.setattr(vk, "vkWaitForFences", silence)
-            with pytest.raises(DeviceTimeoutError, match="did not finish 1 frames"):
+            patch.setattr(vk, "vkDeviceWaitIdle", silence)
+            with pytest.raises(DeviceTimeoutError, match=r"did not finish 1 frames in 0\.5 s.*VKSSIM_TIMEOUT=SECONDS"):
                 executor.wait(executor.slots[0])
+            assert len(touched) == 5, "it waits in slices, between which Python hears signals"
+            with pytest.raises(DeviceTimeoutError, match="has stopped answering"):
+                executor.wait(executor.slots[1])
+            before = +hung.live_objects
+            executor.close()
+            hung.close()
+            assert (+hung.live_objects, len(touched)) == (before, 5)
+        hung.abandoned = False  # it only seemed so
+        hung.wait_idle()
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "nan", "inf", "1e9"])
+def test_a_time_out_that_is_no_time_is_refused(device: Device, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(TIMEOUT_VARIABLE, text)
+    with pytest.raises(VkssimError, match=f"VKSSIM_TIMEOUT is '{text}'; it is the seconds"):
+        _open(device)
+    assert not +device.live_objects
 
 
 def test_a_plan_that_contradicts_itself_is_refused(device: Device) -> None:

@@ -48,6 +48,8 @@ class Backend(ABC):
 
     info: BackendInfo
     batches: tuple[Batch, ...]
+    warnings: tuple[str, ...] = ()
+    """What the user should know of how it was opened."""
 
     @property
     def batch_size(self) -> int:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Self
 
+from ..errors import DeviceError
 from ..features.base import Doubles
 from ..formats import FrameFormat
 from ..planes import PlaneMetrics
@@ -30,13 +32,16 @@ class SharedBackend:
         """The backend with every `parts`-th batch from batch `number` on; closing it leaves the others be."""
         formats = tuple(plane.format for plane in planes)
         with self._lock:
-            if formats not in self._engines:
+            opened = formats not in self._engines
+            if opened:
                 for idle in [key for key in self._engines if not self._runs[key]]:
                     self._engines.pop(idle).close()
                 self._engines[formats] = self._open(planes)
             self._runs[formats] += 1
             engine = self._engines[formats]
-        return _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+        part = _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+        part.warnings = engine.warnings if opened else ()  # whoever opened it says so, once
+        return part
 
     def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
         with self._lock:
@@ -83,8 +88,9 @@ class _Part(Backend):
     def close(self) -> None:
         """Wait for what a failed run left on its way, so that its batches are free for the next."""
         try:
-            while self._in_flight:
-                self.collect(self._in_flight[-1])
+            with suppress(DeviceError):  # the run has its error, and whoever else is on that device gets one
+                while self._in_flight:
+                    self.collect(self._in_flight[-1])
         finally:
             leave, self._leave = self._leave, None
             if leave is not None:

@@ -16,11 +16,9 @@ from ..features.base import Doubles, FeaturePlan
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest
 from ..formats import FrameFormat
 from ..host import fork
-from ..host.device import Device
-from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor, Slot
-from ..host.instance import shared_instance
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..opened import fitted, open_device
 from ..planes import PLANES, PlaneMetrics
 from ..shaders import load_module
 from ..shaders.interface import Shape
@@ -99,7 +97,8 @@ class VulkanBackend(Backend):
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     batch
-        Frames of a submission; None chooses by the size of the frames and the kind of device.
+        The most frames of a submission; None chooses by the size of the frames and the kind of device. Where the device has
+        not the memory they are halved until it has, which `warnings` says.
     slots
         Batches that may be on their way at a time.
     profile
@@ -108,7 +107,7 @@ class VulkanBackend(Backend):
     Raises
     ------
     DeviceError
-        There is no device that will do, or the buffers do not fit.
+        There is no device that will do, or the buffers of one frame do not fit.
 
     """
 
@@ -127,24 +126,26 @@ class VulkanBackend(Backend):
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            instance = shared_instance()
-            self._stack.callback(instance.check)
-            info = choose_device(list_devices(instance), device)
-            self.device = self._stack.enter_context(Device(info))
+            self.device = open_device(self._stack, device)
+            info = self.device.info
             self.info = BackendInfo("vulkan", info.name, info.driver)
             shape = KernelShape.for_device(info)
             plan, self._partials = frame_plan(planes, shape)
-            self._executor = self._stack.enter_context(
-                Executor(
+
+            def make(frames: int) -> Executor:
+                return Executor(
                     self.device,
                     plan,
                     load_module,
-                    batch=batch or _choose_batch(planes, plan, shape.shape, info.max_storage_bytes),
+                    batch=frames,
                     slots=slots,
                     cache_folder=platformdirs.user_cache_path("vkssim"),
                     profile=profile,
                 )
-            )
+
+            wanted = batch or _choose_batch(planes, plan, shape.shape, info.max_storage_bytes)
+            executor, self.warnings = fitted(self.device, wanted, make)
+            self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot) for slot in self._executor.slots)
             guard.pop_all()
 

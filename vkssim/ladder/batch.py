@@ -6,18 +6,19 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
+from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
 from ..formats import FrameFormat
 from ..frames.open import RawDescription
 from ..input_state import input_states
 from ..planes import FrameMetrics
+from ..recovery import readable_again
 from ..replacing import replace_file
 from ..report import render
 from ..report.numbers import NumberFormat
@@ -29,6 +30,7 @@ from .together import MOST_IN_STEP, ScoreOptions, TogetherScorer
 
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
+_REPEATED = "the device failed at first; it was opened again, and the pair scored anew, a frame at a time"
 _LARGE_ENOUGH = 1024  # for every metric with every option
 
 
@@ -72,7 +74,8 @@ def score_pairs(
     OptionError
         A feature or an option that does not exist; before anything is scored.
     DeviceError
-        The device cannot be used. That it has not enough memory for a pair is that pair's failure.
+        The device cannot be used, or fails. Pairs that were on it when it was lost are scored again first, once, with a warning
+        in their records. That it has not enough memory for a pair is that pair's failure.
     OutputError
         The journal or a file of `frames` cannot be written.
     InterruptedRunError
@@ -91,11 +94,8 @@ def score_pairs(
     with TogetherScorer(options, max(map(len, groups), default=1)) as scorer:
         try:
             for group in groups:
-                first = group[0][1]
-                distorted = [pair.distorted_path for _, pair in group]
-                with closing(scorer.score(first.reference_path, distorted, first.raw)) as outcomes:
-                    for place, outcome in outcomes:
-                        key, pair = group[place]
+                with closing(_scored(scorer, group)) as outcomes:
+                    for (key, pair), outcome in outcomes:
                         _keep(journal, key, pair, outcome, frames)
                         done += 1
                         report_progress(done, len(set(keys)))
@@ -106,6 +106,42 @@ def score_pairs(
             stopped.signal = getattr(stop, "signal", signal.SIGINT)
             raise stopped from None
     return [journal.records[key] for key in keys]
+
+
+Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
+
+
+def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
+    """Each pair of a group with what came of it, as they are done; those that were on a device that failed, anew and once."""
+    again = []
+    for entry, outcome in _scored_once(scorer, group):
+        if _can_be_repeated(outcome, entry[1]):
+            again.append(entry)
+        else:
+            yield entry, outcome
+    if not again:
+        return
+    scorer.reopen(batch=1)
+    for entry, outcome in _scored_once(scorer, again):
+        if isinstance(outcome, ScoreReport):
+            outcome.warnings.append(_REPEATED)
+        yield entry, outcome
+    scorer.reopen()
+
+
+def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
+    first = group[0][1]
+    distorted = [pair.distorted_path for _, pair in group]
+    with closing(scorer.score(first.reference_path, distorted, first.raw)) as outcomes:
+        for place, outcome in outcomes:
+            yield group[place], outcome
+
+
+def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> bool:
+    """Whether the device was lost, or ran out of memory on the way, while it scored files that can be read again."""
+    lost = isinstance(outcome, DeviceLostError)
+    full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # it was enough at the start
+    return (lost or full) and readable_again([pair.reference_path, pair.distorted_path])
 
 
 def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]]:

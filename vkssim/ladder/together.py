@@ -53,8 +53,8 @@ class TogetherScorer:
 
     def __init__(self, options: ScoreOptions, most: int = MOST_IN_STEP) -> None:
         self._options = options
-        slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
-        self._engine = SharedBackend(partial(open_backend, options.backend, device=options.device, slots=slots))
+        self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
+        self._engine = self._open_engine(None)
         self._stopped = threading.Event()
 
     def score(
@@ -83,6 +83,15 @@ class TogetherScorer:
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in finished:
                     yield places[future], _outcome(future)
+
+    def _open_engine(self, batch: int | None) -> SharedBackend:
+        options = self._options
+        return SharedBackend(partial(open_backend, options.backend, device=options.device, slots=self._slots, batch=batch))
+
+    def reopen(self, batch: int | None = None) -> None:
+        """Let go of the device, and open it again for what comes next, with batches of that size at most; None chooses."""
+        self._engine.close()
+        self._engine = self._open_engine(batch)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         source = stack.enter_context(_open_regular(path, raw))

@@ -12,10 +12,9 @@ import platformdirs
 
 from ..features.planes import KernelShape
 from ..host import fork
-from ..host.device import Device
-from ..host.devices import choose_device, list_devices
 from ..host.executor import Bytes, Executor
-from ..host.instance import shared_instance
+from ..host.plan import Plan
+from ..opened import fitted, open_device, warn
 from ..shaders import load_module
 from .plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from .spec import Loss
@@ -45,7 +44,7 @@ class LossEngine:
     Raises
     ------
     DeviceError
-        No device will do, or the buffers do not fit.
+        No device will do, or the buffers of one plane do not fit.
 
     """
 
@@ -56,29 +55,36 @@ class LossEngine:
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            instance = shared_instance()
-            self._stack.callback(instance.check)
-            info = choose_device(list_devices(instance), device)
-            self.device = self._stack.enter_context(Device(info))
+            self.device = open_device(self._stack, device)
+            info = self.device.info
             made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
             self._planes = made.planes
             largest = max(spec.frame_bytes for spec in made.plan.buffers)
-            batch = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
-            self._executor = self._stack.enter_context(
-                Executor(
+            most = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
+
+            def make(planes: int) -> Executor:
+                return Executor(
                     self.device,
                     made.plan,
                     load_module,
-                    batch=batch,
+                    batch=planes,
                     slots=2,
                     cache_folder=platformdirs.user_cache_path("vkssim"),
                     profile=profile,
                 )
-            )
+
+            executor, warnings = fitted(self.device, most, make)
+            self._executor = self._stack.enter_context(executor)
+            warn(warnings)
             for slot in self._executor.slots:  # rows' ends are never filled, and whoever reads them must find numbers
                 for memory in slot.inputs.values():
                     memory[:] = 0
             guard.pop_all()
+
+    @property
+    def plan(self) -> Plan:
+        """What is run for a batch."""
+        return self._executor.plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.

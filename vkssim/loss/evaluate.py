@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,15 @@ def evaluate(
     result = np.empty(distorted.shape, np.float32) if gradient else None
 
     def make() -> LossEngine:
-        return LossEngine(loss, gradient=gradient, weight=weight, device=device)
+        from ..selftest import check
 
-    with _kept.use((loss, gradient, weight, device), make) as engine:
-        means = engine.run(reference, distorted, result)
+        with ExitStack() as guard:
+            engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, device=device))
+            check(engine.device.info, engine.plan, device)
+            guard.pop_all()
+        return engine
+
+    means = _kept.run((loss, gradient, weight, device), make, lambda engine: engine.run(reference, distorted, result))
     values, slopes = product(loss, means)
     if result is not None and means.shape[1] == 1:
         apply_slopes(result, slopes[:, 0])

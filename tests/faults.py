@@ -1,0 +1,289 @@
+"""A thin layer between the `vulkan` binding and the loader's library: it counts, and it makes calls fail.
+
+Every call of the binding goes through it, functions of extensions too. Results that it injects come from below the binding, as
+a driver's do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pytest
+import vulkan
+from vulkan import _vulkan
+
+RESULTS = {
+    "OUT_OF_HOST_MEMORY": -1,
+    "OUT_OF_DEVICE_MEMORY": -2,
+    "INITIALIZATION_FAILED": -3,
+    "DEVICE_LOST": -4,
+    "MEMORY_MAP_FAILED": -5,
+    "LAYER_NOT_PRESENT": -6,
+    "EXTENSION_NOT_PRESENT": -7,
+    "FEATURE_NOT_PRESENT": -8,
+    "INCOMPATIBLE_DRIVER": -9,
+    "TOO_MANY_OBJECTS": -10,
+    "FRAGMENTED_POOL": -12,
+    "UNKNOWN": -13,
+    "OUT_OF_POOL_MEMORY": -1000069000,
+    "INVALID_EXTERNAL_HANDLE": -1000072003,
+    "INVALID_SHADER_NV": -1000012000,
+    "FRAGMENTATION": -1000161000,
+    "INVALID_OPAQUE_CAPTURE_ADDRESS": -1000257000,
+}
+"""VkResult by name, without its VK_ERROR_."""
+
+_MEMORY = ("OUT_OF_HOST_MEMORY", "OUT_OF_DEVICE_MEMORY")
+_LOSS = (*_MEMORY, "DEVICE_LOST")
+
+ERRORS: Mapping[str, tuple[str, ...]] = {
+    "vkAllocateCommandBuffers": _MEMORY,
+    "vkAllocateDescriptorSets": (*_MEMORY, "FRAGMENTED_POOL", "OUT_OF_POOL_MEMORY"),
+    "vkAllocateMemory": (*_MEMORY, "TOO_MANY_OBJECTS", "INVALID_EXTERNAL_HANDLE", "INVALID_OPAQUE_CAPTURE_ADDRESS"),
+    "vkBeginCommandBuffer": _MEMORY,
+    "vkBindBufferMemory": (*_MEMORY, "INVALID_OPAQUE_CAPTURE_ADDRESS"),
+    "vkCreateBuffer": (*_MEMORY, "INVALID_OPAQUE_CAPTURE_ADDRESS"),
+    "vkCreateBufferView": _MEMORY,
+    "vkCreateCommandPool": _MEMORY,
+    "vkCreateComputePipelines": (*_MEMORY, "INVALID_SHADER_NV"),
+    "vkCreateDescriptorPool": (*_MEMORY, "FRAGMENTATION"),
+    "vkCreateDescriptorSetLayout": _MEMORY,
+    "vkCreateDevice": (
+        *_LOSS,
+        "INITIALIZATION_FAILED",
+        "EXTENSION_NOT_PRESENT",
+        "FEATURE_NOT_PRESENT",
+        "TOO_MANY_OBJECTS",
+    ),
+    "vkCreateFence": _MEMORY,
+    "vkCreateInstance": (
+        *_MEMORY,
+        "INITIALIZATION_FAILED",
+        "LAYER_NOT_PRESENT",
+        "EXTENSION_NOT_PRESENT",
+        "INCOMPATIBLE_DRIVER",
+    ),
+    "vkCreatePipelineCache": _MEMORY,
+    "vkCreatePipelineLayout": _MEMORY,
+    "vkCreateQueryPool": _MEMORY,
+    "vkCreateSemaphore": _MEMORY,
+    "vkCreateShaderModule": (*_MEMORY, "INVALID_SHADER_NV"),
+    "vkDeviceWaitIdle": _LOSS,
+    "vkEndCommandBuffer": _MEMORY,
+    "vkEnumerateDeviceExtensionProperties": (*_MEMORY, "LAYER_NOT_PRESENT"),
+    "vkEnumerateInstanceExtensionProperties": (*_MEMORY, "LAYER_NOT_PRESENT"),
+    "vkEnumerateInstanceLayerProperties": _MEMORY,
+    "vkEnumeratePhysicalDevices": (*_MEMORY, "INITIALIZATION_FAILED"),
+    "vkGetFenceStatus": _LOSS,
+    "vkGetPipelineCacheData": _MEMORY,
+    "vkGetQueryPoolResults": _LOSS,
+    "vkInvalidateMappedMemoryRanges": _MEMORY,
+    "vkMapMemory": (*_MEMORY, "MEMORY_MAP_FAILED"),
+    "vkQueueSubmit": _LOSS,
+    "vkResetFences": ("OUT_OF_DEVICE_MEMORY",),
+    "vkWaitForFences": _LOSS,
+}
+"""The errors that the specification lets each function return."""
+
+_UNMADE = {"vkFreeMemory": "vkAllocateMemory", "vkUnmapMemory": "vkMapMemory"}
+_MADE_IN_POOLS = ("vkAllocateCommandBuffers", "vkAllocateDescriptorSets")  # gone with their pool
+_TELL_OF_LOSS = ("vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkDeviceWaitIdle", "vkGetQueryPoolResults")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The `call`-th call of a function, counted from 0, returns a VkResult and does nothing; with `forever` so do all that
+    follow.
+    """
+
+    function: str
+    call: int
+    result: int
+    forever: bool = False
+
+
+class Reuse:
+    """Devices and compiled pipelines for several runs: making them is what takes most of a run's time. Use with `with`.
+
+    A run still makes and destroys its own, as far as the layer counts; the driver keeps what it has.
+    """
+
+    def __init__(self) -> None:
+        self._devices: dict[int, Any] = {}
+        self._pipelines: dict[tuple[bytes, bytes], Any] = {}
+        self._codes: dict[int, bytes] = {}
+
+    def call(self, name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """One call, or what is there already."""
+        if name == "vkDestroyDevice" and arguments[0] in self._devices.values():
+            return None
+        if name == "vkDestroyPipeline" and arguments[1] in self._pipelines.values():
+            return None
+        if name == "vkCreateDevice":
+            return self._kept(self._devices, number(arguments[0]), call, arguments)
+        if name == "vkCreateComputePipelines":
+            stage = arguments[3][0].stage
+            values = stage.pSpecializationInfo
+            constants = bytes(_vulkan.ffi.buffer(values.pData, values.dataSize)) if values else b""
+            return self._kept(self._pipelines, (self._codes[number(stage.module)], constants), call, arguments)
+        result = call(*arguments)
+        if name == "vkCreateShaderModule" and result == 0:
+            self._codes[number(arguments[-1][0])] = bytes(_vulkan.ffi.buffer(arguments[1].pCode, arguments[1].codeSize))
+        return result
+
+    @staticmethod
+    def _kept(things: dict[Any, Any], key: Any, call: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+        if key not in things:
+            result: int = call(*arguments)
+            if result != 0:
+                return result
+            things[key] = arguments[-1][0]
+        arguments[-1][0] = things[key]
+        return 0
+
+    def close(self) -> None:
+        """Destroy them; there is one device."""
+        for device in self._devices.values():
+            for pipeline in self._pipelines.values():
+                _call_real(_LIBRARY.vkDestroyPipeline, device, pipeline, None)
+            _call_real(_LIBRARY.vkDestroyDevice, device, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+@dataclass
+class Layer:
+    """What has passed: `calls` in order, `results` of those that return a VkResult, `live` handles by what made them.
+
+    After a fault says that the device is lost, whatever waits for it or submits to it says so too, until another is made.
+    """
+
+    faults: tuple[Fault, ...] = ()
+    reuse: Reuse | None = None
+    largest: int | None = None
+    """The most bytes of memory that there are for a buffer."""
+    calls: list[str] = field(default_factory=list)
+    can_fail: set[str] = field(default_factory=set)
+    live: Counter[tuple[str, int]] = field(default_factory=Counter)
+    injected: int = 0
+    after: dict[str, Callable[..., None]] = field(default_factory=dict)
+    """Called with the arguments of a function when it has succeeded."""
+    before: dict[str, Callable[..., tuple[Any, ...]]] = field(default_factory=dict)
+    """Called with the arguments of a function; gives those that it is called with."""
+    _counts: Counter[str] = field(default_factory=Counter)
+    _device: Any = None
+    _lost: bool = False
+
+    def pass_on(self, name: str, call: Callable[..., Any], fails: bool, arguments: tuple[Any, ...]) -> Any:
+        """One call, or what it is made to return."""
+        earlier = self._counts[name]
+        self._counts[name] += 1
+        self.calls.append(name)
+        if fails:
+            self.can_fail.add(name)
+        if name == "vkAllocateMemory" and self.largest is not None and arguments[1].allocationSize > self.largest:
+            return RESULTS["OUT_OF_DEVICE_MEMORY"]
+        for fault in self.faults:
+            if fault.function == name and (fault.call == earlier or (fault.forever and earlier > fault.call)):
+                self.injected += 1
+                self._lost = self._lost or fault.result == RESULTS["DEVICE_LOST"]
+                return self._settled(fault.result)
+        if self._lost and name in _TELL_OF_LOSS:
+            return self._settled(RESULTS["DEVICE_LOST"])
+        if name in self.before:
+            arguments = self.before[name](*arguments)
+        result = call(*arguments) if self.reuse is None else self.reuse.call(name, call, arguments)
+        if not fails or result == 0:
+            self._count(name, arguments)
+            if name in self.after:
+                self.after[name](*arguments)
+        return result
+
+    def _settled(self, result: int) -> int:
+        """What was submitted is left to finish before the host hears that the device is gone, and frees what it uses."""
+        if result == RESULTS["DEVICE_LOST"] and self._device is not None:
+            _call_real(_LIBRARY.vkDeviceWaitIdle, self._device)
+        return result
+
+    def _count(self, name: str, arguments: tuple[Any, ...]) -> None:
+        if name in _MADE_IN_POOLS:
+            return
+        if name == "vkMapMemory":
+            self.live[name, number(arguments[1])] += 1
+        elif name.startswith(("vkCreate", "vkAllocate")):
+            self.live[name.removesuffix("s"), number(arguments[-1][0])] += 1
+            if name == "vkCreateDevice":
+                self._device, self._lost = arguments[-1][0], False
+        elif name.startswith("vkDestroy") or name in _UNMADE:
+            maker = _UNMADE.get(name) or name.replace("Destroy", "Create")
+            maker = "vkCreateComputePipeline" if maker == "vkCreatePipeline" else maker
+            handle = arguments[0] if name in ("vkDestroyInstance", "vkDestroyDevice") else arguments[1]
+            if name == "vkDestroyDevice":
+                self._device = None
+            key = maker, number(handle)
+            if key in self.live:  # else it was made before the layer was there
+                self.live[key] -= 1
+
+    @property
+    def left(self) -> dict[tuple[str, int], int]:
+        """What was made more often than destroyed, or the other way round."""
+        return {key: count for key, count in self.live.items() if count}
+
+
+def number(handle: Any) -> int:
+    """A handle or an address as a number."""
+    return int(_vulkan.ffi.cast("uintptr_t", handle))
+
+
+_LIBRARY = vulkan.lib
+_call_real = _vulkan._callApi
+
+
+def _returns_result(function: Any) -> bool:
+    return str(_vulkan.ffi.typeof(function).result.cname).endswith("VkResult")
+
+
+def _names() -> dict[int, str]:
+    """The library's functions by address, which is how the binding hands them on."""
+    names = [name for name in dir(_vulkan) if name.startswith("vk") and hasattr(_LIBRARY, name)]
+    return {number(getattr(_LIBRARY, name)): name for name in names}
+
+
+class _Library:
+    """The library for whoever calls it without the binding, through the layer as well."""
+
+    def __init__(self, layer: Layer) -> None:
+        self._layer = layer
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(_LIBRARY, name)
+        return lambda *arguments: self._layer.pass_on(name, function, _returns_result(function), arguments)
+
+
+@contextmanager
+def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
+    """Whatever is called of Vulkan goes through the layer that this gives."""
+    names = _names()
+    made = Layer(faults, reuse)
+
+    def remember(_device: Any, name: str) -> None:
+        names[number(_LIBRARY.vkGetDeviceProcAddr(_device, name.encode()))] = name
+
+    made.after["vkGetDeviceProcAddr"] = remember
+
+    def call(function: Any, *arguments: Any) -> Any:
+        name = names[number(function)]
+        return made.pass_on(name, lambda *given: _call_real(function, *given), _returns_result(function), arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_vulkan, "_callApi", call)
+        patch.setattr(vulkan, "lib", _Library(made))
+        yield made

@@ -1,0 +1,211 @@
+"""The self-test: right drivers pass once, wrong ones never, and the note of it cannot be talked into anything."""
+
+from __future__ import annotations
+
+import os
+import struct
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from vulkan import _vulkan
+
+import vkssim
+from vkssim import known, selftest, shaders
+from vkssim.errors import WrongNumbersError, exit_code
+from vkssim.features.planes import KernelShape
+from vkssim.host.device import Device
+from vkssim.known import CASES, Case
+from vkssim.loss import evaluate
+from vkssim.shaders.interface import Shape
+
+from .faults import Layer, layer, number
+from .pictures import clip
+
+FRAMES = clip(2)
+FEATURE = "float_ssim=scale=1:exact=false"
+
+
+@pytest.fixture
+def tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """As if nothing had been tried; gives the names of the cases that are."""
+    names: list[str] = []
+    try_case = selftest._try
+
+    def note(case: Case, *arguments: Any) -> None:
+        names.append(case.name)
+        try_case(case, *arguments)
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(selftest, "_passed", set())
+    monkeypatch.setattr(selftest, "_try", note)
+    return names
+
+
+def _open(feature: str = FEATURE) -> None:
+    with vkssim.Scorer(32, 24, bits=8, features=[feature]):
+        pass
+
+
+def _forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another process would find it."""
+    monkeypatch.setattr(selftest, "_passed", set())
+
+
+def _note(folder: Path) -> Path:
+    (found,) = (folder / "cache" / "vkssim").glob("*.tried")
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_is_known_is_what_numpy_gives(case: Case) -> None:
+    np.testing.assert_allclose(case.twin(), case.right, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("shape", Shape)
+def test_every_kernel_has_a_case(shape: Shape) -> None:
+    built = {file.name.removesuffix(".spv") for file in (resources.files(shaders) / "spv").iterdir()}
+    tried = {dispatch.kernel.module for case in CASES for dispatch in case.plan(KernelShape(shape, 64)).dispatches}
+    assert {module for module in built if shape.value in module.split(".")} <= tried
+
+
+def test_a_right_driver_is_tried_once(tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _open()
+    assert tried == [FEATURE], "no kernel that was not asked for"
+    assert _note(tmp_path).stat().st_mode & 0o777 == 0o600
+    _open()
+    _forget(monkeypatch)
+    _open()
+    assert tried == [FEATURE]
+
+
+def _wrong_readback(made: Layer) -> None:
+    """Whatever the kernels leave for the host is a hundredth too large."""
+    places: dict[int, tuple[Any, int]] = {}
+
+    def mapped(_device: Any, memory: Any, _offset: int, size: int, _flags: int, place: Any) -> None:
+        places[number(memory)] = place[0], size
+
+    def unmapped(_device: Any, memory: Any) -> None:
+        del places[number(memory)]
+
+    def finished(*_arguments: Any) -> None:
+        for place, size in places.values():
+            floats = np.frombuffer(_vulkan.ffi.buffer(place, size // 4 * 4), np.float32)
+            floats *= np.float32(1.01)
+
+    made.after.update(vkMapMemory=mapped, vkUnmapMemory=unmapped, vkWaitForFences=finished)
+
+
+def _fewer_groups(made: Layer) -> None:
+    """The last column of workgroups is forgotten."""
+    made.before["vkCmdDispatch"] = lambda commands, x, y, z: (commands, max(1, x - 1), max(1, y - 1), z)
+
+
+def _wrong_width(made: Layer) -> None:
+    """A push constant arrives one too small."""
+
+    def push(commands: Any, layout: Any, stages: int, offset: int, size: int, data: Any) -> tuple[Any, ...]:
+        words = bytearray(_vulkan.ffi.buffer(data, size))
+        struct.pack_into("<I", words, 0, struct.unpack_from("<I", words)[0] - 1)
+        held.append(bytes(words))
+        return commands, layout, stages, offset, size, _vulkan.ffi.from_buffer(held[-1])
+
+    held: list[bytes] = []
+    made.before["vkCmdPushConstants"] = push
+
+
+@pytest.mark.parametrize("spoil", [_wrong_readback, _wrong_width, _fewer_groups])
+def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any) -> None:
+    feature = "float_ms_ssim=exact=false" if spoil is _fewer_groups else FEATURE
+    with layer() as made:
+        spoil(made)
+        with np.errstate(all="ignore"), pytest.raises(WrongNumbersError) as caught:
+            vkssim.Scorer(176, 176, bits=8, features=[feature])
+    assert not made.left
+    for words in ("llvmpipe", "computes wrong numbers: " + feature, "it gives", "choose another device, or --backend cpu"):
+        assert words in str(caught.value)
+    assert exit_code(caught.value) == 3
+    assert not list((tmp_path / "cache" / "vkssim").glob("*.tried"))
+
+
+def test_losses_are_tried_too(tried: list[str]) -> None:
+    evaluate._kept.close()
+    with layer() as made:
+        _wrong_readback(made)
+        with np.errstate(all="ignore"), pytest.raises(WrongNumbersError, match="wrong numbers: SSIM of two known pictures"):
+            vkssim.ssim_and_grad(FRAMES[0], FRAMES[1])
+    vkssim.ssim_and_grad(FRAMES[0], FRAMES[1])
+    assert tried == ["SSIM", "SSIM", "SSIM and its gradient"]
+
+
+def _tampered(note: Path) -> None:
+    note.write_text(note.read_text().replace("a", "b"))
+
+
+def _from_elsewhere(note: Path) -> None:
+    os.chmod(note, 0o666)
+
+
+def _binary(note: Path) -> None:
+    note.write_bytes(os.urandom(1000))
+
+
+def _too_large(note: Path) -> None:
+    note.write_text(note.read_text() + "\n" * (1 << 20))
+
+
+def _no_file(note: Path) -> None:
+    note.unlink()
+    note.mkdir()
+
+
+@pytest.mark.parametrize("tamper", [_tampered, _from_elsewhere, _binary, _too_large, _no_file])
+def test_a_note_that_was_tampered_with_is_not_believed(
+    tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tamper: Any
+) -> None:
+    _open()
+    tamper(_note(tmp_path))
+    _forget(monkeypatch)
+    _open()
+    assert tried == [FEATURE] * 2
+    assert not [file for file in (tmp_path / "cache" / "vkssim").iterdir() if file.name.startswith("tmp")]
+
+
+@pytest.mark.parametrize("changed", ["driver_version", "uuid", "api_version"])
+def test_another_driver_is_tried_again(tried: list[str], device: Device, monkeypatch: pytest.MonkeyPatch, changed: str) -> None:
+    from dataclasses import replace
+    from uuid import UUID
+
+    other = {"driver_version": device.info.driver_version + 1, "uuid": UUID(int=1), "api_version": (1, 9, 9)}[changed]
+    plan = CASES[0].plan(KernelShape.for_device(device.info))
+    selftest.check(device.info, plan, None)
+    selftest.check(replace(device.info, **{changed: other}), plan, None)
+    assert len(tried) == 2
+
+
+def test_another_build_of_a_kernel_is_tried_again(tried: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    _open()
+    _forget(monkeypatch)
+    load = selftest.load_module
+    monkeypatch.setattr(selftest, "load_module", lambda name: load(name) + b"\0\0\0\0")
+    _open()
+    assert tried == [FEATURE] * 2
+
+
+def test_without_a_place_for_the_note_it_is_tried_every_time(
+    tried: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    for _ in range(2):
+        _forget(monkeypatch)
+        _open()
+    assert tried == [FEATURE] * 2
+
+
+def test_known_pictures_are_what_they_were() -> None:
+    """Their numbers stand in the source: another picture has others."""
+    reference, distorted = known.pictures()
+    assert (int(reference.astype(int).sum()), int(distorted.astype(int).sum())) == (3309768, 3225794)

@@ -1,0 +1,152 @@
+"""Two pictures and what is known of them: libvmaf's scores, and the losses with their gradients, to six decimals.
+
+NumPy's twins are where the numbers are from; those of the metrics are libvmaf's own, which the twins meet to their sixth place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .backends.vulkan import VulkanBackend, frame_plan
+from .features import make_scorer
+from .features.base import FrameScorer
+from .features.planes import KernelShape
+from .features.ssim_map import SsimMap
+from .formats import FrameFormat
+from .host.plan import Plan
+from .loss.engine import LossEngine
+from .loss.plan import loss_plan
+from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
+from .loss.wang import product
+from .planes import PlaneMetrics
+
+Numbers = npt.NDArray[np.float64]
+Where = str | int | None
+
+SIDE = 176
+
+
+@dataclass(frozen=True)
+class Case:
+    """Numbers that are known of the pictures: `numbers` has a device compute them, `twin` NumPy, from which `right` is."""
+
+    name: str
+    plan: Callable[[KernelShape], Plan]
+    numbers: Callable[[Where], Numbers]
+    twin: Callable[[], Numbers]
+    right: tuple[float, ...]
+
+
+def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    """The reference and the distorted picture, (SIDE, SIDE) uint8: waves of several lengths, and a darker copy with a grain."""
+    rows, columns = np.mgrid[:SIDE, :SIDE]
+    waves = np.abs((3 * rows + columns) % 64 - 32) + np.abs((rows - 2 * columns) % 22 - 11) + rows * columns % 257 // 8
+    reference = 70 + waves
+    distorted = 7 * reference // 8 + (29 * rows + 17 * columns + rows * columns) % 23
+    return reference.astype(np.uint8), distorted.astype(np.uint8)
+
+
+def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
+    """A metric of the pictures, of floats where a kernel is to convert them first, or from the map of its windows."""
+
+    def planes() -> tuple[PlaneMetrics, FrameScorer]:
+        dtype = np.float32 if floats else np.uint8
+        frame = FrameFormat.of_array(SIDE, SIDE, dtype, 255.0)
+        _, _, options = feature.partition("=")
+        scorer: FrameScorer = make_scorer(feature, frame)
+        if with_map:
+            scorer = SsimMap().for_frames(frame, dict(option.split("=") for option in options.split(":")))
+        return PlaneMetrics("y", frame, (scorer,)), scorer
+
+    def finished(means: npt.NDArray[np.float64], scorer: FrameScorer) -> Numbers:
+        return scorer.finish(means)[scorer.names[0]]
+
+    def numbers(device: Where) -> Numbers:
+        plane, scorer = planes()
+        with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
+            batch = backend.batches[0]
+            batch.reference[0][0], batch.distorted[0][0] = pictures()
+            backend.submit(batch, 1)
+            return finished(backend.collect(batch)[0][0], scorer)
+
+    def twin() -> Numbers:
+        _, scorer = planes()
+        reference, distorted = (picture.astype(np.float32) for picture in pictures())
+        return finished(scorer.reference_means(reference, distorted)[None], scorer)
+
+    name = feature + " of floats" * floats + " from its map" * with_map
+    return Case(name, lambda shape: frame_plan([planes()[0]], shape)[0], numbers, twin, (right,))
+
+
+def _loss(loss: Loss, right: float, name: str) -> Case:
+    """A loss of the pictures."""
+
+    def numbers(device: Where) -> Numbers:
+        reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
+        with LossEngine(loss, gradient=False, device=device) as engine:
+            return product(loss, engine.run(reference, distorted))[0]
+
+    def twin() -> Numbers:
+        from .reference.loss import value_and_gradient
+
+        reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
+        return value_and_gradient(loss, reference, distorted)[0]
+
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=False).plan, numbers, twin, (right,))
+
+
+def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
+    """A loss of the pictures, and its derivative in two directions: towards the reference, and along a grain."""
+
+    def derivatives(gradient: npt.NDArray[np.float64]) -> list[float]:
+        reference, distorted = (picture.astype(np.float64) for picture in pictures())
+        rows, columns = np.mgrid[:SIDE, :SIDE]
+        return [float((gradient * way).sum()) for way in (reference - distorted, rows * columns % 17 - 8.0)]
+
+    def numbers(device: Where) -> Numbers:
+        reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
+        gradient = np.empty((1, SIDE, SIDE), np.float32)
+        with LossEngine(loss, gradient=True, device=device) as engine:
+            values, slopes = product(loss, engine.run(reference, distorted, gradient))
+        scale = slopes[0, 0] if len(loss.weights) == 1 else 1.0
+        return np.array([values[0], *derivatives(scale * gradient[0].astype(np.float64))])
+
+    def twin() -> Numbers:
+        from .reference.loss import value_and_gradient
+
+        reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
+        values, gradient = value_and_gradient(loss, reference, distorted)
+        return np.array([values[0], *derivatives(gradient[0])])
+
+    return Case(name, lambda shape: loss_plan(loss, shape, gradient=True).plan, numbers, twin, right)
+
+
+_SSIM = Loss(SIDE, SIDE, **constants(255.0), padding=Padding.SAME)
+
+
+def _ms_ssim(pyramid: Pyramid) -> Loss:
+    negative = Negative.CLAMP
+    return Loss(SIDE, SIDE, **constants(255.0), weights=MS_SSIM_WEIGHTS, pyramid=pyramid, negative=negative)
+
+
+CASES = (
+    _score("float_ssim=scale=1:exact=false", 0.848619),
+    _score("float_ssim=scale=2:exact=false", 0.943472),
+    _score("float_ssim=scale=2:exact=true", 0.943472),
+    _score("float_ssim=scale=1:exact=false", 0.848619, floats=True),
+    _score("float_ssim=scale=1:exact=false", 0.848619, with_map=True),
+    _score("float_ssim=scale=1:exact=true", 0.848619, with_map=True),
+    _score("float_ssim=scale=1:window=uniform8", 0.863617),
+    _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
+    _score("float_ms_ssim=exact=false", 0.968322),
+    _score("float_ms_ssim=exact=true", 0.968322),
+    _loss(_SSIM, 0.858720, "SSIM"),
+    _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
+    _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
+    _gradient(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
+)
+"""Together they have every kernel there is."""

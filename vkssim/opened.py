@@ -1,0 +1,74 @@
+"""Opens devices for whoever computes on them: always the same one for the same selector."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import TypeVar
+
+from .errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
+from .host.device import Device
+from .host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from .host.instance import shared_instance
+
+Thing = TypeVar("Thing")
+
+_lock = threading.Lock()
+_meant: dict[tuple[str | int | None, str | None], uuid.UUID] = {}
+
+
+def open_device(stack: ExitStack, selector: str | int | None) -> Device:
+    """A device, which `stack` closes. See `host.devices.choose_device` for selectors.
+
+    What a selector meant once it means until the process ends. After a device was lost another one, which is then the first of
+    the list, must not take its place in silence: NoDeviceError.
+    """
+    instance = shared_instance()
+    stack.callback(instance.check)
+    devices = list_devices(instance)
+    key = selector, os.environ.get(DEVICE_VARIABLE)
+    with _lock:
+        meant = _meant.get(key)
+    info = next((device for device in devices if device.uuid == meant), None)
+    if info is None:
+        info = choose_device(devices, selector)
+        if meant is not None:
+            raise NoDeviceError(
+                f"the device {meant} that was used so far is gone; there is {info.name}, which is taken only where it is asked"
+                " for by its name"
+            )
+    device = stack.enter_context(Device(info))
+    with _lock:
+        _meant[key] = info.uuid
+    return device
+
+
+def fitted(device: Device, most: int, make: Callable[[int], Thing]) -> tuple[Thing, tuple[str, ...]]:
+    """What `make` gives for batches of `most` frames, or half of that, and so on down to 1, until the device has the memory;
+    and, where it is fewer, a sentence that says so.
+
+    Raises DeviceMemoryError where one frame is still too much.
+    """
+    frames = most
+    while True:
+        try:
+            made = make(frames)
+        except DeviceMemoryError:
+            if frames == 1:
+                raise
+            frames //= 2
+        else:
+            break
+    if frames == most:
+        return made, ()
+    return made, (f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used",)
+
+
+def warn(sentences: Iterable[str]) -> None:
+    """Say what `fitted` says by Python's own way, where there is no report to say it in."""
+    for sentence in sentences:
+        warnings.warn(sentence, SmallerBatchWarning, stacklevel=2)

@@ -1,0 +1,79 @@
+"""Goes on after the device failed, where what was on its way can be read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from .backends.base import Backend
+from .errors import DeviceLostError, DeviceMemoryError, VkssimError
+from .planes import PlaneMetrics
+from .results import ScoreReport
+from .scorer import FrameScores
+
+
+def readable_again(paths: Iterable[str]) -> bool:
+    """Whether all of them are files, or patterns of files: a pipe is read once."""
+    return not any(path == "-" or (os.path.exists(path) and not os.path.isfile(path)) for path in paths)
+
+
+class Engines:
+    """Opens the backend of a run as often as it takes. `batch` is the size of its batches, None until it is known."""
+
+    def __init__(self, open_engine: Callable[..., Backend], batch: int | None) -> None:
+        self._open = open_engine
+        self.batch = batch
+
+    def __call__(self, planes: Sequence[PlaneMetrics]) -> Backend:
+        """Open it with batches of `batch` frames."""
+        engine = self._open(planes, batch=self.batch)
+        self.batch = engine.batch_size
+        return engine
+
+    def halve(self) -> bool:
+        """Make the batches smaller from the next time on; False where they cannot be."""
+        if self.batch is None or self.batch == 1:
+            return False
+        self.batch //= 2
+        return True
+
+
+def score_on(
+    score: Callable[[Sequence[FrameScores]], ScoreReport], engines: Engines, done: Sequence[FrameScores], *, again: bool
+) -> ScoreReport:
+    """The report of a run that `score` makes on `engines`, given the frames that are done.
+
+    Where the device is lost it is opened again, once, and where it runs out of memory on the way batches are halved: the run
+    goes on behind what was scored, and the report has a warning. Not unless the sources can be read `again`. An error has all
+    that was scored in its `report`.
+    """
+    earlier: ScoreReport | None = None
+    lost = False
+    while True:
+        try:
+            report = score(done)
+        except VkssimError as error:
+            if error.report is None:  # the device did not open
+                error.report = earlier
+            else:
+                earlier = error.report = _joined(earlier, error.report)
+            if again and isinstance(error, DeviceLostError) and not lost:
+                lost = True
+                said = "was lost after {} frames; it was opened again, and the run went on behind them"
+            elif again and earlier is not None and isinstance(error, DeviceMemoryError) and engines.halve():
+                said = f"ran out of memory after {{}} frames; batches of {engines.batch} were used from there on"
+            else:
+                raise
+            if earlier is not None:
+                done = earlier.frames or done
+                earlier.warnings.append(f"{earlier.backend.device} {said.format(len(earlier.frames))}")
+        else:
+            return _joined(earlier, report)
+
+
+def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
+    """The later report with the warnings and the time of the earlier one as well."""
+    if earlier is not None:
+        report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
+        report.seconds += earlier.seconds
+    return report
