@@ -76,7 +76,7 @@ class Sample:
     """The process at one moment, after `done` units of work.
 
     `heap` is what malloc has given out in bytes, 0 where it does not tell; `blocks` what Python has, in number. Resident
-    `memory` is all there is, with fragments, caches and the pages that an allocator keeps.
+    `memory` is all there is but for free pages, which malloc keeps in stock: how many is chance, so they are given back first.
     """
 
     done: int
@@ -93,6 +93,9 @@ class Sample:
 def sample(done: int, live: Counter[str]) -> Sample:
     """Look at the process, garbage collected first, so that only what is held counts."""
     gc.collect()
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)
     return Sample(
         done,
         int((_PROCESS / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
