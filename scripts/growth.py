@@ -145,7 +145,7 @@ def rise(samples: Sequence[Sample], what: str) -> int:
 def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[str, Any]:
     """Run a load until `place.amount` units or `seconds` are over, and say what it added.
 
-    What has a trend is given for the whole amount; what is counted, as the difference between end and start. The first tenth
+    What has a trend is given for what was done; what is counted, as the difference between end and start. The first tenth
     of the samples is left out of both. `trace` says on standard error where Python's share comes from.
     """
     live = count_vulkan_objects()
@@ -180,7 +180,7 @@ def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[
         "asked": place.amount,
         "seconds": round(spent, 1),
         "rate": done / spent,
-        **{what: trend(warm, what) * place.amount for what in TRENDS},
+        **{what: trend(warm, what) * done for what in TRENDS},
         **{what: rise(warm, what) for what in STEADY},
         "left": dict(+live),
         "samples": [asdict(one) for one in samples],
