@@ -76,7 +76,7 @@ class Sample:
     """The process at one moment, after `done` units of work.
 
     `heap` is what malloc has given out in bytes, 0 where it does not tell; `blocks` what Python has, in number. Resident
-    `memory` is all there is, with fragments, caches and the pages that an allocator keeps.
+    `memory` is all there is but for free pages, which malloc keeps in stock: how many is chance, so they are given back first.
     """
 
     done: int
@@ -93,6 +93,9 @@ class Sample:
 def sample(done: int, live: Counter[str]) -> Sample:
     """Look at the process, garbage collected first, so that only what is held counts."""
     gc.collect()
+    library = ctypes.CDLL(None)
+    if hasattr(library, "malloc_trim"):
+        library.malloc_trim(0)
     return Sample(
         done,
         int((_PROCESS / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE"),
@@ -142,7 +145,7 @@ def rise(samples: Sequence[Sample], what: str) -> int:
 def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[str, Any]:
     """Run a load until `place.amount` units or `seconds` are over, and say what it added.
 
-    What has a trend is given for the whole amount; what is counted, as the difference between end and start. The first tenth
+    What has a trend is given for what was done; what is counted, as the difference between end and start. The first tenth
     of the samples is left out of both. `trace` says on standard error where Python's share comes from.
     """
     live = count_vulkan_objects()
@@ -177,7 +180,7 @@ def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[
         "asked": place.amount,
         "seconds": round(spent, 1),
         "rate": done / spent,
-        **{what: trend(warm, what) * place.amount for what in TRENDS},
+        **{what: trend(warm, what) * done for what in TRENDS},
         **{what: rise(warm, what) for what in STEADY},
         "left": dict(+live),
         "samples": [asdict(one) for one in samples],
