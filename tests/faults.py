@@ -16,6 +16,8 @@ import pytest
 import vulkan
 from vulkan import _vulkan
 
+from vkssim.host.instance import shared_instance
+
 RESULTS = {
     "OUT_OF_HOST_MEMORY": -1,
     "OUT_OF_DEVICE_MEMORY": -2,
@@ -179,7 +181,6 @@ class Layer:
     before: dict[str, Callable[..., tuple[Any, ...]]] = field(default_factory=dict)
     """Called with the arguments of a function; gives those that it is called with."""
     _counts: Counter[str] = field(default_factory=Counter)
-    _device: Any = None
     _lost: bool = False
 
     def pass_on(self, name: str, call: Callable[..., Any], fails: bool, arguments: tuple[Any, ...]) -> Any:
@@ -195,9 +196,9 @@ class Layer:
             if fault.function == name and (fault.call == earlier or (fault.forever and earlier > fault.call)):
                 self.injected += 1
                 self._lost = self._lost or fault.result == RESULTS["DEVICE_LOST"]
-                return self._settled(fault.result)
+                return self._settled(name, fault.result, arguments)
         if self._lost and name in _TELL_OF_LOSS:
-            return self._settled(RESULTS["DEVICE_LOST"])
+            return self._settled(name, RESULTS["DEVICE_LOST"], arguments)
         if name in self.before:
             arguments = self.before[name](*arguments)
         result = call(*arguments) if self.reuse is None else self.reuse.call(name, call, arguments)
@@ -207,10 +208,12 @@ class Layer:
                 self.after[name](*arguments)
         return result
 
-    def _settled(self, result: int) -> int:
+    @staticmethod
+    def _settled(name: str, result: int, arguments: tuple[Any, ...]) -> int:
         """What was submitted is left to finish before the host hears that the device is gone, and frees what it uses."""
-        if result == RESULTS["DEVICE_LOST"] and self._device is not None:
-            _call_real(_LIBRARY.vkDeviceWaitIdle, self._device)
+        if result == RESULTS["DEVICE_LOST"] and name in _TELL_OF_LOSS:
+            wait = _LIBRARY.vkQueueWaitIdle if name == "vkQueueSubmit" else _LIBRARY.vkDeviceWaitIdle
+            _call_real(wait, arguments[0])
         return result
 
     def _count(self, name: str, arguments: tuple[Any, ...]) -> None:
@@ -221,13 +224,11 @@ class Layer:
         elif name.startswith(("vkCreate", "vkAllocate")):
             self.live[name.removesuffix("s"), number(arguments[-1][0])] += 1
             if name == "vkCreateDevice":
-                self._device, self._lost = arguments[-1][0], False
+                self._lost = False
         elif name.startswith("vkDestroy") or name in _UNMADE:
             maker = _UNMADE.get(name) or name.replace("Destroy", "Create")
             maker = "vkCreateComputePipeline" if maker == "vkCreatePipeline" else maker
             handle = arguments[0] if name in ("vkDestroyInstance", "vkDestroyDevice") else arguments[1]
-            if name == "vkDestroyDevice":
-                self._device = None
             key = maker, number(handle)
             if key in self.live:  # else it was made before the layer was there
                 self.live[key] -= 1
@@ -271,6 +272,7 @@ class _Library:
 @contextmanager
 def layer(*faults: Fault, reuse: Reuse | None = None) -> Iterator[Layer]:
     """Whatever is called of Vulkan goes through the layer that this gives."""
+    shared_instance()  # is there before and stays
     names = _names()
     made = Layer(faults, reuse)
 
