@@ -49,11 +49,15 @@ class Slot:
     fence: Any
     uploaded: Any
     """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
+    upload_fence: Any
+    """Says the same to the host. The kernels' fence implies it, but the validation layer does not see through semaphores."""
     recorded: dict[tuple[int, bool], list[Any]] = field(default_factory=dict)
     """The submissions for a number of frames, with copies or without: kernels last, before them the upload where it has a
     queue of its own."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
+    awaited: list[Any] = field(default_factory=list)
+    """The fences of the submission in flight, the kernels' first."""
 
 
 class Executor:
@@ -154,8 +158,6 @@ class Executor:
                 buffers[spec.name] = readback[spec.name] = Buffer(device, self._stack, size, MemoryClass.READBACK)
                 if spec.role is Role.LARGE_OUTPUT and not device.unified:
                     buffers[spec.name] = Buffer(device, self._stack, size, MemoryClass.WORK)
-        fence = vk.vkCreateFence(device.handle, vk.VkFenceCreateInfo(), None)
-        device.own(self._stack, "fence", fence, vk.vkDestroyFence)
         return Slot(
             inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
             outputs={name: self._frames_of(buffer) for name, buffer in readback.items()},
@@ -163,13 +165,18 @@ class Executor:
             staging={} if device.unified else staging,
             readback=readback,
             binding=Binding(device, self._stack, self.plan, self._pipelines, buffers),
-            fence=fence,
+            fence=self._make_fence(),
             uploaded=self._make_semaphore() if self._upload_apart else None,
+            upload_fence=self._make_fence() if self._upload_apart else None,
         )
 
     def _input_families(self) -> tuple[int, ...]:
         families = (self._device.queue_family, self._device.upload_family)
         return tuple(dict.fromkeys(family for family in families if family is not None)) if self._upload_apart else ()
+
+    def _make_fence(self) -> Any:
+        handle = vk.vkCreateFence(self._device.handle, vk.VkFenceCreateInfo(), None)
+        return self._device.own(self._stack, "fence", handle, vk.vkDestroyFence)
 
     def _make_semaphore(self) -> Any:
         handle = vk.vkCreateSemaphore(self._device.handle, vk.VkSemaphoreCreateInfo(), None)
@@ -242,15 +249,16 @@ class Executor:
             slot.recorded[key] = self._record(slot, frames, copies)
         *upload, kernels = slot.recorded[key]
         for submission in upload:
-            vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], None)
+            vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], slot.upload_fence)
         try:
             vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
         except DeviceError:
-            if upload:  # it is on its way, and there is no fence to tell of its end
+            if upload:  # it is on its way
                 with suppress(DeviceError):
                     self._device.wait_idle()
+                    vk.vkResetFences(self._device.handle, 1, [slot.upload_fence])
             raise
-        slot.frames = frames
+        slot.frames, slot.awaited = frames, [slot.fence, slot.upload_fence] if upload else [slot.fence]
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
@@ -258,19 +266,20 @@ class Executor:
         Raises DeviceLostError where the device was lost, DeviceTimeoutError where it does not answer within the time that
         VKSSIM_TIMEOUT allows. It is abandoned then: nothing waits for it again, what was made on it is left alone.
         """
-        self._wait_for_fence(slot)
-        vk.vkResetFences(self._device.handle, 1, [slot.fence])
+        self._wait_for_fences(slot)
+        vk.vkResetFences(self._device.handle, len(slot.awaited), slot.awaited)
         for name in slot.outputs:
             slot.readback[name].refresh()
         frames, slot.frames = slot.frames, 0
         return frames
 
-    def _wait_for_fence(self, slot: Slot) -> None:
+    def _wait_for_fences(self, slot: Slot) -> None:
         # Slices are counted, not seconds: a process that was stopped meanwhile has not waited.
         for _ in range(math.ceil(self._timeout / _SLICE_SECONDS)):
             self._check_answering()
             try:
-                vk.vkWaitForFences(self._device.handle, 1, [slot.fence], vk.VK_TRUE, int(_SLICE_SECONDS * 1e9))
+                nanoseconds = int(_SLICE_SECONDS * 1e9)
+                vk.vkWaitForFences(self._device.handle, len(slot.awaited), slot.awaited, vk.VK_TRUE, nanoseconds)
             except vk.module.VkTimeout:
                 continue
             return
@@ -334,7 +343,7 @@ class Executor:
     def _settle(self, slot: Slot) -> None:
         """Wait until the device uses nothing of the slot. Whoever closes has heard of a failure already, or does not care."""
         try:
-            self._wait_for_fence(slot)
+            self._wait_for_fences(slot)
         except DeviceLostError:
             pass  # it uses nothing any more
         except DeviceError:

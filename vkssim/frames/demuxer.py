@@ -39,12 +39,17 @@ _CONFINED = {
 }
 
 
+_LEAVES_TAGS = 19
+
+
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None) -> Any:
     """Open a file, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
     import av  # here, since it is not quick and only containers need it
 
     confined = {**_CONFINED, "format_whitelist": _formats(), **(options or {})}
-    return av.open(_local(path), format=format, options=confined, metadata_errors="replace")  # tags are not looked at
+    # Tags may be in any encoding; from 19 on PyAV takes them as they are.
+    tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
+    return av.open(_local(path), format=format, options=confined, **tags)
 
 
 def _local(path: str) -> str:
