@@ -158,14 +158,14 @@ def arrays(width: int, height: int, bits: int, feature: str, frames: int, device
 _FIRST_SCORE = """
 import sys, time
 from vkssim.cli import main
-import vkssim.files
-original = vkssim.files.rows
+import vkssim.run
+original = vkssim.run.rows
 def first(*arguments):
     scored = original(*arguments)
     print(time.time(), file=sys.stderr)
-    vkssim.files.rows = original
+    vkssim.run.rows = original
     return scored
-vkssim.files.rows = first
+vkssim.run.rows = first
 main(sys.argv[1:])
 """
 
