@@ -50,7 +50,7 @@ def test_what_is_no_file_is_left_alone(tmp_path: Path, path: Path, kind: str) ->
 def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(LINE)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(OutputError, match="no regular file of this user"):
+    with pytest.raises(OutputError, match="belongs to user"):
         JournalFile(path)
 
 

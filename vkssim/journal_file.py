@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
 from .errors import OutputError
+from .host.private import open_private
 from .replacing import sync_folder
 
 try:
@@ -18,8 +18,6 @@ except ImportError:  # Windows has no such locks: there nothing keeps two proces
     fcntl = None  # type: ignore[assignment]
 
 _SYNC_SECONDS = 1.0
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
-_FLAGS |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def journal_path(results: Path) -> Path:
@@ -30,7 +28,7 @@ def journal_path(results: Path) -> Path:
 class JournalFile:
     """Opened or made, private, and locked against other processes; use with `with`.
 
-    Raises OutputError where it cannot be written, is no regular file of this user, or another process has it.
+    Raises OutputError where it cannot be written, is no private file of this user, or another process has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,13 +42,11 @@ class JournalFile:
 
     def _open(self) -> int:
         while True:
-            descriptor = os.open(self.path, _FLAGS, 0o600)
+            with open_private(self.path, "a+b") as file:
+                descriptor = os.dup(file.fileno())
             try:
-                found = os.fstat(descriptor)
-                if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
-                    raise OutputError(f"the journal {self.path} is no regular file of this user; move it away")
                 self._lock(descriptor)
-                if self._is_there(found):
+                if self._is_there(os.fstat(descriptor)):
                     return descriptor
             except BaseException:
                 os.close(descriptor)
@@ -136,7 +132,7 @@ class JournalFile:
             raise self._error(error) from None
 
     def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"the journal {self.path} cannot be written: {error.strerror}")
+        return OutputError(f"the journal {self.path} cannot be written: {error.strerror or error}")
 
     def close(self) -> None:
         """Close the file and let go of its lock; a second call does nothing."""
