@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -127,7 +128,7 @@ class ContainerFile(SequentialSource):
             *self._size,
             YCBCR_BITS if pixels.rgb else pixels.bits,
             self._sequence.frames if self._sequence is not None else min(stream.frames, LARGEST_NUMBER) or None,
-            None if pictures else stream.average_rate,
+            None if pictures else _rate(stream),
             pixels.chroma,
             None if pixels.rgb else MATRICES.get(first.colorspace),
             None if pixels.rgb else "full" if full else RANGES.get(first.color_range),
@@ -240,3 +241,9 @@ class ContainerFile(SequentialSource):
     def close(self) -> None:
         """Close the container."""
         self._container.close()
+
+
+def _rate(stream: Any) -> Fraction | None:
+    """Frames a second, where that is known: what is not is None, or from PyAV 19 on 0/0."""
+    rate = stream.average_rate
+    return Fraction(rate.numerator, rate.denominator) if rate is not None and rate.denominator and rate.numerator else None
