@@ -109,6 +109,7 @@ class Executor:
         self.batch = batch
         self._device = device
         self._timeout = _timeout_seconds()
+        self._submitting = False
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure half way destroys what was made so far
             guard.callback(self._stack.close)
@@ -248,6 +249,7 @@ class Executor:
         if key not in slot.recorded:
             slot.recorded[key] = self._record(slot, frames, copies)
         *upload, kernels = slot.recorded[key]
+        self._submitting = True  # until it is known what is on its way: Ctrl-C may come in between
         for submission in upload:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], slot.upload_fence)
         try:
@@ -257,8 +259,10 @@ class Executor:
                 with suppress(DeviceError):
                     self._device.wait_idle()
                     vk.vkResetFences(self._device.handle, 1, [slot.upload_fence])
+            self._submitting = False
             raise
         slot.frames, slot.awaited = frames, [slot.fence, slot.upload_fence] if upload else [slot.fence]
+        self._submitting = False
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
@@ -267,10 +271,10 @@ class Executor:
         VKSSIM_TIMEOUT allows. It is abandoned then: nothing waits for it again, what was made on it is left alone.
         """
         self._wait_for_fences(slot)
+        frames, slot.frames = slot.frames, 0  # first: who is interrupted behind this must not wait for fences that were reset
         vk.vkResetFences(self._device.handle, len(slot.awaited), slot.awaited)
         for name in slot.outputs:
             slot.readback[name].refresh()
-        frames, slot.frames = slot.frames, 0
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:
@@ -338,6 +342,9 @@ class Executor:
         for slot in getattr(self, "slots", ()):
             if slot.frames:
                 self._settle(slot)
+        if self._submitting and not self._device.abandoned:
+            with suppress(DeviceError):
+                self._device.wait_idle()
         self._stack.close()
 
     def _settle(self, slot: Slot) -> None:

@@ -157,9 +157,11 @@ PINS=ci/requirements # scripts/pin_requirements makes them
 pip() { .venv/bin/python -m pip "$@" --quiet --disable-pip-version-check </dev/null; }
 
 install_torch() { # on Linux the one that is pinned, without CUDA
+    local said
     if [[ $(uname) == Linux ]]; then
-        pip install --retries 1 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu \
-            --require-hashes --no-deps --requirement "$PINS/torch.txt" && return
+        said=$(pip install --retries 1 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu \
+            --require-hashes --no-deps --requirement "$PINS/torch.txt" 2>&1) && return
+        [[ $said != *'DO NOT MATCH THE HASHES'* ]] || fail "a wheel of torch is not the one that is pinned: $said"
         say "None of the pinned wheels of torch is for this Python or can be had; the tests get another one"
     fi
     pip install torch

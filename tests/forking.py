@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -121,6 +122,29 @@ def while_reading() -> dict[str, str]:
     with suppress(ForkError):
         seen["parent"] = str(score())
     assert os.getpid() == parent
+    return seen
+
+
+def while_another_thread_scores() -> dict[str, str]:
+    """The thread that is in the scorer is not in the child: nobody there waits for it to leave."""
+    with vkssim.Scorer(190, 180, bits=8, features=["float_ssim=scale=1"], backend="cpu", batch=1) as scorer:
+        got: list[Any] = []
+        inside, leave = threading.Event(), threading.Event()
+        submit = scorer._backend.submit
+
+        def submit_slowly(*arguments: Any) -> None:
+            inside.set()
+            leave.wait(30)
+            submit(*arguments)
+
+        scorer._backend.submit = submit_slowly  # type: ignore[method-assign]
+        thread = threading.Thread(target=lambda: got.extend(scorer.feed(*PAIR)))
+        thread.start()
+        inside.wait(30)
+        seen = {"child": in_fork(scorer.close)}
+        leave.set()
+        thread.join()
+        seen["parent"] = str(len([*got, *scorer.flush()]))
     return seen
 
 

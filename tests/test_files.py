@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer, ScoreReport, score_files
-from vkssim.errors import DemandError, DeviceLostError, InputError, TruncatedInputError
+from vkssim.errors import DemandError, DeviceLostError, InputError, ReadError, TruncatedInputError
+from vkssim.frames import raw
 from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
 from vkssim.scorer import FrameScores
@@ -187,6 +190,34 @@ def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample:
     assert resumed.frames == marked[:2] + whole.frames[2:]
     assert told == whole.frames[3:]
     assert resumed.warnings == whole.warnings
+
+
+@every_kind
+def test_a_disk_that_fails_keeps_what_was_scored(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+
+    def counted(read: Callable[..., int]) -> Callable[..., int]:
+        def read_or_fail(*arguments: Any) -> int:
+            nonlocal reads
+            reads += 1
+            if reads > 30:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            return read(*arguments)
+
+        return read_or_fail
+
+    monkeypatch.setattr(raw, "_read_at", counted(raw._read_at))
+    monkeypatch.setattr(raw.PlanarStream, "_fill", counted(raw.PlanarStream._fill))
+    many = np.concatenate([LUMA] * 4)
+    with pytest.raises(ReadError, match="cannot be read on: Input/output error") as caught:
+        _score(tmp_path, kind, many, many)
+    assert 0 < len(caught.value.report.frames) < 48
+    assert caught.value.report.frames == _score_whole(tmp_path, kind, many, monkeypatch)[: len(caught.value.report.frames)]
+
+
+def _score_whole(folder: Path, kind: str, luma: Picture, monkeypatch: pytest.MonkeyPatch) -> list[FrameScores]:
+    monkeypatch.undo()
+    return _score(folder, kind, luma, luma).frames
 
 
 def test_profile_has_reading_and_every_stage(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def _run(*modes: str) -> Any:
 
 @pytest.fixture(scope="module")
 def seen() -> Any:
-    return _run("after_opening", "while_reading", "pools")
+    return _run("after_opening", "while_reading", "while_another_thread_scores", "pools")
 
 
 @pytest.mark.parametrize("use", [*USES, *INHERITED, "grandchild"])
@@ -46,6 +46,10 @@ def test_the_parent_goes_on_with_the_same_bits(seen: Mapping[str, Any]) -> None:
 
 def test_a_child_does_not_wait_for_threads_that_it_has_not(seen: Mapping[str, Any]) -> None:
     assert seen["while_reading"] == {"child": "ends", "parent": "48"}
+
+
+def test_a_child_does_not_wait_for_a_thread_in_a_scorer(seen: Mapping[str, Any]) -> None:
+    assert seen["while_another_thread_scores"] == {"child": "None", "parent": "1"}
 
 
 @pytest.mark.parametrize("how", ["fork", "DataLoader"])

@@ -66,7 +66,7 @@ def test_a_wheel_is_tried_with_what_the_tests_run_with() -> None:
     assert {str(pin) for pin in _pins("run.txt")} <= {str(pin) for pin in _pins("test.txt")}
 
 
-@pytest.mark.parametrize("name", ["run.txt", "test.txt", "tools.txt", "torch.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "test.txt", "fuzz.txt", "tools.txt", "torch.txt"])
 def test_every_pin_has_hashes_and_no_address(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert not re.search(

@@ -157,6 +157,7 @@ def test_files_go_on_behind_what_was_scored(paths: list[str], expected: list[flo
     _close(_values(report.frames), expected)
     (warning,) = report.warnings
     assert "was lost after" in warning
+    assert report.resumed == 0, "this run has scored all of them"
     assert told == (list(range(20)) if live else [])
 
 

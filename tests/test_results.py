@@ -77,6 +77,7 @@ CODES = {
     errors.InterruptedRunError: 130,
     errors.InputError: 2,
     errors.TruncatedInputError: 2,
+    errors.ReadError: 2,
     errors.FrameError: 2,
     errors.OptionError: 2,
     errors.OutputError: 2,

@@ -271,3 +271,29 @@ def test_many_scorers_one_after_the_other() -> None:
     for _ in range(12):
         with _open(batch=1) as scorer:
             assert _values(list(scorer.score([(picture, picture)]))) == [1.0]
+
+
+def test_an_interrupted_scorer_does_not_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scores behind what was lost would have its numbers."""
+    frames = clip(6)
+    with Scorer(32, 24, bits=8, features=["float_ssim=scale=1"], backend="cpu", batch=1) as scorer:
+        collect, collected = scorer._backend.collect, []
+
+        def interrupted(batch: Any) -> Any:
+            collected.append(batch)
+            if len(collected) == 3:
+                raise KeyboardInterrupt
+            return collect(batch)
+
+        monkeypatch.setattr(scorer._backend, "collect", interrupted)
+        got: list[FrameScores] = []
+
+        def feed() -> None:
+            for frame in frames:
+                got.extend(scorer.feed(frame, frame))
+
+        with pytest.raises(KeyboardInterrupt):
+            feed()
+        assert [scores.index for scores in [*got, *scorer.flush()]] == [0, 1]
+        with pytest.raises(FrameError, match="frames from 2 on are not scored"):
+            scorer.feed(frames[0], frames[0])

@@ -33,6 +33,7 @@ __all__ = [
     "NoLoaderError",
     "OptionError",
     "OutputError",
+    "ReadError",
     "SmallerBatchWarning",
     "TruncatedInputError",
     "UnsuitableDeviceError",
@@ -49,6 +50,10 @@ class InputError(VkssimError):
 
 class TruncatedInputError(InputError):
     """A stream ended in the middle of a frame; the complete frames before it were kept."""
+
+
+class ReadError(InputError):
+    """The system could not read a file on, as where a disk or a network fails; the frames before were kept."""
 
 
 class FrameError(InputError, ValueError):

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from . import __version__
 from .backends.base import BackendInfo
-from .errors import DeviceError, InputError, InterruptedRunError, OptionError, OutputError, VkssimError
+from .errors import DeviceError, InputError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .input_state import input_states
@@ -30,7 +30,7 @@ Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""
 
 _MAGIC = b"vkssim frames 1 "
-_CUT_OFF = (InterruptedRunError, DeviceError, OutputError)
+_CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError)
 
 
 def run_identity(
@@ -155,7 +155,7 @@ class FrameJournal:
 
     def leave(self, error: VkssimError) -> None:
         """Say so in an error that cuts the run off, where there is something to go on from. Raises OutputError."""
-        if self._kept and isinstance(error, _CUT_OFF):
+        if self.begun and self._kept and isinstance(error, _CUT_OFF):
             error.args = (f"{error}; --resume goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:

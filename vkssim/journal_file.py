@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -132,7 +133,8 @@ class JournalFile:
             raise self._error(error) from None
 
     def _error(self, error: OSError) -> OutputError:
-        return OutputError(f"the journal {self.path} cannot be written: {error.strerror or error}")
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror or error
+        return OutputError(f"the journal {self.path} cannot be written: {why}")
 
     def close(self) -> None:
         """Close the file and let go of its lock; a second call does nothing."""

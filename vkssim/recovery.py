@@ -72,8 +72,12 @@ def score_on(
 
 
 def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
-    """The later report with the warnings and the time of the earlier one as well."""
+    """The later report with the warnings and the times of the earlier one as well."""
     if earlier is not None:
         report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
         report.seconds += earlier.seconds
+        report.resumed = earlier.resumed
+        stages = {**earlier.stage_seconds, **report.stage_seconds}
+        sources = earlier.stage_seconds, report.stage_seconds
+        report.stage_seconds = {stage: sum(seconds.get(stage, 0.0) for seconds in sources) for stage in stages}
     return report

@@ -11,12 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
 
 from .backends.base import Backend, BackendInfo, Batch
-from .errors import DeviceError, FrameError, OptionError
+from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.base import Doubles
 from .formats import FrameFormat
 from .opened import warn
@@ -115,6 +116,19 @@ def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callabl
     return call
 
 
+_scorers: WeakSet[Scorer] = WeakSet()
+
+
+def _in_child() -> None:
+    """In a fork: the thread that was in a scorer is not there to leave it, nor is the one that copied."""
+    for scorer in _scorers:
+        scorer._in_use, scorer._copier = threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
 class Scorer:
     """Scores pairs of frames of one size, in order; use with `with`.
 
@@ -206,9 +220,10 @@ class Scorer:
         self._ready: list[FrameScores] = []
         self._next_index = 0
         self._fed = 0
-        self._failure: DeviceError | None = None
+        self._failure: VkssimError | None = None
         self._reserved = False
         self._closed = False
+        _scorers.add(self)
 
     @property
     def info(self) -> BackendInfo:
@@ -336,7 +351,7 @@ class Scorer:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Note that the device failed, and say which frames that concerns."""
+        """Note that the device failed, or that the user interrupts, and say which frames that concerns."""
         try:
             yield
         except DeviceError as error:
@@ -344,6 +359,11 @@ class Scorer:
             frames = f"frame {first} was" if first == last else f"frames {first} to {last} were"
             self._failure = type(error)(f"{error}; {frames} not scored: a new Scorer goes on from there")
             raise self._failure from error
+        except BaseException:  # Ctrl-C: the batch is lost, and the next scores would have its numbers
+            self._failure = FrameError(
+                f"the scorer was interrupted; frames from {self._next_index} on are not scored: a new Scorer goes on from there"
+            )
+            raise
 
     def _check_working(self) -> None:
         if self._failure is not None:

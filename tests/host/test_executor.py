@@ -44,6 +44,37 @@ def test_slots_keep_apart_what_is_in_flight(device: Device, frames: int) -> None
                 np.testing.assert_array_equal(got, 2.0 * samples[round_of + number])
 
 
+def _interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_wait_is_not_waited_for_again(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its fences are reset by then, and would never say that they are done."""
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "20")
+    with _open(device) as executor:
+        executor.submit(executor.slots[0], 1)
+        executor.slots[0].readback["out"].refresh = _interrupt  # type: ignore[method-assign]
+        with pytest.raises(KeyboardInterrupt):
+            executor.wait(executor.slots[0])
+    assert not device.abandoned
+
+
+def test_an_interrupted_submission_is_waited_for(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signals are heard as soon as the driver has taken it, when nothing here knows that yet."""
+    submit, waits = vk.vkQueueSubmit, []
+
+    def submitted(*arguments: Any) -> None:
+        submit(*arguments)
+        raise KeyboardInterrupt
+
+    with _open(device) as executor:
+        monkeypatch.setattr(device, "wait_idle", lambda idle=device.wait_idle: waits.append(idle()))
+        monkeypatch.setattr(vk, "vkQueueSubmit", submitted)
+        with pytest.raises(KeyboardInterrupt):
+            executor.submit(executor.slots[0], 1)
+    assert len(waits) == 1
+
+
 def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
     with _open(device) as executor:
         executor.submit(executor.slots[0], 1)

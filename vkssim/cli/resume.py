@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError
+from .messages import say
 from .output import check_target, to_standard_output
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def open_journal(
 
     def tell(text: str) -> None:
         if not quiet:
-            click.echo(f"vkssim: note: {text}", err=True)
+            say(f"note: {text}")
 
     assert path is not None
     place = journal_path(Path(path))

@@ -165,13 +165,15 @@ def command(
         if profile:
             print_profile(report, summary_to)
     if page is not None:
-        check()
+        if not failures:
+            check()
         _attempt(failures, page, report, failure)
     if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
-        check()
+        if not failures:
+            check()
         _attempt(failures, partial(maps.write, report, raw=raw, **where))
     for other in failures[:-1]:
-        click.echo(f"vkssim: {other}", err=True)
+        say(other)
     if failures:
         raise failures[-1]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, ReadError
 from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import stated_crop
@@ -168,7 +168,8 @@ class ContainerFile(SequentialSource):
         try:
             frame = next(self._frames, None)
         except self._av_error as error:
-            self.problem = InputError(f"{self.info.path}: frame {self._position} cannot be decoded ({error})")
+            kind = ReadError if isinstance(error, OSError) else InputError
+            self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({error})")
             return False
         if frame is None:
             return False

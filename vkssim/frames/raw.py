@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from ..errors import InputError, TruncatedInputError
+from ..errors import InputError, ReadError, TruncatedInputError
 from ..types import Planes, Samples
 from .info import VideoInfo
 from .layout import PlanarLayout
@@ -24,6 +24,11 @@ def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> 
         f"{path} ends at byte {end}, within frame {frame}, which begins at byte {start} and has {frame_bytes} bytes;"
         " is the file complete, and are size, pixel format and depth right?"
     )
+
+
+def unreadable(path: str, error: OSError) -> ReadError:
+    """The error for a file that the system cannot read on."""
+    return ReadError(f"{path} cannot be read on: {error.strerror or error}")
 
 
 class RawFile(FrameSource):
@@ -67,7 +72,11 @@ class RawFile(FrameSource):
         memory = target.data.cast("B")
         done = 0
         while done < len(memory):
-            count = _read_at(self._descriptor, memory[done:], offset + done)
+            try:
+                count = _read_at(self._descriptor, memory[done:], offset + done)
+            except OSError as error:
+                self.problem = unreadable(self.info.path, error)
+                return False
             if not count:
                 self.problem = InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
                 return False
@@ -109,7 +118,14 @@ class PlanarStream(SequentialSource):
         return True
 
     def _next(self, target: Planes | None) -> bool:
-        if self.problem is not None or not self._frame_header():
+        try:
+            return self.problem is None and self._read_frame(target)
+        except OSError as error:
+            self.problem = unreadable(self.info.path, error)
+            return False
+
+    def _read_frame(self, target: Planes | None) -> bool:
+        if not self._frame_header():
             return False
         start = self._offset
         end = start + self._frame_bytes

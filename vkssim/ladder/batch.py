@@ -181,7 +181,6 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
             "bitdepth": report.bits,
             "frames": len(report.frames),
             "measured_kbps": measured_kbps(pair.distorted_path),
-            "seconds": report.seconds,
             "backend": report.backend.backend,
             "device": report.backend.device,
             "driver": report.backend.driver,
