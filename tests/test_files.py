@@ -22,6 +22,7 @@ from vkssim.scorer import FrameScores
 from vkssim.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
+from .commands import python_process
 from .golden import clip_paths
 from .pictures import Picture, clip
 
@@ -238,7 +239,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
         return wait(self, slot)
 
     monkeypatch.setattr(Executor, "wait", lose)
-    many = np.concatenate([LUMA] * 3)
+    many = np.concatenate([LUMA] * 30)
     with pytest.raises(DeviceLostError) as caught:
         _score(tmp_path, "raw", many, many, backend="vulkan")
     scored = caught.value.report.frames
@@ -277,3 +278,26 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
     report = score_files(reference, cut, features=["float_ssim"])
     assert 0 < len(report.frames) < 48
     assert any(f"{cut} says that it has 48 frames; only {len(report.frames)}" in warning for warning in report.warnings)
+
+
+WAITING = """
+import os, signal, sys, threading
+import vkssim
+fifo = sys.argv[1]
+writer = os.open(fifo, os.O_RDWR)
+os.write(writer, bytes(32 * 24 * 3 // 2))  # a frame, and no end
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+raw = vkssim.RawDescription(32, 24, "420", 8)
+try:
+    vkssim.score_files(fifo, sys.argv[2], features="float_ssim=scale=1", backend="cpu", raw=raw)
+except vkssim.errors.InterruptedRunError as error:
+    print(error)
+"""
+
+
+def test_ctrl_c_while_a_pipe_says_nothing(tmp_path: Path) -> None:
+    """In a program of somebody's own, where signals are Python's."""
+    os.mkfifo(tmp_path / "reference.yuv")
+    process = python_process("-c", WAITING, str(tmp_path / "reference.yuv"), write(tmp_path / "distorted.yuv", raw_bytes(LUMA)))
+    assert process.returncode == 0, process.stderr.decode()
+    assert process.stdout.startswith(b"stopped after 1 frames")

@@ -162,7 +162,10 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        for source in self._sources:
+            if failure is not None:  # nobody waits any more for what is being read
+                source.give_up()
         for reader in self._readers:
             reader.close()
 

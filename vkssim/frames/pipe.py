@@ -18,6 +18,7 @@ class _Pipe(io.RawIOBase):
         self._file = file
         self._poll = select.poll()
         self._poll.register(file.fileno(), select.POLLIN)
+        self.given_up = False
 
     def readable(self) -> bool:
         return True
@@ -28,11 +29,20 @@ class _Pipe(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self._poll.poll(_MILLISECONDS):
             check()
+            if self.given_up:
+                return 0
         return os.readv(self._file.fileno(), [buffer])
 
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def give_up(stream: io.IOBase | BinaryIO) -> None:
+    """From another thread: let who waits for the writer of that stream find its end instead."""
+    pipe = getattr(stream, "raw", None)
+    if isinstance(pipe, _Pipe):
+        pipe.given_up = True
 
 
 def open_stream(path: str) -> io.BufferedReader:

@@ -65,6 +65,10 @@ class ProcessedSource(FrameSource):
         """See FrameSource.sample."""
         return map(self._step, self._source.sample(count))
 
+    def give_up(self) -> None:
+        """See FrameSource.give_up."""
+        self._source.give_up()
+
     def close(self) -> None:
         """Close the source."""
         self._source.close()

@@ -12,6 +12,7 @@ from ..errors import InputError, ReadError, TruncatedInputError
 from ..types import Planes, Samples
 from .info import VideoInfo
 from .layout import PlanarLayout
+from .pipe import give_up
 from .source import FrameSource, SequentialSource
 
 RAW = "raw"
@@ -165,6 +166,10 @@ class PlanarStream(SequentialSource):
             count -= len(part)
             self._offset += len(part)
         return True
+
+    def give_up(self) -> None:
+        """See FrameSource.give_up."""
+        give_up(self._stream)
 
     def close(self) -> None:
         """Close the stream."""

@@ -75,6 +75,9 @@ class FrameSource(ABC):
                 return
             yield target
 
+    def give_up(self) -> None:  # noqa: B027 - only pipes are waited for
+        """From another thread: end a `read` that waits for what may never come."""
+
     @abstractmethod
     def close(self) -> None:
         """Let go of the file; a second call does nothing."""
