@@ -6,9 +6,10 @@ a driver's do.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -93,6 +94,9 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
 
 _UNMADE = {"vkFreeMemory": "vkAllocateMemory", "vkUnmapMemory": "vkMapMemory"}
 _MADE_IN_POOLS = ("vkAllocateCommandBuffers", "vkAllocateDescriptorSets")  # gone with their pool
+_USES_QUEUES = ("vkQueueSubmit", "vkDeviceWaitIdle")
+_queues = threading.Lock()  # threads take turns at a queue, and this layer's own waiting has to as well
+
 _TELL_OF_LOSS = ("vkQueueSubmit", "vkWaitForFences", "vkGetFenceStatus", "vkDeviceWaitIdle", "vkGetQueryPoolResults")
 
 
@@ -201,7 +205,8 @@ class Layer:
             return self._settled(name, RESULTS["DEVICE_LOST"], arguments)
         if name in self.before:
             arguments = self.before[name](*arguments)
-        result = call(*arguments) if self.reuse is None else self.reuse.call(name, call, arguments)
+        with _queues if name in _USES_QUEUES else nullcontext():
+            result = call(*arguments) if self.reuse is None else self.reuse.call(name, call, arguments)
         if not fails or result == 0:
             self._count(name, arguments)
             if name in self.after:
@@ -213,7 +218,8 @@ class Layer:
         """What was submitted is left to finish before the host hears that the device is gone, and frees what it uses."""
         if result == RESULTS["DEVICE_LOST"] and name in _TELL_OF_LOSS:
             wait = _LIBRARY.vkQueueWaitIdle if name == "vkQueueSubmit" else _LIBRARY.vkDeviceWaitIdle
-            _call_real(wait, arguments[0])
+            with _queues:
+                _call_real(wait, arguments[0])
         return result
 
     def _count(self, name: str, arguments: tuple[Any, ...]) -> None:
