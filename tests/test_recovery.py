@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import uuid
 import warnings
@@ -17,13 +19,16 @@ import pytest
 import vkssim
 import vkssim.vapoursynth
 from vkssim import arrays, opened
+from vkssim.backends import vulkan
 from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
+from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.executor import TIMEOUT_VARIABLE
 from vkssim.journal_file import journal_path
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
 from vkssim.ladder.together import ScoreOptions
+from vkssim.shaders.interface import Shape
 
 from . import vapoursynth_stand_in as stand_in
 from .clips import write, y4m_bytes
@@ -62,6 +67,12 @@ def paths(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
+def eight_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batches of a CPU, whatever the device."""
+    monkeypatch.setattr(vulkan, "_LARGEST_BATCH", dict.fromkeys(Shape, 8))
+
+
+@pytest.fixture(autouse=True)
 def tried(expected: list[float]) -> None:
     """The self-test is done before a layer counts."""
     with vkssim.Scorer(32, 24, bits=8, features=[FEATURE]):
@@ -89,7 +100,7 @@ def test_batches_are_halved_until_they_fit(paths: list[str], expected: list[floa
     assert not made.left
     _close(_values(report.frames), expected)
     (warning,) = report.warnings
-    assert warning.startswith("llvmpipe")
+    assert warning.startswith(os.environ[DEVICE_VARIABLE])
     assert warning.endswith(f" has no memory for batches of 8 frames; batches of {batch} are used")
 
 
@@ -262,7 +273,7 @@ def test_another_device_never_takes_its_place(paths: list[str], monkeypatch: pyt
     vkssim.score_files(*paths, features=[FEATURE])
     other = [replace(device, uuid=uuid.UUID(int=7)) for device in listed(opened.shared_instance())]
     monkeypatch.setattr(opened, "list_devices", lambda _: other)
-    with pytest.raises(NoDeviceError, match="that was used so far is gone; there is llvmpipe"):
+    with pytest.raises(NoDeviceError, match=f"is gone; there is {re.escape(other[0].name)}"):
         vkssim.score_files(*paths, features=[FEATURE])
 
 
