@@ -43,8 +43,10 @@ def open_journal(
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:
+    from ..recovery import readable_again
+
     for name in inputs:
-        if name == "-" or (Path(name).exists() and not Path(name).is_file()):
+        if not readable_again([name]):
             return f"{'standard input' if name == '-' else name} cannot be read a second time; give the file itself"
     if path is None or to_standard_output(path, form) or (Path(path).exists() and not Path(path).is_file()):
         return "it goes on from the journal beside an output file, which --output names"

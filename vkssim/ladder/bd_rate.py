@@ -12,8 +12,6 @@ from ..errors import InputError
 from ..extras import need
 from ..features.base import Doubles
 
-METHODS = ("akima", "pchip", "cubic")
-
 _LEAST_POINTS = 4
 _ENOUGH_OVERLAP = 0.75
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -19,6 +18,7 @@ from ..frames.pictures import PictureOptions, made_alike
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..interruption import at_once
+from ..recovery import readable_again
 from ..results import ScoreReport
 from ..scorer import open_backend
 from ..selection import Selection
@@ -136,7 +136,7 @@ class TogetherScorer:
 
 
 def _open_regular(path: str, raw: RawDescription) -> FrameSource:
-    if os.path.exists(path) and not os.path.isfile(path):
+    if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
     return open_file(path, raw)
 
