@@ -33,12 +33,14 @@ __all__ = [
     "NoLoaderError",
     "OptionError",
     "OutputError",
+    "RangeError",
     "ReadError",
     "SmallerBatchWarning",
     "TruncatedInputError",
     "UnsuitableDeviceError",
     "ValidationError",
     "VkssimError",
+    "WorkerLostError",
     "WrongNumbersError",
     "exit_code",
 ]
@@ -54,6 +56,14 @@ class TruncatedInputError(InputError):
 
 class ReadError(InputError):
     """The system could not read a file on, as where a disk or a network fails; the frames before were kept."""
+
+
+class RangeError(InputError):
+    """A range of a clip's frames cannot be read by itself, though the clip said so; reading it from the start on helps."""
+
+
+class WorkerLostError(VkssimError):
+    """A pair of clips ended each process that scored it, by a fault of a decoder or a driver, say."""
 
 
 class FrameError(InputError, ValueError):

@@ -9,30 +9,28 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .backends.base import Backend
-from .demands import Demand, check_names, parse_demand, unmet
-from .errors import DemandError, InputError, InterruptedRunError, VkssimError
+from .demands import Demand, check_names, parse_demand
+from .errors import InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.source import FrameSource
+from .judging import ClipEnd, judge
+from .parts import Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
 from .scorer import FrameScores, open_backend
-from .selection import Selection
-from .timing import Clock
+from .selection import Schedule, Selection
+from .timing import Clock, Shown
 
 if TYPE_CHECKING:
     from .frame_journal import FrameJournal
 
 EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """Gives the backend for planes and their metrics."""
-
-_MOST_NAMED_FRAMES = 8
 
 
 def score_files(
@@ -166,29 +164,23 @@ def score_sources(
     sources are not.
     """
     with ExitStack() as stack:
-        info = sources[0].info
-        formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, info.chroma)
-        metrics = FrameMetrics(features, formats, total=planes == "all")
+        metrics = _metrics(sources, features, planes)
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
         engine = stack.enter_context(open_engine(metrics.planes))
-        report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
-        report.similarities = metrics.similarities
-        report.rate = None if info.fps is None else float(info.fps)
-        report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
-        report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
-        report.selection, report.sync, report.pictures = selection, sync, pictures
+        report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
         if journal is not None and not journal.begun:
             done = journal.begin(report.names, report.backend)
         report.frames += done[:-1]
         report.resumed = len(report.frames)
-        clock = Clock(sources, schedule.pairing, sync)
+        clock = Clock(paths, report.rate, _first_left(sources, schedule) if sync == "pts" else None)
         told = {frame.index for frame in done[-1:]}
-        run = Run(sources, engine, schedule, clock, report, metrics, progress, on_frames, told, journal)
+        run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, told, journal)
         try:
             stack.enter_context(run)
             run.score()
-            _judge(report, sources, clock, run, strict, demands)
+            ends = [ClipEnd.of(source) for source in sources]
+            judge(report, ends, clock.out_of_step, run.shorter, strict=strict, demands=demands)
         except VkssimError as error:
             if len(report.frames) < len(done):  # the last of them was to be scored again
                 report.frames = list(done)
@@ -204,8 +196,98 @@ def score_sources(
             raise stopped from None
         finally:
             if profile:
-                report.stage_seconds = {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
+                report.stage_seconds = _stage_seconds(run, engine)
     return report
+
+
+def score_part(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    open_engine: EngineOpener,
+    part: Part,
+    *,
+    features: Sequence[str] | str,
+    planes: str,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    profile: bool = False,
+) -> PartScores:
+    """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
+
+    Nothing is judged: `parts.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in parts
+    after all.
+    """
+    with ExitStack() as stack:
+        metrics = _metrics(sources, features, planes)
+        schedule = selection.schedule(*sources, sync)
+        if part.start is not None:
+            for source, number, place in zip(sources, schedule.frames(part.start.pairs), part.start.next, strict=True):
+                source.go_to(number, place)
+        engine = stack.enter_context(open_engine(metrics.planes))
+        before = dict(engine.stage_seconds())  # of other parts on the same engine
+        report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
+        shown: list[Shown] = []
+        run = Run(sources, engine, schedule, shown.extend, report, metrics, None, None, part=part)
+        stack.enter_context(run)
+        run.score()
+        if not part.is_whole:
+            _check_complete(part, sources, schedule, report)
+        if profile:
+            seconds = _stage_seconds(run, engine)
+            report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
+        ends = ClipEnd.of(sources[0]), ClipEnd.of(sources[1])
+        starts = _first_left(sources, schedule)() if sync == "pts" else None
+        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts)
+
+
+def _check_complete(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> None:
+    """Raise RangeError where reading the clips from their start on might give something else."""
+    for source in sources:
+        if source.damaged or source.problem is not None:
+            raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
+    if part.end is None:
+        return
+    if part.first + len(report.frames) != part.end.pairs:
+        raise RangeError(f"{report.reference} and {report.distorted} end before pair {part.end.pairs}")
+    numbers = schedule.frames(part.end.pairs)
+    for source, number, place in zip(sources, numbers, part.end.last, strict=True):
+        source.check_passed(number, place)
+
+
+def _metrics(sources: tuple[FrameSource, FrameSource], features: Sequence[str] | str, planes: str) -> FrameMetrics:
+    formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, sources[0].info.chroma)
+    return FrameMetrics(features, formats, total=planes == "all")
+
+
+def _begun(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    metrics: FrameMetrics,
+    engine: Backend,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+) -> ScoreReport:
+    """The report before the first frame."""
+    info = sources[0].info
+    report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
+    report.similarities = metrics.similarities
+    report.rate = None if info.fps is None else float(info.fps)
+    report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
+    report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
+    report.selection, report.sync, report.pictures = selection, sync, pictures
+    return report
+
+
+def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
+    """When the first frames that are not skipped are shown, once they were read."""
+    (reference, distorted), (first, second) = sources, schedule.pairing.skips
+    return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
+
+
+def _stage_seconds(run: Run, engine: Backend) -> dict[str, float]:
+    return {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
@@ -223,48 +305,3 @@ def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: boo
             " alone (--planes y), or convert one of them"
         )
     return FrameFormat.of_bits(first.width, first.height, first.bits)
-
-
-def _judge(
-    report: ScoreReport, sources: Sequence[FrameSource], clock: Clock, run: Run, strict: bool, demands: Sequence[Demand]
-) -> None:
-    for name in report.names:
-        missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
-        if missing:
-            report.warnings.append(_null_warning(name, missing))
-    for source in sources:
-        if source.damaged:
-            report.warnings.append(
-                f"{source.info.path} is damaged in {len(source.damaged)} of its frames ({_listed(source.damaged)}); what the"
-                " decoder put in place of what is missing was scored, there and in frames that refer to them"
-            )
-        if source.problem is not None:
-            raise source.problem
-        claimed, found = source.info.frames, source.length
-        if claimed is not None and found is not None and found < claimed:
-            report.warnings.append(f"{source.info.path} says that it has {claimed} frames; only {found} could be decoded")
-    if not report.frames:
-        raise InputError(
-            f"no frame to score in {sources[0].info.path} and {sources[1].info.path}: one is empty, or all frames are skipped,"
-            " by --start or --end, say"
-        )
-    if clock.out_of_step is not None:
-        report.warnings.append(clock.out_of_step)
-    failed = unmet(demands, report)
-    if run.shorter is not None:
-        report.warnings.append(run.shorter)
-        if strict:
-            failed.insert(0, f"{run.shorter} (--strict)")
-    if failed:
-        raise DemandError("; ".join(failed))
-
-
-def _null_warning(name: str, missing: Sequence[int]) -> str:
-    return (
-        f"{name} is null in {len(missing)} frames ({_listed(missing)}): their mean structure is negative, or samples are not"
-        " numbers. negative=clamp counts a negative mean as 0"
-    )
-
-
-def _listed(frames: Sequence[int]) -> str:
-    return ", ".join(map(str, frames[:_MOST_NAMED_FRAMES])) + (", …" if len(frames) > _MOST_NAMED_FRAMES else "")

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from .backends.base import Backend, Batch
 from .frames.source import FrameSource
 from .interruption import at_once
+from .parts import Part
 from .planes import FrameMetrics
 from .results import ScoreReport
 from .scorer import FrameScores, rows
 from .selection import Schedule
-from .timing import Clock
+from .timing import Shown
 from .types import Samples
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 class Run:
     """Batches on their way: reading, then on the device, then scored. Use with `with`.
 
-    `on_frames` is not called with frames whose numbers are `told` already, nor are they written to the journal.
+    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `told` already, nor are they
+    written to the journal. Of a `part` only the pairs in it are read, from sources that are there already.
     """
 
     def __init__(
@@ -42,24 +44,26 @@ class Run:
         sources: Sequence[FrameSource],
         engine: Backend,
         schedule: Schedule,
-        clock: Clock,
+        on_times: Callable[[Sequence[Shown]], object],
         report: ScoreReport,
         metrics: FrameMetrics,
         progress: Progress | None,
         on_frames: OnFrames | None,
         told: Collection[int] = (),
         journal: FrameJournal | None = None,
+        part: Part = Part(),  # noqa: B008 - frozen
     ) -> None:
         self._sources = sources
         self._engine = engine
         self._schedule = schedule
-        self._clock = clock
+        self._on_times = on_times
         self._report = report
         self._metrics = metrics
         self._progress = progress
         self._on_frames = on_frames
         self._told = told
         self._journal = journal
+        self._part = part
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
         self.read_seconds = 0.0
@@ -69,12 +73,12 @@ class Run:
     def score(self) -> None:
         """Read, submit and collect until a source ends, from behind the frames that the report has already."""
         engine, schedule, step = self._engine, self._schedule, self._schedule.step
-        limit = schedule.stop
-        total = None if schedule.expected is None else len(range(schedule.start, schedule.expected, step))
+        limit = schedule.stop if self._part.stop is None else schedule.start + self._part.stop * step
+        total = schedule.pairs
         free = deque(engine.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = schedule.start + len(self._report.frames) * step
+        next_number = schedule.start + (self._part.first + len(self._report.frames)) * step
         ended = False
         started = time.perf_counter()
         while True:
@@ -131,9 +135,11 @@ class Run:
             means = self._engine.collect(batch)
         collected = time.perf_counter()
         if self._scored_before:  # known now that the sources are past them
-            self._clock.times(range(self._schedule.start, numbers.start, numbers.step))
+            self._on_times(self._shown(range(self._schedule.start, numbers.start, numbers.step)))
             self._scored_before = 0
-        scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), self._clock.times(numbers))
+        shown = self._shown(numbers)
+        self._on_times(shown)
+        scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
         report.frames += scored
         fresh = [frame for frame in scored if frame.index not in self._told]
         if self._journal is not None:
@@ -145,6 +151,11 @@ class Run:
         if self._on_frames is not None:
             self._on_frames(fresh)
         return batch
+
+    def _shown(self, pairs: range) -> list[Shown]:
+        pairing, (reference, distorted) = self._schedule.pairing, self._sources
+        numbers = zip(pairing.indices(pairs), pairing.reference(pairs), pairing.distorted(pairs), strict=True)
+        return [(index, reference.time(first), distorted.time(second)) for index, first, second in numbers]
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end reading did not meet: lengths are known at the start, or subsampling passed it."""

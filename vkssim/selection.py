@@ -36,6 +36,17 @@ class Schedule:
     expected: int | None
     unmatched: str | None = None
 
+    @property
+    def pairs(self) -> int | None:
+        """How many pairs should be compared; None for no idea."""
+        return None if self.expected is None else len(range(self.start, self.expected, self.step))
+
+    def frames(self, pair: int) -> tuple[int, int]:
+        """The frames of a pair, which is counted from 0 without those that are left out."""
+        index = self.start + pair * self.step
+        alone = range(index, index + 1)
+        return self.pairing.reference(alone)[0], self.pairing.distorted(alone)[0]
+
 
 @dataclass(frozen=True)
 class Selection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, ReadError
+from ..errors import InputError, RangeError, ReadError
 from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import stated_crop
@@ -20,6 +20,7 @@ from .demuxer import MOST_PIXELS_OPTION, open_container
 from .forks import keep_in_forks
 from .info import VideoInfo
 from .layout import check_size
+from .marks import KeyMarks, Marks
 from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
 from .sequence import sequence
@@ -78,6 +79,9 @@ class ContainerFile(SequentialSource):
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
         self._times: list[float | None] = []
+        self._times_begin = 0  # the frame whose time is the first of them
+        self._first_time: float | None = first.time
+        self._last_pts: int | None = None
         self.damaged: list[int] = []
         self._first_pts = first.pts
         self.info = self._described(first)
@@ -98,7 +102,7 @@ class ContainerFile(SequentialSource):
         """The first frame, and how many packets before it are torn: a recording may begin between key frames."""
         reason = ""
         for torn in range(_MOST_TORN_PACKETS):
-            frames = self._container.decode(self._stream)
+            frames = self._decoded()
             try:
                 first = next(frames, None)
             except self._av_error as error:
@@ -109,6 +113,11 @@ class ContainerFile(SequentialSource):
             self._frames: Iterator[Any] = chain([first], frames)
             return first, torn
         raise InputError(f"{self._path}: no frame can be decoded from it{reason}")
+
+    def _decoded(self) -> Iterator[Any]:
+        for packet in self._container.demux(self._stream):
+            self.bytes_read += packet.size
+            yield from packet.decode()
 
     def _check_size(self, width: int, height: int) -> None:
         try:
@@ -181,6 +190,7 @@ class ContainerFile(SequentialSource):
             )
             return False
         self._times.append(frame.time)
+        self._last_pts = frame.pts
         if frame.is_corrupt:
             self.damaged.append(self._position)
         if target is not None:
@@ -196,9 +206,10 @@ class ContainerFile(SequentialSource):
 
     def time(self, number: int) -> float | None:
         """See FrameSource.time: by the presentation times of the frames."""
-        if self.info.fps is None or number >= len(self._times):
+        place = number - self._times_begin
+        if self.info.fps is None or not 0 <= place < len(self._times):
             return None
-        first, this = self._times[0], self._times[number]
+        first, this = self._first_time, self._times[place]
         return super().time(number) if first is None or this is None else this - first
 
     def times(self) -> npt.NDArray[np.float64] | None:
@@ -206,15 +217,53 @@ class ContainerFile(SequentialSource):
         if self.info.fps is None or self._first_pts is None:
             return None
         try:
-            with self._open() as container:
-                packets = container.demux(container.streams.video[0])
-                stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
+            packets = self._packets()
         except self._av_error as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
-        if any(stamp is None for stamp in stamps):
+        if any(stamp is None for stamp, _ in packets):
             return None
-        ticks = sorted(stamp - self._first_pts for stamp in stamps if stamp >= self._first_pts)  # before it none is decoded
-        return np.array(ticks, np.float64) * float(self._stream.time_base)
+        return (self._ticks(packets) - self._first_pts).astype(np.float64) * float(self._stream.time_base)
+
+    def marks(self) -> Marks | None:
+        """See FrameSource.marks: its key frames, by the packets, read from the container once more."""
+        if self.info.fps is None or self._first_pts is None or self._sequence is not None:
+            return None
+        try:
+            packets = self._packets()
+        except self._av_error:
+            return None
+        if any(stamp is None for stamp, _ in packets):
+            return None
+        ticks = self._ticks(packets)
+        keys = self._ticks([packet for packet in packets if packet[1]])
+        return KeyMarks(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+
+    def _packets(self) -> list[tuple[int | None, bool]]:
+        """When each packet's frame is shown, in ticks, and whether it is a key frame."""
+        with self._open() as container:
+            packets = container.demux(container.streams.video[0])
+            return [(packet.pts, packet.is_keyframe) for packet in packets if packet.size and not packet.is_discard]
+
+    def _ticks(self, packets: Sequence[tuple[int | None, bool]]) -> npt.NDArray[np.int64]:
+        """Their times, rising; before the first frame none is decoded."""
+        return np.array(sorted(stamp for stamp, _ in packets if stamp is not None and stamp >= self._first_pts), np.int64)
+
+    def go_to(self, number: int, place: int) -> None:
+        """See FrameSource.go_to: decodes from the key frame before it on."""
+        try:
+            self._container.seek(place, stream=self._stream)
+            frames = self._decoded()
+            found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
+        except (self._av_error, OverflowError) as error:
+            raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
+        if found is None or found.pts != place:
+            raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
+        self._frames = chain([found], frames)
+        self._position = self._times_begin = number
+        self._times.clear()
+
+    def _is_behind(self, place: int) -> bool:
+        return self._last_pts == place
 
     @property
     def expected(self) -> int | None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..types import Planes
 from .info import VideoInfo
+from .marks import Marks
 from .source import FrameSource
 
 
@@ -38,6 +39,11 @@ class ProcessedSource(FrameSource):
         self.problem, self.length = self._source.problem, self._source.length
 
     @property
+    def bytes_read(self) -> int:  # type: ignore[override] # which others count themselves
+        """See FrameSource.bytes_read."""
+        return self._source.bytes_read
+
+    @property
     def expected(self) -> int | None:
         """See FrameSource.expected."""
         return self._source.expected
@@ -60,6 +66,18 @@ class ProcessedSource(FrameSource):
     def times(self) -> npt.NDArray[np.float64] | None:
         """See FrameSource.times."""
         return self._source.times()
+
+    def marks(self) -> Marks | None:
+        """See FrameSource.marks."""
+        return self._source.marks()
+
+    def go_to(self, number: int, place: int) -> None:
+        """See FrameSource.go_to."""
+        self._source.go_to(number, place)
+
+    def check_passed(self, number: int, last: int) -> None:
+        """See FrameSource.check_passed."""
+        self._source.check_passed(number, last)
 
     def sample(self, count: int) -> Iterator[Planes]:
         """See FrameSource.sample."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from typing import BinaryIO
 
@@ -12,6 +13,7 @@ from ..errors import InputError, ReadError, TruncatedInputError
 from ..types import Planes, Samples
 from .info import VideoInfo
 from .layout import PlanarLayout
+from .marks import EvenMarks, Marks
 from .pipe import give_up
 from .source import FrameSource, SequentialSource
 
@@ -41,6 +43,7 @@ class RawFile(FrameSource):
 
     def __init__(self, path: str, layout: PlanarLayout) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
+        self._counting = threading.Lock()
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
@@ -56,6 +59,8 @@ class RawFile(FrameSource):
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         assert self.info.frames is not None
+        with self._counting:
+            self.bytes_read += sum(plane.nbytes for target in targets for plane in target)
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if number >= self.info.frames:
                 return count
@@ -63,6 +68,14 @@ class RawFile(FrameSource):
             if not all(self._read_plane(start + offset, plane) for offset, plane in zip(self._offsets, target, strict=False)):
                 return count
         return len(numbers)
+
+    def marks(self) -> Marks:
+        """See FrameSource.marks."""
+        assert self.info.frames is not None
+        return EvenMarks(self.info.frames, 0, self._frame_bytes)
+
+    def go_to(self, number: int, place: int) -> None:
+        """See FrameSource.go_to; every frame is read from its place anyway."""
 
     def _read_plane(self, offset: int, target: Samples) -> bool:
         if not target.flags.c_contiguous:  # padded rows: by way of a plane without padding
@@ -148,6 +161,9 @@ class PlanarStream(SequentialSource):
 
     _has_frame_headers = False
 
+    def _is_behind(self, place: int) -> bool:
+        return self._offset == place + self._frame_bytes
+
     def _fill(self, memory: memoryview) -> bool:
         done = 0
         while done < len(memory):
@@ -156,6 +172,7 @@ class PlanarStream(SequentialSource):
                 break
             done += count
         self._offset += done
+        self.bytes_read += done
         return done == len(memory)
 
     def _skip(self, count: int) -> bool:
@@ -165,6 +182,7 @@ class PlanarStream(SequentialSource):
                 return False
             count -= len(part)
             self._offset += len(part)
+            self.bytes_read += len(part)
         return True
 
     def give_up(self) -> None:

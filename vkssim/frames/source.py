@@ -9,12 +9,13 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, RangeError
 from ..interruption import check
 from ..types import Planes
 from .colour import Colour
 from .crop import Crop
 from .info import VideoInfo
+from .marks import Marks
 from .orientation import Orientation
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between samples of a stream of which nothing is known
@@ -34,6 +35,8 @@ class FrameSource(ABC):
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
     damaged: Sequence[int] = ()
     """Numbers of the frames read so far in which the decoder had to make up what is missing."""
+    bytes_read = 0
+    """How many bytes of the file were read for its frames so far."""
     aperture: Crop | None = None
     """What of the frames is to be shown, where that is not all."""
     orientation: Orientation | None = None
@@ -65,6 +68,17 @@ class FrameSource(ABC):
         if self.info.fps is None or self.expected is None:
             return None
         return np.arange(self.expected) / float(self.info.fps)
+
+    def marks(self) -> Marks | None:
+        """Where it can be read from, found without decoding; None where only reading from the start on is sure to be right."""
+        return None
+
+    def go_to(self, number: int, place: int) -> None:
+        """Read on from that frame, which begins at that place of `marks`. Raises RangeError where it turns out not to."""
+        raise RangeError(f"{self.info.path} can only be read from its start on")
+
+    def check_passed(self, number: int, last: int) -> None:
+        """After all frames before that number were read: the last of them was at that place of `marks`. Raises RangeError."""
 
     def sample(self, count: int) -> Iterator[Planes]:
         """Luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
@@ -102,10 +116,25 @@ class SequentialSource(FrameSource):
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            while self._position <= number:
-                check()
-                if not self._next(target if self._position == number else None):
-                    self.length = self._position
-                    return count
-                self._position += 1
+            if not self._read_to(number, target):
+                return count
         return len(numbers)
+
+    def _read_to(self, number: int, target: Planes | None) -> bool:
+        """Pass over what comes before that frame, read it; False where the stream ends before."""
+        while self._position <= number:
+            check()
+            if not self._next(target if self._position == number else None):
+                self.length = self._position
+                return False
+            self._position += 1
+        return True
+
+    def check_passed(self, number: int, last: int) -> None:
+        """See FrameSource.check_passed."""
+        if not (self._read_to(number - 1, None) and self._is_behind(last)):
+            raise RangeError(f"{self.info.path}: its frames are not where they were expected before frame {number}")
+
+    def _is_behind(self, _place: int) -> bool:
+        """Whether the frame at that place was the last one that was read."""
+        return False

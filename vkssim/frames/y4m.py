@@ -11,9 +11,11 @@ from ..errors import InputError
 from ..limits import LONGEST_LINE, LONGEST_SHOWN, shown
 from .info import VideoInfo
 from .layout import PlanarLayout
+from .marks import EvenMarks, Marks
 from .raw import PlanarStream, truncated
 
 MAGIC = b"YUV4MPEG2"
+_FRAME = b"FRAME\n"
 _COLOUR_SPACE = re.compile(r"(420jpeg|420mpeg2|420paldv|420|422|411|444alpha|444|mono)(?:p?(9|10|12|14|16))?$")
 
 
@@ -29,6 +31,7 @@ class Y4mStream(PlanarStream):
             path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, range=_stated_range(line)
         )
         super().__init__(stream, info, layout, position=len(line))
+        self._start = len(line)
         self._size = os.fstat(stream.fileno()).st_size - len(line) if stream.seekable() else None
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # before memory for such a frame is taken
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
@@ -36,7 +39,22 @@ class Y4mStream(PlanarStream):
     @property
     def expected(self) -> int | None:
         """See FrameSource.expected; right where no FRAME line has parameters."""
-        return None if self._size is None else self._size // (len("FRAME\n") + self._frame_bytes)
+        return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
+
+    def marks(self) -> Marks | None:
+        """See FrameSource.marks: where the length tells of whole frames, whose FRAME lines have no parameters."""
+        frame_bytes = len(_FRAME) + self._frame_bytes
+        if self._size is None or self._size % frame_bytes:
+            return None
+        return EvenMarks(self._size // frame_bytes, self._start, frame_bytes)
+
+    def go_to(self, number: int, place: int) -> None:
+        """See FrameSource.go_to."""
+        self._stream.seek(place)
+        self._offset, self._position = place, number
+
+    def _is_behind(self, place: int) -> bool:
+        return super()._is_behind(place + len(_FRAME))
 
     def _frame_header(self) -> bool:
         line = self._stream.readline(LONGEST_LINE)
@@ -44,7 +62,7 @@ class Y4mStream(PlanarStream):
         self._offset += len(line)
         if not line:
             return False
-        if not (line.startswith((b"FRAME\n", b"FRAME ")) and line.endswith(b"\n")):
+        if not (line.startswith((_FRAME, b"FRAME ")) and line.endswith(b"\n")):
             self.problem = InputError(
                 f"{self.info.path}: no FRAME header at byte {start}, where frame {self._position} should begin"
             )

@@ -94,19 +94,19 @@ class TogetherScorer:
         self._engine = self._open_engine(batch)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
-        source = stack.enter_context(_open_regular(path, raw))
+        source = stack.enter_context(open_regular(path, raw))
         if readers == 1:
             return [source]
         # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
-            return [source, *(stack.enter_context(_open_regular(path, raw)) for _ in range(readers - 1))]
+            return [source, *(stack.enter_context(open_regular(path, raw)) for _ in range(readers - 1))]
         return Tee(turned(source), readers).readers
 
     def _score_one(
         self, place: int, reference: FrameSource, paths: tuple[str, str], parts: int, raw: RawDescription
     ) -> ScoreReport:
         options = self._options
-        with reference, _open_regular(paths[1], raw) as distorted:
+        with reference, open_regular(paths[1], raw) as distorted:
             return score_sources(
                 made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
                 paths,
@@ -135,7 +135,8 @@ class TogetherScorer:
         self.close()
 
 
-def _open_regular(path: str, raw: RawDescription) -> FrameSource:
+def open_regular(path: str, raw: RawDescription) -> FrameSource:
+    """As `open_file`, but never a pipe. Raises InputError."""
     if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
     return open_file(path, raw)

@@ -1,0 +1,1 @@
+"""Scores pairs of clips on several devices: in ranges of frames that need nothing of each other."""

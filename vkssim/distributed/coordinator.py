@@ -1,0 +1,175 @@
+"""Takes pairs of clips apart, has the parts scored, and puts their scores together again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..errors import RangeError, VkssimError
+from ..folder import Folder
+from ..ladder.together import ScoreOptions
+from ..parts import Part, PartScores, joined
+from ..results import ScoreReport
+from .parts_file import packed_parts, unpacked, unpacked_parts
+from .pool import Pool, TaskKey
+from .task import Clips, Done, Task
+
+SECONDS = 5.0
+"""That a part should take: long beside what it costs to begin one, short beside what is lost with one."""
+
+_PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
+_PARTS, _WHOLE = "parts", "whole"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A pair of clips. `key` is what its scores are kept under meanwhile."""
+
+    key: str
+    clips: Clips
+
+
+OnPart = Callable[[Job, Done, PartScores], None]
+"""Called with the scores of a part as soon as they are there, in any order."""
+
+
+@dataclass
+class _State:
+    """A job on its way."""
+
+    job: Job
+    parts: list[Part] = field(default_factory=list)
+    scores: dict[int, PartScores] = field(default_factory=dict)
+
+
+class Coordinator:
+    """Scores jobs on a pool. Where there is a `folder`, a path or a URL, each part's scores are kept in it until the job is done,
+    and found there by the next run: it does only what is missing. `on_part` hears of every part that was scored.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        options: ScoreOptions,
+        *,
+        folder: str | None = None,
+        seconds: float = SECONDS,
+        on_part: OnPart = lambda _job, _done, _scores: None,
+    ) -> None:
+        self._pool = pool
+        self._options = options
+        self._path = folder
+        self._folder = None if folder is None else Folder(folder)
+        self._names = set() if self._folder is None else self._folder.names()
+        self._seconds = seconds
+        self._on_part = on_part
+        self._states: dict[int, _State] = {}
+
+    def score(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, ScoreReport | Exception]]:
+        """Each job's report, or why there is none, as they are done; an error's attribute `report` may have some of it.
+
+        What is kept of a job goes when the next one is asked for. Raises DeviceError where no worker is left.
+        """
+        waiting = deque(enumerate(jobs))
+        while waiting or self._states:
+            while waiting and self._pool.hungry:
+                number, job = waiting.popleft()
+                outcome = self._begin(number, job, len(waiting) + 1)
+                if outcome is not None:
+                    yield job, outcome
+                    self._end(number)
+            if not self._states:
+                continue
+            key, done = self._pool.take()
+            state = self._states[key.job]
+            outcome = self._took(key.job, state, key.place, done)
+            if outcome is not None:
+                self._pool.drop(key.job)
+                yield state.job, outcome
+                self._end(key.job)
+
+    def _begin(self, number: int, job: Job, jobs: int) -> ScoreReport | Exception | None:
+        """Put what is missing of a job into the pool; its outcome where nothing is."""
+        state = self._states[number] = _State(job)
+        if not self._found(state):
+            least = -(-_PARTS_EACH * self._pool.seats // jobs)
+            task = Task(job.clips, self._options, None, self._seconds, least, self._path, self._name(job, _WHOLE))
+            self._pool.put(TaskKey(number, 0), task)
+            return None
+        if len(state.scores) == len(state.parts):
+            return self._joined(state)
+        self._put_parts(number, state)
+        return None
+
+    def _found(self, state: _State) -> bool:
+        """Whether an earlier run divided or scored the job; what is there of it is in the state then."""
+        whole = self._read(self._name(state.job, _WHOLE))
+        if whole is not None:
+            scores = unpacked(whole, self._options)
+            state.parts, state.scores = [Part()], {} if scores is None else {0: scores}
+            return scores is not None
+        parts = self._read(self._name(state.job, _PARTS))
+        state.parts = (None if parts is None else unpacked_parts(parts)) or []
+        for place, part in enumerate(state.parts):
+            data = self._read(self._part_name(state.job, part))
+            scores = None if data is None else unpacked(data, self._options)
+            if scores is not None:
+                state.scores[place] = scores
+        return bool(state.parts)
+
+    def _put_parts(self, number: int, state: _State) -> None:
+        for place, part in enumerate(state.parts):
+            if place not in state.scores:
+                name = self._part_name(state.job, part)
+                task = Task(state.job.clips, self._options, part, folder=self._path, name=name)
+                self._pool.put(TaskKey(number, place), task)
+
+    def _took(self, number: int, state: _State, place: int, done: Done | Exception) -> ScoreReport | Exception | None:
+        if isinstance(done, RangeError) and len(state.parts) > 1:
+            self._start_over(number, state)
+            return None
+        if isinstance(done, Exception):
+            return done
+        if done.scores is None:
+            state.parts = done.parts
+            if self._folder is not None:
+                self._folder.write(self._name(state.job, _PARTS), packed_parts(done.parts))
+            self._put_parts(number, state)
+            return None
+        state.parts = state.parts or done.parts
+        state.scores[place] = done.scores
+        self._on_part(state.job, done, done.scores)
+        return self._joined(state) if len(state.scores) == len(state.parts) else None
+
+    def _start_over(self, number: int, state: _State) -> None:
+        """Have the clips scored in one part: they are not what their packets promised."""
+        self._pool.drop(number)
+        self._remove(state)
+        state.parts, state.scores = [Part()], {}
+        name = self._name(state.job, _WHOLE)
+        self._pool.put(TaskKey(number, 0), Task(state.job.clips, self._options, Part(), folder=self._path, name=name))
+
+    def _joined(self, state: _State) -> ScoreReport | Exception:
+        parts = [state.scores[place] for place in range(len(state.parts))]
+        try:
+            return joined(parts, strict=self._options.strict)
+        except VkssimError as error:
+            return error
+
+    def _end(self, number: int) -> None:
+        self._remove(self._states.pop(number))
+
+    def _remove(self, state: _State) -> None:
+        if self._folder is not None:
+            names = [self._part_name(state.job, part) for part in state.parts]
+            self._folder.remove([self._name(state.job, _PARTS), *names, self._name(state.job, _WHOLE)])
+
+    def _read(self, name: str) -> bytes | None:
+        return self._folder.read(name) if self._folder is not None and name in self._names else None
+
+    def _name(self, job: Job, name: str) -> str:
+        return f"{job.key}/{name}"
+
+    def _part_name(self, job: Job, part: Part) -> str:
+        return self._name(job, f"{part.first:012d}")

@@ -1,0 +1,53 @@
+"""Divides the pairs of two clips into parts that can be read by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..frames.marks import Marks
+from ..frames.source import FrameSource
+from ..parts import Cut, Part
+from ..selection import Schedule, Selection
+
+_LEAST_PAIRS = 32  # of a part: with fewer a device waits for the first and the last of them more than it computes
+
+
+def divided(sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int) -> list[Part]:
+    """Parts of some `pairs` pairs each, `least` parts at least where there are so many, between key frames.
+
+    All in one where the clips cannot be read in parts.
+    """
+    if sync != "index" or any(source.problem is not None for source in sources):
+        return [Part()]
+    schedule = selection.schedule(*sources, sync)
+    if schedule.pairs is None:
+        return [Part()]
+    pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))
+    if schedule.pairs <= pairs:
+        return [Part()]
+    marks = [source.marks() for source in sources]
+    reference, distorted = marks
+    if reference is None or distorted is None:
+        return [Part()]
+    cuts = list(_cuts(schedule, (reference, distorted), pairs))
+    return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
+
+
+def _cuts(schedule: Schedule, marks: tuple[Marks, Marks], pairs: int) -> Iterator[Cut]:
+    """Cuts behind which the clip with fewer key frames has one, or little before; the other decodes up to it."""
+    total = schedule.pairs
+    assert total is not None
+    reference, distorted = marks
+    before = 0
+    for wanted in range(pairs, total, pairs):
+        first, second = schedule.frames(wanted)
+        if max(first - reference.frames, second - distorted.frames) >= 0:
+            return
+        back = max(first - reference.before(first), second - distorted.before(second))
+        at = wanted - back // schedule.step
+        if at > before:
+            first, second = schedule.frames(at)
+            places = [(mark.place(number - 1), mark.place(number)) for mark, number in zip(marks, (first, second), strict=True)]
+            (last, following), (other_last, other_following) = places
+            yield Cut(at, (last, other_last), (following, other_following))
+            before = at

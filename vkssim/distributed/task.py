@@ -1,0 +1,65 @@
+"""What workers are asked for: plain values, small enough to travel. Frames never do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..frames.open import RawDescription
+from ..ladder.together import ScoreOptions
+from ..parts import Part, PartScores
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Two clips, by the paths or URLs that workers open themselves."""
+
+    reference: str
+    distorted: str
+    raw: RawDescription = field(default_factory=RawDescription)
+
+
+@dataclass(frozen=True)
+class WorkerSpec:
+    """What a worker computes with: a `device` by its UUID for the backend ``"vulkan"``.
+
+    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``; `label` is how people know it. `profile` has
+    the time of each stage taken.
+    """
+
+    backend: str
+    device: str | None
+    kind: str
+    label: str
+    profile: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """Score a part of two clips; where `part` is None, all of it, or say how to divide it.
+
+    It is divided into parts that take some `seconds`, `least` of them where it has the frames. Scores are also kept as `name` in
+    `folder`, where one is given.
+    """
+
+    clips: Clips
+    options: ScoreOptions
+    part: Part | None = None
+    seconds: float = 5.0
+    least: int = 1
+    folder: str | None = None
+    name: str = ""
+
+
+@dataclass
+class Done:
+    """What came of a task: `scores`, or the `parts` that its clips are to be divided into.
+
+    `frames` were scored and `bytes` of the clips read in so many `seconds` on `device`.
+    """
+
+    scores: PartScores | None
+    parts: list[Part]
+    frames: int
+    bytes: int
+    seconds: float
+    device: str

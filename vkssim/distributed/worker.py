@@ -1,0 +1,116 @@
+"""The worker: a process that has one device and keeps it open from task to task."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from functools import partial
+from typing import Self
+
+from ..backends.shared import SharedBackend
+from ..errors import DeviceError, DeviceMemoryError
+from ..files import score_part
+from ..folder import Folder
+from ..frames.pictures import made_alike
+from ..frames.source import FrameSource
+from ..ladder.together import open_regular
+from ..parts import Part, PartScores
+from ..scorer import open_backend
+from .division import divided
+from .parts_file import packed
+from .task import Done, Task, WorkerSpec
+
+_PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
+"""Of the reference, until the worker knows better."""
+
+
+class Worker:
+    """Scores parts of clips on one device; use with `with`."""
+
+    def __init__(self, spec: WorkerSpec) -> None:
+        self._spec = spec
+        self._pixels_a_second = _PIXELS_A_SECOND[spec.kind]
+        self._engine = self._open(None)
+
+    def _open(self, batch: int | None) -> SharedBackend:
+        spec = self._spec
+        return SharedBackend(partial(open_backend, spec.backend, device=spec.device, batch=batch, profile=spec.profile))
+
+    def do(self, task: Task) -> Done:
+        """Do a task.
+
+        Raises VkssimError: DeviceError where the device fails, RangeError where the clips have to be scored in one part, else for
+        what is wrong with the clips.
+        """
+        try:
+            return self._do(task)
+        except DeviceMemoryError as error:
+            if error.report is None:  # not even a frame fits
+                raise
+        except DeviceError:
+            self._reopen(None)
+            raise
+        self._reopen(1)
+        try:
+            return self._do(task)
+        finally:
+            self._reopen(None)
+
+    def _reopen(self, batch: int | None) -> None:
+        self._engine.close()
+        self._engine = self._open(batch)
+
+    def _do(self, task: Task) -> Done:
+        started = time.perf_counter()
+        with ExitStack() as stack:
+            sources = self._sources(stack, task)
+            part = task.part
+            if part is None:
+                pixels = sources[0].info.width * sources[0].info.height
+                pairs = int(task.seconds * self._pixels_a_second / pixels)
+                parts = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
+                if len(parts) > 1:
+                    seconds = time.perf_counter() - started
+                    return Done(None, parts, 0, sum(source.bytes_read for source in sources), seconds, self._spec.label)
+                part = parts[0]
+            scores = self._scored(sources, task, part)
+            frames = len(scores.report.frames)
+            seconds = time.perf_counter() - started
+            if frames:
+                self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
+            return Done(scores, [part], frames, sum(source.bytes_read for source in sources), seconds, self._spec.label)
+
+    def _sources(self, stack: ExitStack, task: Task) -> tuple[FrameSource, FrameSource]:
+        clips, options = task.clips, task.options
+        reference, distorted = (
+            stack.enter_context(open_regular(path, clips.raw)) for path in (clips.reference, clips.distorted)
+        )
+        return made_alike(reference, distorted, clips.raw, options.pictures, chroma=options.planes != "y")
+
+    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
+        options = task.options
+        scores = score_part(
+            sources,
+            (task.clips.reference, task.clips.distorted),
+            partial(self._engine.part, 0, 1),
+            part,
+            features=options.features,
+            planes=options.planes,
+            selection=options.selection,
+            sync=options.sync,
+            pictures=options.pictures,
+            profile=self._spec.profile,
+        )
+        if task.folder is not None and not scores.problem:
+            Folder(task.folder).write(task.name, packed(scores))
+        return scores
+
+    def close(self) -> None:
+        """Let go of the device; a second call does nothing."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

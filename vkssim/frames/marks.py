@@ -1,0 +1,55 @@
+"""Where a stream can be read from without what comes before."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Marks(Protocol):
+    """The places of a stream's frames: bytes or ticks, as its source has it. Both methods count frames from 0."""
+
+    frames: int
+
+    def before(self, number: int) -> int:
+        """The last frame up to that number which needs none before it."""
+
+    def place(self, number: int) -> int:
+        """Where a frame begins, for `FrameSource.go_to`."""
+
+
+class EvenMarks:
+    """Frames of one length, one after the other: each can be read by itself."""
+
+    def __init__(self, frames: int, first: int, frame_bytes: int) -> None:
+        self.frames = frames
+        self._first = first
+        self._frame_bytes = frame_bytes
+
+    def before(self, number: int) -> int:
+        """See Marks."""
+        return number
+
+    def place(self, number: int) -> int:
+        """See Marks: the frame's first byte."""
+        return self._first + number * self._frame_bytes
+
+
+class KeyMarks:
+    """Frames of which some are key frames. `ticks` are all their times of presentation, rising, `keys` those of key frames."""
+
+    def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
+        self.frames = len(ticks)
+        self._ticks = ticks
+        self._keys = np.searchsorted(ticks, keys)
+
+    def before(self, number: int) -> int:
+        """See Marks."""
+        place = int(np.searchsorted(self._keys, number, side="right")) - 1
+        return int(self._keys[place]) if place >= 0 else 0
+
+    def place(self, number: int) -> int:
+        """See Marks: when the frame is shown, in ticks of its stream."""
+        return int(self._ticks[number])

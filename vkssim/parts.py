@@ -1,0 +1,101 @@
+"""Parts of the pairs of two clips that are scored by themselves, and what is known of each afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from .demands import Demand
+from .judging import ClipEnd, judge
+from .results import ScoreReport
+from .timing import Clock
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A place between two pairs: `pairs` are before it.
+
+    Of each clip, the reference first, `last` is where the last frame before it is, `next` where the first one behind it is; see
+    `frames.marks`.
+    """
+
+    pairs: int
+    last: tuple[int, int]
+    next: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The pairs from one cut to another; None for the first pair, and for wherever the clips end."""
+
+    start: Cut | None = None
+    end: Cut | None = None
+
+    @property
+    def first(self) -> int:
+        """The first pair."""
+        return 0 if self.start is None else self.start.pairs
+
+    @property
+    def stop(self) -> int | None:
+        """The pair behind the last."""
+        return None if self.end is None else self.end.pairs
+
+    @property
+    def is_whole(self) -> bool:
+        """True where it is all there is."""
+        return self.start is None and self.end is None
+
+
+@dataclass
+class PartScores:
+    """The scores of a part, and what only reading it told.
+
+    `report` has the frames of the part, `others` are when the distorted clip shows each of them. `ends` are how the reference
+    and the distorted clip ended, `shorter` what to say where one did before the other, `starts` when the first frames that are
+    not skipped are shown, where pairs are made by time.
+    """
+
+    report: ScoreReport
+    others: list[float | None]
+    ends: tuple[ClipEnd, ClipEnd]
+    shorter: str | None = None
+    starts: tuple[float, float] | None = None
+
+    @property
+    def problem(self) -> bool:
+        """Whether a clip ended early."""
+        return any(end.problem is not None for end in self.ends)
+
+
+def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequence[Demand] = ()) -> ScoreReport:
+    """The report of two clips from those of all their parts, in order: the same as if they had been one.
+
+    Raises VkssimError as `score_files`; its attribute `report` has the scores.
+    """
+    reports = [part.report for part in parts]
+    report = replace(
+        reports[0],
+        frames=list(chain.from_iterable(other.frames for other in reports)),
+        warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
+        backend=replace(
+            reports[0].backend,
+            device=_named(other.backend.device for other in reports),
+            driver=_named(other.backend.driver for other in reports),
+        ),
+        seconds=sum(other.seconds for other in reports),
+        stage_seconds={
+            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports) for stage in reports[0].stage_seconds
+        },
+    )
+    starts = parts[0].starts
+    clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
+    others = chain.from_iterable(part.others for part in parts)
+    clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
+    judge(report, parts[-1].ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
+    return report
+
+
+def _named(names: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(names))
