@@ -28,6 +28,7 @@ from .source import SequentialSource
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
 _MOST_TORN_PACKETS = 1000
+_SEEK_SECONDS = 0, 1, 4, 16  # before a frame: where there is no index FFmpeg goes by when packets are decoded, and misses key frames
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -250,17 +251,19 @@ class ContainerFile(SequentialSource):
 
     def go_to(self, number: int, place: int) -> None:
         """See FrameSource.go_to: decodes from the key frame before it on."""
-        try:
-            self._container.seek(place, stream=self._stream)
-            frames = self._decoded()
-            found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
-        except (self._av_error, OverflowError) as error:
-            raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
-        if found is None or found.pts != place:
-            raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
-        self._frames = chain([found], frames)
-        self._position = self._times_begin = number
-        self._times.clear()
+        for earlier in _SEEK_SECONDS:
+            try:
+                self._container.seek(place - round(earlier / self._stream.time_base), stream=self._stream)
+                frames = self._decoded()
+                found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
+            except (self._av_error, OverflowError) as error:
+                raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
+            if found is not None and found.pts == place:
+                self._frames = chain([found], frames)
+                self._position = self._times_begin = number
+                self._times.clear()
+                return
+        raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
 
     def _is_behind(self, place: int) -> bool:
         return self._last_pts == place
