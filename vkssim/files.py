@@ -7,10 +7,11 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from .backends.base import Backend
 from .demands import Demand, check_names, parse_demand
+from .distributed.devices import alone, chosen_devices
 from .errors import InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
@@ -22,11 +23,13 @@ from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
+from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
 from .selection import Schedule, Selection
 from .timing import Clock, Shown
 
 if TYPE_CHECKING:
+    from .distributed.kept import KeptParts
     from .frame_journal import FrameJournal
 
 EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
@@ -45,13 +48,13 @@ def score_files(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
-    device: str | int | None = None,
+    device: Selector = None,
     profile: bool = False,
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
     done: Sequence[FrameScores] = (),
-    journal: FrameJournal | None = None,
+    journal: FrameJournal | KeptParts | None = None,
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -76,22 +79,23 @@ def score_files(
         Raise DemandError where one file is shorter than the other, or frames have no partner; otherwise the report has a
         warning.
     backend, device
-        Where to compute; see `Scorer`.
+        Where to compute; see `Scorer`. Several devices, ``"all"`` or a list, score ranges of frames side by side, each in a
+        process of its own, so that a script needs ``if __name__ == "__main__":``. The report is the same.
     profile
         Take the time of each stage, for `ScoreReport.stage_seconds`.
     progress
         Called after every batch.
     on_frames
         Called with each frame as soon as it is scored. Batches are of one frame then, and none waits for the next: scores come
-        early, but fewer a second.
+        early, but fewer a second. Of several devices they come range by range.
     fail_under
         Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
     done
         The first frames' scores from an earlier run of the same, which was cut off: this one goes on behind them. The last of
-        them is scored once more, so that something is read of what comes before.
+        them is scored once more, so that something is read of what comes before. For one device.
     journal
-        Keeps each batch as it is scored, and has the frames done in place of `done`.
+        Keeps each batch as it is scored, and has the frames done in place of `done`; for several devices a `KeptParts`.
 
     Returns
     -------
@@ -113,8 +117,17 @@ def score_files(
     paths = os.fspath(reference), os.fspath(distorted)
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
+    devices = chosen_devices(backend, device)
+    if len(devices) > 1:
+        from .distributed.files import score_on_devices
+
+        options = ScoreOptions(
+            (features,) if isinstance(features, str) else tuple(features), planes, selection, sync, pictures, strict
+        )
+        return score_on_devices(paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)
+    one = cast("FrameJournal | None", journal)
     batch = None if on_frames is None else 1
-    engines = Engines(partial(open_backend, backend, device=device, profile=profile), batch)
+    engines = Engines(partial(open_backend, backend, device=alone(devices, device), profile=profile), batch)
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
@@ -134,7 +147,7 @@ def score_files(
                 on_frames=on_frames,
                 demands=demands,
                 done=done,
-                journal=journal,
+                journal=one,
             )
 
     return score_on(score, engines, done, again=readable_again(paths))
@@ -215,8 +228,8 @@ def score_part(
 ) -> PartScores:
     """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
 
-    Nothing is judged: `parts.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in parts
-    after all.
+    Nothing is judged: `parts.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in
+    parts after all.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, features, planes)
@@ -238,7 +251,7 @@ def score_part(
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         ends = ClipEnd.of(sources[0]), ClipEnd.of(sources[1])
         starts = _first_left(sources, schedule)() if sync == "pts" else None
-        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts)
+        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts, schedule.pairs)
 
 
 def _check_complete(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> None:

@@ -29,8 +29,12 @@ from .selection import Selection
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""
 
+PARTS_MAGIC = b"vkssim parts 1 "
+"""What the journal of a run on several devices begins with; see `distributed.kept`."""
+
 _MAGIC = b"vkssim frames 1 "
-_CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError)
+CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError)
+"""The errors after which a run may go on."""
 
 
 def run_identity(
@@ -91,6 +95,10 @@ class FrameJournal:
 
     def _read(self) -> None:
         for number, line in enumerate(self._file.lines()):
+            if number == 0 and line.startswith(PARTS_MAGIC):
+                raise InputError(
+                    f"{self._file.path} is of a run on several devices; --resume it with --device all, or remove it"
+                )
             if number == 0 and not (line.startswith(_MAGIC[: len(line)]) or not line.strip(b"\0")):
                 raise InputError(f"{self._file.path} is no journal of vkssim; move it away, or give another --output")
             try:
@@ -155,14 +163,14 @@ class FrameJournal:
 
     def leave(self, error: VkssimError) -> None:
         """Say so in an error that cuts the run off, where there is something to go on from. Raises OutputError."""
-        if self.begun and self._kept and isinstance(error, _CUT_OFF):
+        if self.begun and self._kept and isinstance(error, CUT_OFF):
             error.args = (f"{error}; --resume goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
         """Remove it where the run is done and its scores are where they belong, whatever they are."""
         for failure in failures:
             self.leave(failure)
-        if not any(isinstance(failure, _CUT_OFF) for failure in failures):
+        if not any(isinstance(failure, CUT_OFF) for failure in failures):
             self._kept = 0
 
     def close(self) -> None:

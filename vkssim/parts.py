@@ -54,7 +54,7 @@ class PartScores:
 
     `report` has the frames of the part, `others` are when the distorted clip shows each of them. `ends` are how the reference
     and the distorted clip ended, `shorter` what to say where one did before the other, `starts` when the first frames that are
-    not skipped are shown, where pairs are made by time.
+    not skipped are shown, where pairs are made by time. `pairs` is how many all parts together should have.
     """
 
     report: ScoreReport
@@ -62,6 +62,7 @@ class PartScores:
     ends: tuple[ClipEnd, ClipEnd]
     shorter: str | None = None
     starts: tuple[float, float] | None = None
+    pairs: int | None = None
 
     @property
     def problem(self) -> bool:
@@ -69,13 +70,10 @@ class PartScores:
         return any(end.problem is not None for end in self.ends)
 
 
-def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequence[Demand] = ()) -> ScoreReport:
-    """The report of two clips from those of all their parts, in order: the same as if they had been one.
-
-    Raises VkssimError as `score_files`; its attribute `report` has the scores.
-    """
+def merged(parts: Sequence[PartScores]) -> ScoreReport:
+    """One report with the frames of several parts, in order."""
     reports = [part.report for part in parts]
-    report = replace(
+    return replace(
         reports[0],
         frames=list(chain.from_iterable(other.frames for other in reports)),
         warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
@@ -89,6 +87,14 @@ def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequen
             stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports) for stage in reports[0].stage_seconds
         },
     )
+
+
+def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequence[Demand] = ()) -> ScoreReport:
+    """The report of two clips from all their parts, in order: the same as if they had been one.
+
+    Raises VkssimError as `score_files`; its attribute `report` has the scores.
+    """
+    report = merged(parts)
     starts = parts[0].starts
     clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
     others = chain.from_iterable(part.others for part in parts)

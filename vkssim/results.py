@@ -27,7 +27,7 @@ class ScoreReport:
     to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
     `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them. `seconds` is the time
     from the first frame read to the last scored, `resumed` how many of the frames were scored by an earlier run and take none
-    of it.
+    of it. `troubles` are devices that failed on the way, where others did their work; they are in no file.
     """
 
     reference: str
@@ -49,6 +49,7 @@ class ScoreReport:
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     similarities: tuple[str, ...] = ()
     resumed: int = 0
+    troubles: list[str] = field(default_factory=list)
 
     @property
     def fps(self) -> float:

@@ -35,8 +35,8 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 class Run:
     """Batches on their way: reading, then on the device, then scored. Use with `with`.
 
-    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `told` already, nor are they
-    written to the journal. Of a `part` only the pairs in it are read, from sources that are there already.
+    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `told` already, nor are
+    they written to the journal. Of a `part` only the pairs in it are read, from sources that are there already.
     """
 
     def __init__(

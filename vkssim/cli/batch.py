@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..frames.pictures import PictureOptions
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..ladder.together import ScoreOptions
+    from ..score_options import ScoreOptions
     from ..selection import Selection
 
 
@@ -70,7 +70,7 @@ def command(
     A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
     """
     from ..ladder.manifest import read_manifest
-    from ..ladder.together import ScoreOptions
+    from ..score_options import ScoreOptions
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
     rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..frames.pictures import PictureOptions
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
-    from ..ladder.together import ScoreOptions
+    from ..score_options import ScoreOptions
     from ..selection import Selection
 
 _OPINIONS = ("mos", "dmos")
@@ -85,7 +85,7 @@ def command(
     PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score.
     """
     from ..ladder.tables import csv_text, is_results, labels_of, read_table, score_columns
-    from ..ladder.together import ScoreOptions
+    from ..score_options import ScoreOptions
 
     rows = read_table(table)
     opinion = opinion or _opinion(rows, table)

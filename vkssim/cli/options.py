@@ -60,6 +60,14 @@ def _pictures(crop: str | None, scale: str | None, resampler: str) -> PictureOpt
     return PictureOptions(crop, scale, resampler)
 
 
+def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
+    """Whether `backend_options` name several devices, and the same with the first of them alone."""
+    from ..distributed.devices import alone, chosen_devices
+
+    devices = chosen_devices(**where)
+    return len(devices) > 1, where | {"device": alone(devices, where["device"])}
+
+
 raw_options = option_group(
     "raw",
     _raw,
@@ -123,8 +131,8 @@ backend_options = option_group(
     ),
     click.Option(
         ["--device"],
-        metavar="INDEX|NAME|UUID",
-        help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.",
+        metavar="INDEX|NAME|UUID|all",
+        help="Vulkan device, several with commas between them, or all GPUs; else VKSSIM_DEVICE, else the first real GPU.",
         shell_complete=choices.devices,
     ),
 )

@@ -13,15 +13,24 @@ from .messages import say
 from .output import check_target, to_standard_output
 
 if TYPE_CHECKING:
+    from ..distributed.kept import KeptParts
     from ..frame_journal import FrameJournal
 
 
 def open_journal(
-    path: str | None, form: str | None, inputs: Sequence[str], what: Mapping[str, Any], *, resume: bool, quiet: bool
-) -> FrameJournal | None:
+    path: str | None,
+    form: str | None,
+    inputs: Sequence[str],
+    what: Mapping[str, Any],
+    *,
+    resume: bool,
+    quiet: bool,
+    parts: bool,
+) -> FrameJournal | KeptParts | None:
     """The journal beside the output, closed with the command; None where the output is no file, or an input a pipe.
 
-    `what` is how the inputs are scored, see `run_identity`. Raises OptionError where there is nothing to resume by.
+    `what` is how the inputs are scored, see `run_identity`. With `parts` it keeps parts, as several devices score them. Raises
+    OptionError where there is nothing to resume by.
     """
     reason = _why_none(path, form, inputs)
     if reason is not None:
@@ -38,8 +47,12 @@ def open_journal(
     assert path is not None
     place = journal_path(Path(path))
     check_target(place, "the journal", inputs)
-    journal = FrameJournal(place, run_identity(*inputs, **what), resume=resume, tell=tell)
-    return click.get_current_context().with_resource(journal)
+    identity = run_identity(*inputs, **what)
+    if parts:
+        from ..distributed.kept import KeptParts
+
+        return click.get_current_context().with_resource(KeptParts(Path(path), identity, resume=resume, tell=tell))
+    return click.get_current_context().with_resource(FrameJournal(place, identity, resume=resume, tell=tell))
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:

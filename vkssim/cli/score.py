@@ -21,6 +21,7 @@ from .options import (
     planes_option,
     raw_options,
     selection_options,
+    split_devices,
     sync_option,
 )
 from .output import output, to_standard_output
@@ -118,12 +119,13 @@ def command(
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
     deliver = output(path, form, precision, (reference, distorted))
     maps.check((reference, distorted))
-    page = page_output(html, [reference, distorted, *([path] if path else [])], raw=raw, **where)
+    several, alone = split_devices(where)
+    page = page_output(html, [reference, distorted, *([path] if path else [])], raw=raw, **alone)
     summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
     what["pictures"] = pictures
-    journal = open_journal(path, form, (reference, distorted), what, resume=resume, quiet=quiet)
+    journal = open_journal(path, form, (reference, distorted), what, resume=resume, quiet=quiet, parts=several)
     failures: list[VkssimError] = []
     try:
         report = score_files(
@@ -155,7 +157,7 @@ def command(
     if not quiet:
         for note in report.notes:
             say(f"note: {note}")
-    for warning in report.warnings:
+    for warning in [*report.troubles, *report.warnings]:
         say(f"warning: {warning}")
     if not quiet:
         from ..summary import print_profile, print_summary, print_worst
@@ -171,7 +173,7 @@ def command(
     if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
         if not failures:
             check()
-        _attempt(failures, partial(maps.write, report, raw=raw, **where))
+        _attempt(failures, partial(maps.write, report, raw=raw, **alone))
     for other in failures[:-1]:
         say(other)
     if failures:

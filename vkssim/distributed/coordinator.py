@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..demands import Demand
 from ..errors import RangeError, VkssimError
 from ..folder import Folder
-from ..ladder.together import ScoreOptions
 from ..parts import Part, PartScores, joined
 from ..results import ScoreReport
+from ..score_options import ScoreOptions
 from .parts_file import packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .task import Clips, Done, Task
@@ -30,8 +31,8 @@ class Job:
     clips: Clips
 
 
-OnPart = Callable[[Job, Done, PartScores], None]
-"""Called with the scores of a part as soon as they are there, in any order."""
+OnPart = Callable[[Job, Part, PartScores, Done | None], None]
+"""Called with the scores of a part as soon as they are there, in any order; with what it took where this run scored it."""
 
 
 @dataclass
@@ -44,8 +45,10 @@ class _State:
 
 
 class Coordinator:
-    """Scores jobs on a pool. Where there is a `folder`, a path or a URL, each part's scores are kept in it until the job is done,
-    and found there by the next run: it does only what is missing. `on_part` hears of every part that was scored.
+    """Scores jobs on a pool.
+
+    Where there is a `folder`, a path or a URL, each part's scores are kept in it until the job is done, and found there by the
+    next run: it does only what is missing.
     """
 
     def __init__(
@@ -55,7 +58,8 @@ class Coordinator:
         *,
         folder: str | None = None,
         seconds: float = SECONDS,
-        on_part: OnPart = lambda _job, _done, _scores: None,
+        demands: Sequence[Demand] = (),
+        on_part: OnPart = lambda _job, _part, _scores, _done: None,
     ) -> None:
         self._pool = pool
         self._options = options
@@ -63,6 +67,7 @@ class Coordinator:
         self._folder = None if folder is None else Folder(folder)
         self._names = set() if self._folder is None else self._folder.names()
         self._seconds = seconds
+        self._demands = demands
         self._on_part = on_part
         self._states: dict[int, _State] = {}
 
@@ -92,7 +97,10 @@ class Coordinator:
     def _begin(self, number: int, job: Job, jobs: int) -> ScoreReport | Exception | None:
         """Put what is missing of a job into the pool; its outcome where nothing is."""
         state = self._states[number] = _State(job)
-        if not self._found(state):
+        found = self._found(state)
+        for place, scores in state.scores.items():
+            self._on_part(job, state.parts[place], scores, None)
+        if not found:
             least = -(-_PARTS_EACH * self._pool.seats // jobs)
             task = Task(job.clips, self._options, None, self._seconds, least, self._path, self._name(job, _WHOLE))
             self._pool.put(TaskKey(number, 0), task)
@@ -139,7 +147,7 @@ class Coordinator:
             return None
         state.parts = state.parts or done.parts
         state.scores[place] = done.scores
-        self._on_part(state.job, done, done.scores)
+        self._on_part(state.job, state.parts[place], done.scores, done)
         return self._joined(state) if len(state.scores) == len(state.parts) else None
 
     def _start_over(self, number: int, state: _State) -> None:
@@ -153,7 +161,7 @@ class Coordinator:
     def _joined(self, state: _State) -> ScoreReport | Exception:
         parts = [state.scores[place] for place in range(len(state.parts))]
         try:
-            return joined(parts, strict=self._options.strict)
+            return joined(parts, strict=self._options.strict, demands=self._demands)
         except VkssimError as error:
             return error
 

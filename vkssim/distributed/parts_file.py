@@ -9,9 +9,9 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..judging import ClipEnd
-from ..ladder.together import ScoreOptions
 from ..parts import Cut, Part, PartScores
 from ..results import ScoreReport
+from ..score_options import ScoreOptions
 from ..scorer import FrameScores
 
 _FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warnings", "notes", "rate", "seconds", "similarities")
@@ -32,6 +32,7 @@ def packed(scores: PartScores) -> bytes:
             "ends": [[end.path, end.damaged, end.claimed, end.found] for end in scores.ends],
             "shorter": scores.shorter,
             "starts": scores.starts,
+            "pairs": scores.pairs,
         }
     )
 
@@ -58,7 +59,7 @@ def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, _, other, *_ in entry["frames"]]
-    return PartScores(report, others, (reference, distorted), entry["shorter"], starts)
+    return PartScores(report, others, (reference, distorted), entry["shorter"], starts, entry["pairs"])
 
 
 def packed_parts(parts: list[Part]) -> bytes:

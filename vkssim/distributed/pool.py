@@ -95,9 +95,9 @@ class _Errand:
 class Pool:
     """Takes tasks in the order in which they come, and gives their outcomes in the order in which they are there.
 
-    A task whose worker died or lost its device goes to another worker, MOST_ATTEMPTS times in all. When there is nothing left to
-    hand out, what takes much longer than usual is tried by an idle worker as well, and the first to be done counts. `tell` hears
-    what the user should know of workers that fail.
+    A task whose worker died or lost its device goes to another worker, MOST_ATTEMPTS times in all. When there is nothing left
+    to hand out, what takes much longer than usual is tried by an idle worker as well, and the first to be done counts. `tell`
+    hears what the user should know of workers that fail.
     """
 
     def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..frames.open import RawDescription
-from ..ladder.together import ScoreOptions
 from ..parts import Part, PartScores
+from ..score_options import ScoreOptions
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Clips:
 class WorkerSpec:
     """What a worker computes with: a `device` by its UUID for the backend ``"vulkan"``.
 
-    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``; `label` is how people know it. `profile` has
-    the time of each stage taken.
+    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``; `label` is how people know it. `profile`
+    has the time of each stage taken.
     """
 
     backend: str
@@ -37,8 +37,8 @@ class WorkerSpec:
 class Task:
     """Score a part of two clips; where `part` is None, all of it, or say how to divide it.
 
-    It is divided into parts that take some `seconds`, `least` of them where it has the frames. Scores are also kept as `name` in
-    `folder`, where one is given.
+    It is divided into parts that take some `seconds`, `least` of them where it has the frames. Scores are also kept as `name`
+    in `folder`, where one is given.
     """
 
     clips: Clips

@@ -39,8 +39,8 @@ class Worker:
     def do(self, task: Task) -> Done:
         """Do a task.
 
-        Raises VkssimError: DeviceError where the device fails, RangeError where the clips have to be scored in one part, else for
-        what is wrong with the clips.
+        Raises VkssimError: DeviceError where the device fails, RangeError where the clips have to be scored in one part, else
+        for what is wrong with the clips.
         """
         try:
             return self._do(task)

@@ -28,7 +28,7 @@ from .source import SequentialSource
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
 _MOST_TORN_PACKETS = 1000
-_SEEK_SECONDS = 0, 1, 4, 16  # before a frame: where there is no index FFmpeg goes by when packets are decoded, and misses key frames
+_SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -223,7 +223,8 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
         if any(stamp is None for stamp, _ in packets):
             return None
-        return (self._ticks(packets) - self._first_pts).astype(np.float64) * float(self._stream.time_base)
+        ticks: npt.NDArray[np.int64] = self._ticks(packets) - self._first_pts
+        return ticks.astype(np.float64) * float(self._stream.time_base)
 
     def marks(self) -> Marks | None:
         """See FrameSource.marks: its key frames, by the packets, read from the container once more."""

@@ -77,7 +77,7 @@ class FrameSource(ABC):
         """Read on from that frame, which begins at that place of `marks`. Raises RangeError where it turns out not to."""
         raise RangeError(f"{self.info.path} can only be read from its start on")
 
-    def check_passed(self, number: int, last: int) -> None:
+    def check_passed(self, number: int, last: int) -> None:  # noqa: B027 - of concurrent sources there is nothing to check
         """After all frames before that number were read: the last of them was at that place of `marks`. Raises RangeError."""
 
     def sample(self, count: int) -> Iterator[Planes]:

@@ -8,36 +8,44 @@ import re
 import signal
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
-from ..formats import FrameFormat
 from ..frames.open import RawDescription
 from ..input_state import input_states
-from ..planes import FrameMetrics
 from ..recovery import readable_again
 from ..replacing import replace_file
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
+from ..score_options import ScoreOptions, check_options
 from .bitrate import measured_kbps
 from .journal import Journal, Record
 from .manifest import Pair
-from .together import MOST_IN_STEP, ScoreOptions, TogetherScorer
+from .together import MOST_IN_STEP, TogetherScorer
 
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
 _REPEATED = "the device failed at first; it was opened again, and the pair scored anew, a frame at a time"
-_LARGE_ENOUGH = 1024  # for every metric with every option
+
+
+Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
+"""Pairs by their keys, each with its report, or why there is none, as they are done."""
+
+Scored = Callable[[Sequence[tuple[str, Pair]], ScoreOptions], Outcomes]
+"""Scores pairs by their keys."""
 
 
 def key_of(pair: Pair, options: ScoreOptions) -> str:
-    """What a pair and its scores are known by: all their files with size and time of change, and how they are scored."""
+    """What a pair and its scores are known by: all their files with size and time of change, and how they are scored.
+
+    Which device scores them is not part of it: every row says it.
+    """
     files = [input_states(path) for path in (pair.reference_path, pair.distorted_path)]
-    scored = [__version__, files, asdict(pair.raw), asdict(options)]
+    scored = [__version__, files, asdict(pair.raw), asdict(replace(options, device=None))]
     return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
 
 
@@ -53,6 +61,7 @@ def score_pairs(
     journal: Journal,
     frames: Path | None = None,
     progress: Callable[[int, int], None] | None = None,
+    scored: Scored | None = None,
 ) -> list[Record]:
     """The record of each pair; pairs that the journal has are not scored again, unless they failed.
 
@@ -68,6 +77,8 @@ def score_pairs(
         A folder for the scores of every frame, a file a pair, named by `frames_file`.
     progress
         Called with the pairs done so far and their number.
+    scored
+        What scores them: `together` on one device by default, which shares what is decoded of a reference.
 
     Raises
     ------
@@ -82,33 +93,35 @@ def score_pairs(
         The user stopped it.
 
     """
-    FrameMetrics(options.features, [FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8)])
+    check_options(options)
     keys = [key_of(pair, options) for pair in pairs]
     todo = {
         key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(journal.records.get(key), pair, key, frames)
     }
     done = len(set(keys)) - len(todo)
-    groups = list(_groups(todo.items()))
     report_progress = progress or (lambda _done, _total: None)
     report_progress(done, len(set(keys)))
-    with TogetherScorer(options, max(map(len, groups), default=1)) as scorer:
-        try:
-            for group in groups:
-                with closing(_scored(scorer, group)) as outcomes:
-                    for (key, pair), outcome in outcomes:
-                        _keep(journal, key, pair, outcome, frames)
-                        done += 1
-                        report_progress(done, len(set(keys)))
-        except (KeyboardInterrupt, InterruptedRunError) as stop:
-            stopped = InterruptedRunError(
-                f"stopped with {done} of {len(set(keys))} pairs done; the same command goes on from there"
-            )
-            stopped.signal = getattr(stop, "signal", signal.SIGINT)
-            raise stopped from None
+    try:
+        with closing((scored or _together)(list(todo.items()), options)) as outcomes:
+            for (key, pair), outcome in outcomes:
+                _keep(journal, key, pair, outcome, frames)
+                done += 1
+                report_progress(done, len(set(keys)))
+    except (KeyboardInterrupt, InterruptedRunError) as stop:
+        stopped = InterruptedRunError(
+            f"stopped with {done} of {len(set(keys))} pairs done; the same command goes on from there"
+        )
+        stopped.signal = getattr(stop, "signal", signal.SIGINT)
+        raise stopped from None
     return [journal.records[key] for key in keys]
 
 
-Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
+def _together(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
+    groups = list(_groups(todo))
+    with TogetherScorer(options, max(map(len, groups), default=1)) as scorer:
+        for group in groups:
+            with closing(_scored(scorer, group)) as outcomes:
+                yield from outcomes
 
 
 def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:

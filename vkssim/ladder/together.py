@@ -6,7 +6,6 @@ import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
@@ -14,34 +13,20 @@ from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
 from ..files import score_sources
 from ..frames.open import RawDescription, open_file, turned
-from ..frames.pictures import PictureOptions, made_alike
+from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..interruption import at_once
 from ..recovery import readable_again
 from ..results import ScoreReport
+from ..score_options import ScoreOptions
 from ..scorer import open_backend
-from ..selection import Selection
 
 MOST_IN_STEP = 8
 """Distorted clips that are decoded at a time; the reference of more is decoded again."""
 
 _LEAST_BATCHES = 4
 _BATCHES_EACH = 2  # one that is filled while the device has the other
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """How every clip is scored; see `score_files`."""
-
-    features: tuple[str, ...]
-    planes: str = "y"
-    selection: Selection = field(default_factory=Selection)
-    sync: str = "index"
-    pictures: PictureOptions = field(default_factory=PictureOptions)
-    strict: bool = False
-    backend: str = "vulkan"
-    device: str | int | None = None
 
 
 class TogetherScorer:
