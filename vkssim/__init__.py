@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "FrameScores": "scorer",
+    "PairScores": "distributed.many",
     "PictureOptions": "frames.pictures",
     "RawDescription": "frames.open",
     "ScoreReport": "results",
@@ -17,12 +18,14 @@ _HOME = {
     "ms_ssim": "arrays",
     "ms_ssim_and_grad": "loss.arrays",
     "score_files": "files",
+    "score_many": "distributed.many",
     "ssim": "arrays",
     "ssim_and_grad": "loss.arrays",
 }
 
 __all__ = [
     "FrameScores",
+    "PairScores",
     "PictureOptions",
     "RawDescription",
     "ScoreReport",
@@ -33,12 +36,14 @@ __all__ = [
     "ms_ssim",
     "ms_ssim_and_grad",
     "score_files",
+    "score_many",
     "ssim",
     "ssim_and_grad",
 ]
 
 if TYPE_CHECKING:
     from .arrays import ms_ssim, ssim
+    from .distributed.many import PairScores, score_many
     from .errors import VkssimError
     from .files import score_files
     from .frames.open import RawDescription

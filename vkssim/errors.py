@@ -29,6 +29,7 @@ __all__ = [
     "FrameError",
     "InputError",
     "InterruptedRunError",
+    "LostWorkerWarning",
     "NoDeviceError",
     "NoLoaderError",
     "OptionError",
@@ -86,6 +87,10 @@ class InterruptedRunError(VkssimError):
     """The run was stopped by Ctrl-C or another signal, whose number is `signal`; what was scored before is in `report`."""
 
     signal: int = signal.SIGINT
+
+
+class LostWorkerWarning(UserWarning):
+    """A worker died or its device failed; another one scores what it was at."""
 
 
 class SmallerBatchWarning(UserWarning):

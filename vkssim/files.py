@@ -225,6 +225,7 @@ def score_part(
     sync: str,
     pictures: PictureOptions,
     profile: bool = False,
+    progress: Progress | None = None,
 ) -> PartScores:
     """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
 
@@ -241,7 +242,7 @@ def score_part(
         before = dict(engine.stage_seconds())  # of other parts on the same engine
         report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
         shown: list[Shown] = []
-        run = Run(sources, engine, schedule, shown.extend, report, metrics, None, None, part=part)
+        run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
         stack.enter_context(run)
         run.score()
         if not part.is_whole:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import DemandError, OutputError
+from ..progress import ProgressBar
 from .main import SETTINGS
 from .messages import say
 from .options import (
     backend_options,
+    engine_options,
     feature_option,
     picture_options,
     planes_option,
@@ -22,12 +24,13 @@ from .options import (
     sync_option,
 )
 from .output import check_target
-from .progress import ProgressBar
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
+    from ..distributed.engines import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
+    from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..score_options import ScoreOptions
@@ -50,6 +53,14 @@ if TYPE_CHECKING:
 @picture_options
 @click.option("--strict", is_flag=True, help="A pair of which one clip is shorter has failed.")
 @backend_options
+@engine_options
+@click.option(
+    "--task-seconds",
+    type=click.FloatRange(0.1, 3600),
+    default=5.0,
+    show_default=True,
+    help="Several devices score ranges of frames that take about as long.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
 def command(
     manifest: Path,
@@ -63,24 +74,35 @@ def command(
     pictures: PictureOptions,
     strict: bool,
     where: dict[str, Any],
+    engine: dict[str, Any],
+    task_seconds: float,
     quiet: bool,
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
     A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
     """
+    from ..distributed.engines import EngineOptions
     from ..ladder.manifest import read_manifest
     from ..score_options import ScoreOptions
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
-    rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet)
+    workers = EngineOptions(**where, **engine)
+    rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet, workers, task_seconds)
     if not quiet:
         _print(rows, path)
     check_all_scored(rows, path)
 
 
 def score_manifest(
-    manifest: Path, pairs: Sequence[Pair], path: Path, options: ScoreOptions, frames: Path | None, quiet: bool
+    manifest: Path,
+    pairs: Sequence[Pair],
+    path: Path,
+    options: ScoreOptions,
+    frames: Path | None,
+    quiet: bool,
+    workers: EngineOptions | None = None,
+    task_seconds: float = 5.0,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
     from ..journal_file import journal_path
@@ -102,7 +124,8 @@ def score_manifest(
     progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
     try:
         with Journal(journal_path(path)) as journal:
-            records = score_pairs(pairs, options, journal, frames, progress)
+            scored = _in_parts(workers, path, task_seconds, progress) if workers is not None and workers.several() else None
+            records = score_pairs(pairs, options, journal, frames, progress, scored)
     finally:
         if progress is not None:
             progress.close()
@@ -113,6 +136,17 @@ def score_manifest(
     rows = as_rows(pairs, records, reports)
     write(render_rows(rows, path.suffix.lower()), path)
     return rows
+
+
+def _in_parts(workers: EngineOptions, path: Path, seconds: float, progress: ProgressBar | None) -> Scored:
+    from ..distributed.batch import in_parts
+    from ..distributed.kept import parts_folder
+
+    def show(frames: int, count: int) -> None:
+        if progress is not None:
+            progress.say(f"{frames} frames on {count} workers")
+
+    return in_parts(workers, parts_folder(str(path)), seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
 def check_all_scored(rows: Sequence[Row], path: Path) -> None:

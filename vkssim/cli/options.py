@@ -136,6 +136,27 @@ backend_options = option_group(
         shell_complete=choices.devices,
     ),
 )
+
+
+def _engine(engine: str, address: str | None, software: bool) -> dict[str, Any]:
+    return {"engine": engine, "address": address, "software": software}
+
+
+engine_options = option_group(
+    "engine",
+    _engine,
+    click.Option(
+        ["--engine"],
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="Score on this machine, or on the GPUs of a Ray cluster.",
+    ),
+    click.Option(
+        ["--address"], metavar="ADDRESS", help="The cluster, such as auto or HOST:6379; else Ray is started on this machine."
+    ),
+    click.Option(["--software"], is_flag=True, help="With ray, nodes without a GPU score as well, on Mesa's lavapipe."),
+)
 planes_option = click.option(
     "--planes",
     type=click.Choice(["y", "yuv", "all"]),

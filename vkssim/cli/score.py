@@ -11,6 +11,7 @@ import click
 
 from ..errors import DemandError, OptionError, VkssimError
 from ..interruption import check
+from ..progress import ProgressBar
 from .main import SETTINGS
 from .map_output import MapOutput, map_options
 from .messages import say
@@ -25,7 +26,6 @@ from .options import (
     sync_option,
 )
 from .output import output, to_standard_output
-from .progress import ProgressBar
 from .report import page_output
 from .resume import open_journal
 from .vmaf_flags import vmaf_flags

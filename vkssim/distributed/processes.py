@@ -44,6 +44,7 @@ class ProcessSeat(Seat):
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
         self._spec = spec
+        self._worked = False
         self._open()
 
     def _open(self) -> None:
@@ -56,10 +57,25 @@ class ProcessSeat(Seat):
         try:
             inner = self._executor.submit(_do, task)
         except BrokenProcessPool as error:
-            outcome.set_exception(WorkerDiedError(str(error)))
+            outcome.set_exception(self._died(error))
         else:
-            inner.add_done_callback(lambda future: _pass_on(future, outcome))
+            inner.add_done_callback(lambda future: self._pass_on(future, outcome))
         return outcome
+
+    def _pass_on(self, inner: Future[Done], outer: Future[Done]) -> None:
+        error = inner.exception()
+        if isinstance(error, BrokenProcessPool):
+            outer.set_exception(self._died(error))
+            return
+        self._worked = True
+        if error is not None:
+            outer.set_exception(error)
+        else:
+            outer.set_result(inner.result())
+
+    def _died(self, error: BrokenProcessPool) -> WorkerDiedError:
+        hint = "" if self._worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
+        return WorkerDiedError(f"{error}{hint}")
 
     def renew(self) -> None:
         """See Seat."""
@@ -70,16 +86,6 @@ class ProcessSeat(Seat):
         """See Seat."""
         self._leash.close()
         self._executor.shutdown(wait=True, cancel_futures=True)
-
-
-def _pass_on(inner: Future[Done], outer: Future[Done]) -> None:
-    error = inner.exception()
-    if isinstance(error, BrokenProcessPool):
-        outer.set_exception(WorkerDiedError(str(error)))
-    elif error is not None:
-        outer.set_exception(error)
-    else:
-        outer.set_result(inner.result())
 
 
 class Processes(Engine):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
 from ..backends.shared import SharedBackend
-from ..errors import DeviceError, DeviceMemoryError
+from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
 from ..files import score_part
 from ..folder import Folder
 from ..frames.pictures import made_alike
@@ -30,6 +31,7 @@ class Worker:
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
         self._pixels_a_second = _PIXELS_A_SECOND[spec.kind]
+        self._stopped = threading.Event()
         self._engine = self._open(None)
 
     def _open(self, batch: int | None) -> SharedBackend:
@@ -100,10 +102,19 @@ class Worker:
             sync=options.sync,
             pictures=options.pictures,
             profile=self._spec.profile,
+            progress=self._check,
         )
         if task.folder is not None and not scores.problem:
             Folder(task.folder).write(task.name, packed(scores))
         return scores
+
+    def _check(self, _done: int, _total: int | None) -> None:
+        if self._stopped.is_set():
+            raise InterruptedRunError("stopped")
+
+    def stop(self) -> None:
+        """From another thread: let what is being scored end soon, by InterruptedRunError."""
+        self._stopped.set()
 
     def close(self) -> None:
         """Let go of the device; a second call does nothing."""

@@ -25,12 +25,18 @@ class ProgressBar:
                 TextColumn(f"{self._unit}, {{task.fields[rate]:.1f}} {self._unit}/s,"),
                 TimeRemainingColumn(),
                 TextColumn("left"),
+                TextColumn("{task.fields[said]}"),
             )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task("", total=total, rate=0.0)
+            self._task = self._bar.add_task("", total=total, rate=0.0, said="")
         task = self._bar.tasks[0]
         self._bar.update(self._task, completed=done, total=total, rate=task.speed or 0.0)
+
+    def say(self, text: str) -> None:
+        """Show a text behind the bar."""
+        if self._bar is not None:
+            self._bar.update(self._task, said=text)
 
     def close(self) -> None:
         """Take it from the screen."""

@@ -1,0 +1,52 @@
+"""The pairs of a manifest on several workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..folder import Folder
+from ..ladder.batch import Outcomes, Scored
+from ..ladder.manifest import Pair
+from ..parts import Part, PartScores
+from ..score_options import ScoreOptions
+from .coordinator import Coordinator, Job
+from .engines import EngineOptions
+from .pool import Pool
+from .task import Clips, Done
+
+
+def in_parts(
+    where: EngineOptions,
+    folder: str,
+    seconds: float,
+    tell: Callable[[str], None],
+    on_frames: Callable[[int, int], None],
+) -> Scored:
+    """What scores pairs in parts, for `score_pairs`.
+
+    Scores are kept in `folder`, a path or a URL, until their pair is done; it goes when all are. `tell` hears of workers that
+    fail, `on_frames` how many frames were scored so far, and how many workers there are.
+    """
+
+    def scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
+        if todo:
+            yield from _scored(todo, options)
+        Folder(folder).remove_all()
+
+    def _scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
+        pairs = dict(todo)
+        frames = 0
+
+        def count(_job: Job, _part: Part, scores: PartScores, _done: Done | None) -> None:
+            nonlocal frames
+            frames += len(scores.report.frames)
+            on_frames(frames, pool.seats)
+
+        with where.open() as engine:
+            pool = Pool(engine, tell)
+            coordinator = Coordinator(pool, options, folder=folder, seconds=seconds, on_part=count)
+            jobs = [Job(key, Clips(pair.reference_path, pair.distorted_path, pair.raw)) for key, pair in pairs.items()]
+            for job, outcome in coordinator.score(jobs):
+                yield (job.key, pairs[job.key]), outcome
+
+    return scored

@@ -1,0 +1,62 @@
+"""Several devices of one machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import NoDeviceError, OptionError
+from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.instance import shared_instance
+from ..score_options import Selector
+from .task import WorkerSpec
+
+_ALL = "all"
+
+
+def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
+    """The devices meant by ``"all"`` or a list; none where that is one device, chosen as `Scorer` does.
+
+    ``"all"`` is every GPU that lacks nothing, and on a machine that has none its software device. A device may be there twice.
+    Raises OptionError for a backend without devices, DeviceError where one is not there or lacks something.
+    """
+    if device is None or isinstance(device, int):
+        return []
+    parts = device.split(",") if isinstance(device, str) else device
+    every = isinstance(device, str) and device.strip().lower() == _ALL
+    if isinstance(device, str) and not every and len(parts) == 1:
+        return []
+    if backend != "vulkan":
+        raise OptionError(f"device {device!r} is for the vulkan backend; the {backend} backend has no devices")
+    devices = list_devices(shared_instance())
+    if every:
+        return _all(devices)
+    if isinstance(device, str):
+        try:
+            choose_device(devices, device)  # a name may have commas
+        except NoDeviceError:
+            pass
+        else:
+            return []
+    if not parts:
+        raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")
+    return [choose_device(devices, part) for part in parts]
+
+
+def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
+    suitable = [device for device in devices if not device.lacks]
+    gpus = [device for device in suitable if device.kind != DeviceKind.CPU]
+    return gpus or suitable[:1] or [choose_device(devices)]
+
+
+def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
+    """The one device meant, or the first of several, where they were `chosen_devices`."""
+    if devices:
+        return str(devices[0].uuid)
+    assert device is None or isinstance(device, str | int)
+    return device
+
+
+def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
+    """What a worker on that device is to be."""
+    kind = "software" if device.kind == DeviceKind.CPU else "gpu"
+    return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)

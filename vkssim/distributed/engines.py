@@ -1,0 +1,67 @@
+"""Chooses where workers run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import OptionError
+from ..host.devices import choose_device, list_devices
+from ..host.instance import shared_instance
+from ..score_options import Selector
+from .devices import chosen_devices, spec_of
+from .pool import Engine
+from .task import WorkerSpec
+
+ENGINES = ("local", "ray")
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
+
+    Without an address Ray is started on this machine. `software` lets nodes without a GPU work as well, on Mesa's lavapipe.
+    Raises OptionError for what does not go together.
+    """
+
+    engine: str = "local"
+    backend: str = "vulkan"
+    device: Selector = None
+    address: str | None = None
+    software: bool = False
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise OptionError(f"engine is {self.engine!r}; {' or '.join(ENGINES)} is possible")
+        if self.engine == "ray" and self.device is not None:
+            raise OptionError(f"--device {self.device} is for one machine; Ray gives each worker its GPU. Leave it out")
+        if self.engine != "ray" and (self.address is not None or self.software):
+            raise OptionError("--address and --software are for --engine ray")
+
+    def several(self) -> bool:
+        """Whether there may be more than one worker."""
+        return self.engine != "local" or len(chosen_devices(self.backend, self.device)) > 1
+
+    def open(self, *, profile: bool = False) -> Engine:
+        """Start the workers. Raises DeviceError where there is no device for them."""
+        if self.engine == "ray":
+            from .cluster import Cluster
+
+            return Cluster(self.backend, address=self.address, software=self.software, profile=profile)
+        specs = self.specs(profile=profile)
+        if len(specs) > 1:
+            from .processes import Processes
+
+            return Processes(specs)
+        from .threads import Alone
+
+        return Alone(specs[0])
+
+    def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
+        """The workers of this machine."""
+        several = chosen_devices(self.backend, self.device)
+        if several:
+            return [spec_of(device, profile=profile) for device in several]
+        if self.backend != "vulkan":
+            return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
+        assert self.device is None or isinstance(self.device, str | int)
+        return [spec_of(choose_device(list_devices(shared_instance()), self.device), profile=profile)]

@@ -1,0 +1,39 @@
+"""How clips are scored, as one value that can be handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .demands import Demand, check_names
+from .formats import FrameFormat
+from .frames.pictures import PictureOptions
+from .planes import FrameMetrics, plane_formats
+from .selection import Selection
+
+Selector = str | int | Sequence[str | int] | None
+"""A device, see `Scorer`, or several: ``"all"``, a list, or a text with commas between them."""
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """How every clip is scored; see `score_files`."""
+
+    features: tuple[str, ...]
+    planes: str = "y"
+    selection: Selection = field(default_factory=Selection)
+    sync: str = "index"
+    pictures: PictureOptions = field(default_factory=PictureOptions)
+    strict: bool = False
+    backend: str = "vulkan"
+    device: str | int | None = None
+
+
+_LARGE_ENOUGH = 1024  # for every metric with every option
+
+
+def check_options(options: ScoreOptions, demands: Sequence[Demand] = ()) -> None:
+    """Raise OptionError for features, or demands on their scores, that there are not; before anything is opened."""
+    formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
+    metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
+    check_names(demands, metrics.names, metrics.similarities)
