@@ -25,7 +25,10 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class PairScores:
-    """What came of a pair: its `report`, or the `error` for which there is none. `number` counts the pairs as they were given."""
+    """What came of a pair: its `report`, or the `error` for which there is none.
+
+    `number` counts the pairs as they were given.
+    """
 
     number: int
     reference: str
@@ -70,8 +73,8 @@ def score_many(
         without an address one that is started here. Its GPUs work, and where `software` is set also its nodes without GPU, on
         Mesa's lavapipe.
     device
-        Of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a script needs
-        ``if __name__ == "__main__":``.
+        Of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a script
+        needs ``if __name__ == "__main__":``.
     features, planes, raw, selection, sync, pictures, strict, backend
         See `score_files`.
     task_seconds
