@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 @click.option(
     "--task-seconds",
     type=click.FloatRange(0.1, 3600),
-    default=5.0,
+    default=15.0,
     show_default=True,
     help="Several devices score ranges of frames that take about as long.",
 )
@@ -102,7 +102,7 @@ def score_manifest(
     frames: Path | None,
     quiet: bool,
     workers: EngineOptions | None = None,
-    task_seconds: float = 5.0,
+    task_seconds: float = 15.0,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
     from ..journal_file import journal_path

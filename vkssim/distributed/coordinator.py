@@ -16,8 +16,8 @@ from .parts_file import packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .task import Clips, Done, Task
 
-SECONDS = 5.0
-"""That a part should take: long beside what it costs to begin one, short beside what is lost with one."""
+SECONDS = 15.0
+"""That a part should take: long beside what it costs to begin one and to hand it out, short beside what is lost with one."""
 
 _PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
 _PARTS, _WHOLE = "parts", "whole"

@@ -44,7 +44,7 @@ class Task:
     clips: Clips
     options: ScoreOptions
     part: Part | None = None
-    seconds: float = 5.0
+    seconds: float = 15.0
     least: int = 1
     folder: str | None = None
     name: str = ""

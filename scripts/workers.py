@@ -1,0 +1,100 @@
+"""The section `workers` of scripts/bench: several devices against one, and how fast the machine reads for them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import statistics
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from measure import Row, raw_clips
+
+from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.devices import spec_of
+from vkssim.distributed.pool import Engine, Pool
+from vkssim.distributed.processes import Processes
+from vkssim.distributed.task import Clips
+from vkssim.frames.layout import PlanarLayout
+from vkssim.frames.open import RawDescription
+from vkssim.frames.raw import RawFile
+from vkssim.host.devices import DeviceInfo
+from vkssim.score_options import ScoreOptions
+
+_ROUNDS = 5
+_JOBS = 4  # pairs of clips in a run, so that all workers have something to do until its end
+_READERS = 4  # threads for each clip, as scoring has them
+_BATCH = 8  # frames read at a time
+
+
+def workers(width: int, height: int, bits: int, feature: str, frames: int, devices: list[DeviceInfo]) -> list[Row]:
+    """Frames a second of one device, of two, and so on, from raw files in the page cache; and of reading by itself.
+
+    The median of rounds, in each of which every number of devices has its turn; workers are open and warm.
+    """
+    raw = RawDescription(width, height, "420", bits)
+    where = {"section": "workers", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": _JOBS * frames}
+    counts = sorted({1 << power for power in range(len(devices).bit_length())} | {len(devices)})
+    with raw_clips(width, height, bits, frames) as clips, ExitStack() as stack:
+        engines = {n: stack.enter_context(Processes([spec_of(device) for device in devices[:n]])) for n in counts}
+        options = ScoreOptions((feature,))
+        rates: dict[int, list[float]] = {n: [] for n in counts}
+        for engine in engines.values():
+            _score(engine, clips, raw, options)
+        for _ in range(_ROUNDS):
+            for n, engine in engines.items():
+                began = time.perf_counter()
+                _score(engine, clips, raw, options)
+                rates[n].append(_JOBS * frames / (time.perf_counter() - began))
+        reading = {n: _reading(clips, PlanarLayout(width, height, "420", bits), frames, n) for n in counts}
+    rows = []
+    alone = statistics.median(rates[1])
+    for n in counts:
+        rate = statistics.median(rates[n])
+        said = {**where, "name": f"workers: {n}"}
+        rows += [
+            {**said, "value": rate, "unit": "frames/s"},
+            {**said, "value": rate / alone, "unit": "times one"},
+            {**where, "name": f"reading alone, processes: {n}", "value": reading[n], "unit": "frames/s"},
+            {**where, "name": f"share of the reading limit: {n}", "value": 100 * rate / reading[n], "unit": "%"},
+        ]
+    return rows
+
+
+def _score(engine: Engine, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
+    pool = Pool(engine, print)
+    jobs = [Job(str(number), Clips(str(clips[0]), str(clips[1]), raw)) for number in range(_JOBS)]
+    for _, outcome in Coordinator(pool, options).score(jobs):
+        if isinstance(outcome, Exception):
+            raise outcome
+
+
+def _reading(clips: tuple[Path, Path], layout: PlanarLayout, frames: int, processes: int) -> float:
+    """Frames a second that so many processes read the luma of, both clips, into memory, without scoring."""
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        shares = [(number, clips, layout, frames // processes) for number in range(processes)]
+        list(pool.map(_read, shares))
+        began = time.perf_counter()
+        list(pool.map(_read, shares))
+        return frames // processes * processes / (time.perf_counter() - began)
+
+
+def _read(share: tuple[int, tuple[Path, Path], PlanarLayout, int]) -> None:
+    number, clips, layout, frames = share
+    with ExitStack() as stack:
+        sources = [stack.enter_context(RawFile(str(clip), layout)) for clip in clips]
+        threads = stack.enter_context(ThreadPoolExecutor(len(sources) * min(_READERS, os.cpu_count() or 1)))
+        blank = (layout.height, layout.width), np.uint8 if layout.bits == 8 else np.uint16
+        targets = [[[(np.empty(*blank),) for _ in range(_BATCH)] for _ in range(_READERS)] for _ in sources]
+        first = number * frames
+        for start in range(first, first + frames, _BATCH * _READERS):
+            reads = []
+            for source, parts in zip(sources, targets, strict=True):
+                for at, planes in zip(range(start, first + frames, _BATCH), parts, strict=False):
+                    numbers = range(at, min(at + _BATCH, first + frames))
+                    reads.append(threads.submit(source.read, numbers, planes[: len(numbers)]))
+            for read in reads:
+                read.result()
