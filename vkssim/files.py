@@ -17,6 +17,7 @@ from .errors import DemandError, InputError, InterruptedRunError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
+from .frames.remote import named
 from .frames.source import FrameSource
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .recovery import Engines, readable_again, score_on
@@ -61,7 +62,8 @@ def score_files(
     ----------
     reference, distorted
         Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them; ``-`` for raw
-        or Y4M on standard input, one of the two.
+        or Y4M on standard input, one of the two. Also by URL, ``s3://``, ``gs://``, ``https://`` or ``file://`` (extra
+        `remote`), but for sequences.
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes
@@ -172,7 +174,7 @@ def score_sources(
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
         engine = stack.enter_context(open_engine(metrics.planes))
-        report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
+        report = ScoreReport(*map(named, paths), info.width, info.height, info.bits, metrics.names, engine.info)
         report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]

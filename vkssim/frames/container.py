@@ -22,6 +22,7 @@ from .info import VideoInfo
 from .layout import check_size
 from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
+from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
 
@@ -50,7 +51,8 @@ class ContainerFile(SequentialSource):
     def _open(self) -> Any:
         import av  # here, since it is not quick and only containers need it
 
-        self._av_error: type[Exception] = av.FFmpegError
+        self._av_error = av.FFmpegError
+        self._failure = av.FFmpegError, OSError  # the latter where a URL cannot be read on
         self._sequence = sequence(self._path)
         try:
             if self._sequence is None:
@@ -104,6 +106,8 @@ class ContainerFile(SequentialSource):
             except self._av_error as error:
                 reason = f" ({error})"
                 continue
+            except OSError as error:
+                raise unreadable(self._path, error) from None
             if first is None:
                 break
             self._frames: Iterator[Any] = chain([first], frames)
@@ -167,7 +171,7 @@ class ContainerFile(SequentialSource):
             return False
         try:
             frame = next(self._frames, None)
-        except self._av_error as error:
+        except self._failure as error:
             kind = ReadError if isinstance(error, OSError) else InputError
             self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({error})")
             return False
@@ -209,7 +213,7 @@ class ContainerFile(SequentialSource):
             with self._open() as container:
                 packets = container.demux(container.streams.video[0])
                 stamps = [packet.pts for packet in packets if packet.size and not packet.is_discard]
-        except self._av_error as error:
+        except self._failure as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
         if any(stamp is None for stamp in stamps):
             return None
@@ -234,7 +238,7 @@ class ContainerFile(SequentialSource):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)
                 self._frames = container.decode(self._stream)
-            except (self._av_error, OverflowError):
+            except (*self._failure, OverflowError):
                 return
             if self._next(target):
                 yield target

@@ -13,7 +13,10 @@ from ..types import Planes, Samples
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .pipe import give_up
+from .remote import read_ranges
 from .source import FrameSource, SequentialSource
+
+_BYTES_AT_ONCE = 1 << 26  # asked for together, and in memory beside the frames themselves
 
 RAW = "raw"
 """The kind of raw streams."""
@@ -32,17 +35,13 @@ def unreadable(path: str, error: OSError) -> ReadError:
     return ReadError(f"{path} cannot be read on: {error.strerror or error}")
 
 
-class RawFile(FrameSource):
-    """Raw YUV in a regular file: frames lie at known places, so several threads may read at once, each plane that is
-    asked for straight into its place.
-    """
+class _RawFrames(FrameSource):
+    """Raw YUV of known size: frames lie at known places, so several threads may read at once."""
 
     concurrent = True
 
-    def __init__(self, path: str, layout: PlanarLayout) -> None:
+    def __init__(self, path: str, layout: PlanarLayout, size: int) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
@@ -52,6 +51,17 @@ class RawFile(FrameSource):
                 self.close()
                 raise problem
             self.problem = problem
+
+    def _shorter(self, offset: int) -> InputError:
+        return InputError(f"{self.info.path} became shorter while it was read, at byte {offset}")
+
+
+class RawFile(_RawFrames):
+    """Raw YUV in a regular file: each plane that is asked for is read straight into its place."""
+
+    def __init__(self, path: str, layout: PlanarLayout) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        super().__init__(path, layout, os.fstat(self._descriptor).st_size)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -79,7 +89,7 @@ class RawFile(FrameSource):
                 self.problem = unreadable(self.info.path, error)
                 return False
             if not count:
-                self.problem = InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
+                self.problem = self._shorter(offset + done)
                 return False
             done += count
         return True
@@ -102,6 +112,41 @@ def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
 
 if not hasattr(os, "preadv"):
     RawFile.concurrent = False
+
+
+class RawUrl(_RawFrames):
+    """Raw YUV by URL: of each frame one range is read, from its beginning to the end of the last plane that is asked for."""
+
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """See FrameSource.read."""
+        at_once = max(1, _BYTES_AT_ONCE // self._frame_bytes)
+        wanted = [(number, planes) for number, planes in zip(numbers, targets, strict=True) if number < (self.length or 0)]
+        done = 0
+        while done < len(wanted):
+            count = self._read_frames(wanted[done : done + at_once])
+            done += count
+            if count < at_once:
+                break
+        return done
+
+    def _read_frames(self, frames: Sequence[tuple[int, Planes]]) -> int:
+        starts = [number * self._frame_bytes for number, _ in frames]
+        stops = [start + sum(plane.nbytes for plane in planes) for start, (_, planes) in zip(starts, frames, strict=True)]
+        try:
+            parts = read_ranges(self.info.path, list(zip(starts, stops, strict=True)))
+        except OSError as error:
+            self.problem = unreadable(self.info.path, error)
+            return 0
+        for count, (part, start, stop, (_, planes)) in enumerate(zip(parts, starts, stops, frames, strict=True)):
+            if len(part) < stop - start:
+                self.problem = self._shorter(start + len(part))
+                return count
+            for offset, plane in zip(self._offsets, planes, strict=False):
+                plane[:] = np.frombuffer(part, plane.dtype, plane.size, offset).reshape(plane.shape)
+        return len(frames)
+
+    def close(self) -> None:
+        """Nothing is open between two reads."""
 
 
 class PlanarStream(SequentialSource):
