@@ -84,7 +84,7 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     """All of a file, also by URL, or of a pipe. Raises InputError where it cannot be read, or has more than `most` bytes."""
     from .frames import remote
 
-    name = remote.named(os.fspath(path))
+    name = remote.named(path)
     try:
         if remote.is_url(name):
             size = remote.size(name)

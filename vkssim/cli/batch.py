@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DemandError, OutputError
+from ..errors import DemandError
+from ..frames.remote import named
 from .main import SETTINGS
 from .messages import say
 from .options import (
@@ -20,8 +20,9 @@ from .options import (
     raw_options,
     selection_options,
     sync_option,
+    urls_option,
 )
-from .output import check_target
+from .output import PathOrUrl, check_target
 from .progress import ProgressBar
 from .tables import decimals, print_table
 
@@ -31,17 +32,15 @@ if TYPE_CHECKING:
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..ladder.together import ScoreOptions
+    from ..place import Place
     from ..selection import Selection
 
 
 @click.command("batch", context_settings=SETTINGS)
-@click.argument("manifest", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", "path", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".parquet, .csv or .jsonl."
-)
-@click.option(
-    "--frames", metavar="FOLDER", type=click.Path(path_type=Path), help="Write the scores of every frame there, a JSON a pair."
-)
+@click.argument("manifest", type=PathOrUrl())
+@click.option("-o", "--output", "path", required=True, metavar="FILE", type=PathOrUrl(), help=".parquet, .csv or .jsonl.")
+@click.option("--frames", metavar="FOLDER", type=PathOrUrl(), help="Write the scores of every frame there, a JSON a pair.")
+@urls_option
 @raw_options
 @feature_option
 @planes_option
@@ -52,9 +51,10 @@ if TYPE_CHECKING:
 @backend_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
 def command(
-    manifest: Path,
-    path: Path,
-    frames: Path | None,
+    manifest: Place,
+    path: Place,
+    frames: Place | None,
+    urls: bool,
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
@@ -73,49 +73,46 @@ def command(
     from ..ladder.together import ScoreOptions
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
-    rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet)
+    rows = score_manifest(manifest, read_manifest(manifest, raw, urls=urls), path, options, frames, quiet)
     if not quiet:
         _print(rows, path)
     check_all_scored(rows, path)
 
 
 def score_manifest(
-    manifest: Path, pairs: Sequence[Pair], path: Path, options: ScoreOptions, frames: Path | None, quiet: bool
+    manifest: Place, pairs: Sequence[Pair], path: Place, options: ScoreOptions, frames: Place | None, quiet: bool
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
-    from ..journal_file import journal_path
-    from ..ladder.batch import frames_file, score_pairs
-    from ..ladder.journal import Journal
+    from ..folder import Folder, check_output, write_output
+    from ..ladder.batch import frames_file, open_journal, score_pairs
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
-    from ..report import check_writable, write
+    from ..place import suffix_of
 
     check_results_path(path)
     check_labels(pairs)
     inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
     check_target(path, "--output", sorted(inputs))
-    check_writable(path)
-    if frames is not None:
-        try:
-            frames.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"--frames {frames} cannot be made: {error.strerror}") from None
+    check_output(path)
+    folder = None if frames is None else Folder(frames)
+    if folder is not None:
+        folder.check()
     progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
     try:
-        with Journal(journal_path(path)) as journal:
-            records = score_pairs(pairs, options, journal, frames, progress)
+        with open_journal(path) as journal:
+            records = score_pairs(pairs, options, journal, folder, progress)
     finally:
         if progress is not None:
             progress.close()
     reports = [
-        str(frames / frames_file(pair, record["key"])) if frames is not None and "frames" in record else None
+        folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
         for pair, record in zip(pairs, records, strict=True)
     ]
     rows = as_rows(pairs, records, reports)
-    write(render_rows(rows, path.suffix.lower()), path)
+    write_output(render_rows(rows, suffix_of(path)), path)
     return rows
 
 
-def check_all_scored(rows: Sequence[Row], path: Path) -> None:
+def check_all_scored(rows: Sequence[Row], path: Place) -> None:
     """Say what each pair was warned of. Raises DemandError where one failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
@@ -123,10 +120,12 @@ def check_all_scored(rows: Sequence[Row], path: Path) -> None:
                 say(f"{word}: {row['distorted']}: {row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
-        raise DemandError(f"{failed} of {len(rows)} pairs failed; {path} has the others, and the errors in its column error")
+        raise DemandError(
+            f"{failed} of {len(rows)} pairs failed; {named(path)} has the others, and the errors in its column error"
+        )
 
 
-def _print(rows: Sequence[Row], path: Path) -> None:
+def _print(rows: Sequence[Row], path: Place) -> None:
     from ..ladder.tables import scores_of
 
     means = [f"{name}_mean" for name in scores_of(rows)]
@@ -134,4 +133,4 @@ def _print(rows: Sequence[Row], path: Path) -> None:
         [row["distorted"], "failed" if row["frames"] is None else str(row["frames"]), *(decimals(row[name]) for name in means)]
         for row in rows
     ]
-    print_table(str(path), ["distorted", "frames", *means], cells, sys.stdout)
+    print_table(named(path), ["distorted", "frames", *means], cells, sys.stdout)

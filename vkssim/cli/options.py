@@ -111,6 +111,9 @@ sync_option = click.option(
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
+urls_option = click.option(
+    "--urls", is_flag=True, help="Let rows of the manifest name URLs (s3://, gs://, https://, file://): they are connected to."
+)
 backend_options = option_group(
     "where",
     dict,

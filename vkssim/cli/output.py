@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import OutputError
+from ..frames.remote import is_url, named
 from ..interruption import at_once
+from ..place import Place
 
 if TYPE_CHECKING:
     from ..results import ScoreReport
@@ -50,13 +52,26 @@ def to_standard_output(path: str | None, form: str | None) -> bool:
     return path in _STANDARD_OUTPUT or (path is None and form is not None)
 
 
-def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
+class PathOrUrl(click.ParamType):
+    """A local path, or a URL, which stays the text that it is."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        """See click."""
+        return str(value) if is_url(value) else Path(value)
+
+
+def check_target(target: Place, flag: str, inputs: Sequence[str]) -> None:
     """Raise OutputError where what is to be written is one of the files that the command reads or writes besides."""
-    if any(_same_file(target, Path(name)) for name in inputs):
-        raise OutputError(f"{flag} {target} would overwrite another file of this command; give it a name of its own")
+    if any(_same_file(str(target), name) for name in inputs):
+        raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")
 
 
-def _same_file(first: Path, second: Path) -> bool:
+def _same_file(first: str, second: str) -> bool:
+    first, second = (name.removeprefix("file://") for name in (first, second))
+    if is_url(first) or is_url(second):
+        return first == second
     try:
         if os.path.exists(first) and os.path.exists(second):
             return os.path.samefile(first, second)

@@ -42,16 +42,19 @@ def is_url(path: str | os.PathLike[str]) -> bool:
     return str(path).startswith(_SLASHES)
 
 
-def named(path: str) -> str:
+def named(path: str | os.PathLike[str]) -> str:
     """A path or a URL as it may be shown and written: without user, password and query, which grant access.
 
     Of a query part of its digest stays, so that two of them are two. Within this process the name still opens the URL.
     """
+    path = os.fspath(path)
     if not is_url(path):
         return path
-    name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", _USER.sub("…@", path))
-    if name != path:
-        _whole.setdefault(name, path)
+    name = _USER.sub("…@", path)
+    if path.startswith("https://"):  # no other has queries: a question mark is part of a name there
+        name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", name)
+    if name != path and "…" not in path:
+        _whole[name] = path
     return name
 
 
