@@ -174,7 +174,7 @@ def score_sources(
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
         engine = stack.enter_context(open_engine(metrics.planes))
-        report = ScoreReport(*map(named, paths), info.width, info.height, info.bits, metrics.names, engine.info)
+        report = ScoreReport(named(paths[0]), named(paths[1]), info.width, info.height, info.bits, metrics.names, engine.info)
         report.similarities = metrics.similarities
         report.rate = None if info.fps is None else float(info.fps)
         report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]

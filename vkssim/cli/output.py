@@ -52,14 +52,15 @@ def to_standard_output(path: str | None, form: str | None) -> bool:
     return path in _STANDARD_OUTPUT or (path is None and form is not None)
 
 
-class PathOrUrl(click.ParamType):
+class PathOrUrl(click.Path):
     """A local path, or a URL, which stays the text that it is."""
 
-    name = "path"
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """See click."""
-        return str(value) if is_url(value) else Path(value)
+        return value if is_url(value) else super().convert(value, param, ctx)
 
 
 def check_target(target: Place, flag: str, inputs: Sequence[str]) -> None:

@@ -32,7 +32,7 @@ _LONGEST_REASON = 200
 _SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
 _USER = re.compile(r"(?<=://)[^/\s@]*@")
-_QUERY = re.compile(r"\?[^\s'\"]+")
+_QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
 
 _whole: dict[str, str] = {}
 
@@ -53,7 +53,7 @@ def named(path: str | os.PathLike[str]) -> str:
     name = _USER.sub("…@", path)
     if path.startswith("https://"):  # no other has queries: a question mark is part of a name there
         name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", name)
-    if name != path and "…" not in path:
+    if name != path:
         _whole[name] = path
     return name
 
