@@ -112,7 +112,7 @@ sync_option = click.option(
     help="Pair frames by number, or by the time they are shown.",
 )
 urls_option = click.option(
-    "--urls", is_flag=True, help="Let rows of the manifest name URLs (s3://, gs://, https://, file://): they are connected to."
+    "--urls", is_flag=True, help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name."
 )
 backend_options = option_group(
     "where",

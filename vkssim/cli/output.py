@@ -13,7 +13,7 @@ import click
 from ..errors import OutputError
 from ..frames.remote import is_url, named
 from ..interruption import at_once
-from ..place import Place
+from ..place import Place, suffix_of
 
 if TYPE_CHECKING:
     from ..results import ScoreReport
@@ -28,23 +28,24 @@ def output(path: str | None, form: str | None, precision: str, inputs: Sequence[
 
     The form follows the ending of the path; where that says nothing it is XML, as libvmaf's tool has it.
     """
-    from ..report import check_writable, render, write
+    from ..folder import check_output, write_output
+    from ..report import render
     from ..report.numbers import NumberFormat
 
     NumberFormat.parse(precision)
     if path is None and form is None:
         return None
     if form is None:
-        ending = Path(path or "").suffix.lstrip(".").lower()
+        ending = suffix_of(path or "").lstrip(".")
         form = ending if ending in FORMS else "xml"
     chosen = form
     if to_standard_output(path, form):
         return lambda report: print_text(render(report, chosen, precision))
     assert path is not None
-    target = Path(path)
+    target = path
     check_target(target, "--output", inputs)
-    check_writable(target)
-    return lambda report: write(render(report, chosen, precision), target)
+    check_output(target)
+    return lambda report: write_output(render(report, chosen, precision), target)
 
 
 def to_standard_output(path: str | None, form: str | None) -> bool:
