@@ -13,8 +13,10 @@ from vkssim.frames import remote
 class Bucket(MemoryFileSystem):  # type: ignore[misc]
     """`ranges` are those read so far; `failure`, if there is one, is raised in place of any further."""
 
+    cachable = False
+
     def __init__(self) -> None:
-        super().__init__(skip_instance_cache=True)
+        super().__init__()
         self.store: dict[str, Any] = {}
         self.pseudo_dirs = [""]
         self.ranges: list[tuple[int, int]] = []

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import av
 import numpy as np
 import pytest
 
@@ -62,9 +61,8 @@ def test_a_url_scores_as_its_file(tmp_path: Path, kind: str, words: tuple[str, .
     local = _score(reference, distorted, *described, *words)
     assert local.count("frameNum") >= 2
     by_url = _score(f"file://{reference}", f"file://{distorted}", *described, *words)
-    assert by_url.replace("file:/", "") == local.replace("file:/", "").replace(f'"/{tmp_path}', f'"{tmp_path}').replace(
-        f'"{tmp_path}', f'"/{tmp_path}'
-    )
+    assert by_url.count("file://") == 2
+    assert by_url.replace("file://", "") == local
 
 
 def test_times_of_packets_are_read_by_url(tmp_path: Path) -> None:
@@ -294,7 +292,7 @@ def test_a_manifest_by_url_leads_nowhere_else(bucket: Bucket) -> None:
         (pair,) = read_manifest("s3://clips/ladder.csv")
         assert pair.reference_path == f"s3://clips/{name}"
     bucket.pipe_file("clips/ladder.csv", b"reference,distorted\ns3://other/a,b.yuv\n")
-    with pytest.raises(InputError, match="s3://clips/ladder.csv names the URL s3://other/a"):
+    with pytest.raises(InputError, match=r"s3://clips/ladder\.csv names the URL s3://other/a"):
         read_manifest("s3://clips/ladder.csv")
     (pair,) = read_manifest("s3://clips/ladder.csv", urls=True)
     assert (pair.reference_path, pair.distorted_path) == ("s3://other/a", "s3://clips/b.yuv")
@@ -317,16 +315,14 @@ def test_a_report_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -> 
 @pytest.mark.parametrize("text", ["#EXTM3U\n#EXTINF:9,\n{}\n#EXT-X-ENDLIST\n", "ffconcat version 1.0\nfile '{}'\n"])
 def test_lists_by_url_are_not_followed(tmp_path: Path, text: str) -> None:
     path = tmp_path / encode(tmp_path / "a.mp4", clip(2, 64, 96))
-    with av.open(str(path)):
-        pass
-    with pytest.raises(InputError, match="name the file itself"):
+    with pytest.raises(InputError, match="FFmpeg cannot open it"):
         open_source(f"file://{write(tmp_path / 'a.m3u8', text.format(path).encode())}", NOTHING_SAID)
 
 
 def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None:
     """As a container whose first bytes alone are there."""
     bucket.pipe_file("clips/a.mp4", (tmp_path / encode(tmp_path / "a.mp4", clip(6, 64, 96))).read_bytes()[:600])
-    with pytest.raises(VkssimError, match="s3://clips/a.mp4"):
+    with pytest.raises(VkssimError, match=r"s3://clips/a\.mp4"):
         open_source("s3://clips/a.mp4", NOTHING_SAID)
     with pytest.raises(OptionError):
         list(_pictures_of_a_stranger())
