@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import io
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -30,6 +31,7 @@ _BUFFER = 1 << 16
 _SECONDS = 30  # that https may take to connect, or send nothing
 _LONGEST_REASON = 200
 _SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
+_LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
 _USER = re.compile(r"(?<=://)[^/\s@]*@")
 _QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
@@ -152,6 +154,8 @@ def _opened(url: str) -> tuple[Any, str]:
 @cache
 def _filesystem(scheme: str, _process: int) -> Any:
     """One for all threads; a forked child, which has not its threads, gets its own."""
+    for library in _LOGGING:
+        logging.getLogger(library).addHandler(logging.NullHandler())  # or they print tracebacks of what is an error here
     fsspec = need("fsspec", "remote", f"{scheme}://")
     need(LIBRARIES[scheme], "remote", f"{scheme}://")
     options = _https_options() if scheme == "https" else {}
