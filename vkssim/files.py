@@ -16,6 +16,7 @@ from .errors import InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
+from .frames.remote import named
 from .frames.source import FrameSource
 from .judging import ClipEnd, judge
 from .parts import Part, PartScores
@@ -62,7 +63,8 @@ def score_files(
     ----------
     reference, distorted
         Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them; ``-`` for raw
-        or Y4M on standard input, one of the two.
+        or Y4M on standard input, one of the two. Also by URL, ``s3://``, ``gs://``, ``https://`` or ``file://`` (extra
+        `remote`), but for sequences.
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes
@@ -285,7 +287,7 @@ def _begun(
 ) -> ScoreReport:
     """The report before the first frame."""
     info = sources[0].info
-    report = ScoreReport(*paths, info.width, info.height, info.bits, metrics.names, engine.info)
+    report = ScoreReport(named(paths[0]), named(paths[1]), info.width, info.height, info.bits, metrics.names, engine.info)
     report.similarities = metrics.similarities
     report.rate = None if info.fps is None else float(info.fps)
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]

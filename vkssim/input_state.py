@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 
 from .errors import InputError
+from .frames import remote
 from .frames.sequence import sequence
 
-FileState = tuple[str, int | None, int | None]
-"""Absolute path, size and time of change in ns; None for a file that is not there."""
+FileState = tuple[str, int | None, int | str | None]
+"""Absolute path or URL, size, and time of change in ns or what a server says of the version; None where nothing is known."""
 
 
 def input_states(path: str) -> list[FileState]:
@@ -26,6 +27,11 @@ def _files(path: str) -> Sequence[str]:
 
 
 def _state(path: str) -> FileState:
+    if remote.is_url(path):
+        try:
+            return path, *remote.state(path)
+        except OSError:
+            return path, None, None
     try:
         found = os.stat(path)
     except (OSError, ValueError):

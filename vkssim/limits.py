@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 from .errors import InputError, OptionError
 
@@ -82,18 +81,23 @@ def whole_number(text: str) -> int | None:
 
 
 def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
-    """All of a file, a pipe as well. Raises InputError where it cannot be read, or has more than `most` bytes."""
+    """All of a file, also by URL, or of a pipe. Raises InputError where it cannot be read, or has more than `most` bytes."""
+    from .frames import remote
+
+    name = remote.named(path)
     try:
-        with open(path, "rb") as file:
-            state = os.fstat(file.fileno())
-            size = state.st_size if stat.S_ISREG(state.st_mode) else 0
-            data = b"" if size > most else file.read(most + 1)
+        if remote.is_url(name):
+            size = remote.size(name)
+            data = remote.read(name, 0, 0 if size > most else size)
+        else:
+            with open(path, "rb") as file:
+                state = os.fstat(file.fileno())
+                size = state.st_size if stat.S_ISREG(state.st_mode) else 0
+                data = b"" if size > most else file.read(most + 1)
     except OSError as error:
-        raise InputError(f"{Path(path)} cannot be read: {error.strerror}") from None
+        raise InputError(f"{name} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{shown(os.fspath(path))} names no file: {error}") from None
     if max(size, len(data)) > most:
-        raise InputError(
-            f"{Path(path)} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file"
-        )
+        raise InputError(f"{name} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file")
     return data

@@ -17,6 +17,7 @@ from .extras import need
 from .files import common_format
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
+from .frames.remote import is_url, named
 from .frames.shown import shown
 from .frames.source import FrameSource
 from .limits import check_option, whole_number
@@ -103,8 +104,14 @@ def scored_pictures(
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
     backend: str = "vulkan",
     device: str | int | None = None,
+    urls: bool = False,
 ) -> Iterator[FramePictures]:
-    """`frame_pictures` of the clips that a report names, read as they were when it was made."""
+    """`frame_pictures` of the clips that a report names, read as they were when it was made.
+
+    Those by URL only with `urls`, or whoever wrote the report would decide what is connected to; else OptionError.
+    """
+    for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
+        raise OptionError(f"the report names the URL {named(clip)}; --urls lets what it names be connected to")
     return frame_pictures(
         report.reference,
         report.distorted,

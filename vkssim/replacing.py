@@ -11,6 +11,9 @@ from pathlib import Path
 from .errors import OutputError
 from .interruption import unfinished
 
+UNFINISHED = ".vkssim-"
+"""What the names of files begin with that are still being written."""
+
 
 def write_file(content: str | bytes, path: Path) -> None:
     """Write a file, text as UTF-8: to a device or a pipe as it is, else as `replace_file` does. Raises OutputError."""
@@ -30,7 +33,7 @@ def replace_file(data: bytes, path: Path) -> None:
     Whatever happens meanwhile, the file is the old one or the new one. Raises OutputError.
     """
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".vkssim-")
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
         with unfinished(name):
             try:
                 with open(descriptor, "wb") as file:

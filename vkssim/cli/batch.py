@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DemandError, OutputError
+from ..errors import DemandError
+from ..frames.remote import named
 from ..progress import ProgressBar
 from .main import SETTINGS
 from .messages import say
@@ -22,8 +22,9 @@ from .options import (
     raw_options,
     selection_options,
     sync_option,
+    urls_option,
 )
-from .output import check_target
+from .output import PathOrUrl, check_target
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -33,18 +34,16 @@ if TYPE_CHECKING:
     from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
+    from ..place import Place
     from ..score_options import ScoreOptions
     from ..selection import Selection
 
 
 @click.command("batch", context_settings=SETTINGS)
-@click.argument("manifest", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", "path", required=True, metavar="FILE", type=click.Path(path_type=Path), help=".parquet, .csv or .jsonl."
-)
-@click.option(
-    "--frames", metavar="FOLDER", type=click.Path(path_type=Path), help="Write the scores of every frame there, a JSON a pair."
-)
+@click.argument("manifest", type=PathOrUrl())
+@click.option("-o", "--output", "path", required=True, metavar="FILE", type=PathOrUrl(), help=".parquet, .csv or .jsonl.")
+@click.option("--frames", metavar="FOLDER", type=PathOrUrl(), help="Write the scores of every frame there, a JSON a pair.")
+@urls_option
 @raw_options
 @feature_option
 @planes_option
@@ -63,9 +62,10 @@ if TYPE_CHECKING:
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
 def command(
-    manifest: Path,
-    path: Path,
-    frames: Path | None,
+    manifest: Place,
+    path: Place,
+    frames: Place | None,
+    urls: bool,
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
@@ -88,57 +88,55 @@ def command(
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
     workers = EngineOptions(**where, **engine)
-    rows = score_manifest(manifest, read_manifest(manifest, raw), path, options, frames, quiet, workers, task_seconds)
+    pairs = read_manifest(manifest, raw, urls=urls)
+    rows = score_manifest(manifest, pairs, path, options, frames, quiet, workers, task_seconds)
     if not quiet:
         _print(rows, path)
     check_all_scored(rows, path)
 
 
 def score_manifest(
-    manifest: Path,
+    manifest: Place,
     pairs: Sequence[Pair],
-    path: Path,
+    path: Place,
     options: ScoreOptions,
-    frames: Path | None,
+    frames: Place | None,
     quiet: bool,
     workers: EngineOptions | None = None,
     task_seconds: float = 15.0,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
-    from ..journal_file import journal_path
-    from ..ladder.batch import frames_file, score_pairs
-    from ..ladder.journal import Journal
+    from ..folder import Folder, check_output, write_output
+    from ..ladder.batch import frames_file, open_journal, score_pairs
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
-    from ..report import check_writable, write
+    from ..place import suffix_of
 
     check_results_path(path)
     check_labels(pairs)
     inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
     check_target(path, "--output", sorted(inputs))
-    check_writable(path)
-    if frames is not None:
-        try:
-            frames.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"--frames {frames} cannot be made: {error.strerror}") from None
+    check_output(path)
+    folder = None if frames is None else Folder(frames)
+    if folder is not None:
+        folder.check()
     progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
     try:
-        with Journal(journal_path(path)) as journal:
+        with open_journal(path) as journal:
             scored = _in_parts(workers, path, task_seconds, progress) if workers is not None and workers.several() else None
-            records = score_pairs(pairs, options, journal, frames, progress, scored)
+            records = score_pairs(pairs, options, journal, folder, progress, scored)
     finally:
         if progress is not None:
             progress.close()
     reports = [
-        str(frames / frames_file(pair, record["key"])) if frames is not None and "frames" in record else None
+        folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
         for pair, record in zip(pairs, records, strict=True)
     ]
     rows = as_rows(pairs, records, reports)
-    write(render_rows(rows, path.suffix.lower()), path)
+    write_output(render_rows(rows, suffix_of(path)), path)
     return rows
 
 
-def _in_parts(workers: EngineOptions, path: Path, seconds: float, progress: ProgressBar | None) -> Scored:
+def _in_parts(workers: EngineOptions, path: Place, seconds: float, progress: ProgressBar | None) -> Scored:
     from ..distributed.batch import in_parts
     from ..distributed.kept import parts_folder
 
@@ -149,7 +147,7 @@ def _in_parts(workers: EngineOptions, path: Path, seconds: float, progress: Prog
     return in_parts(workers, parts_folder(str(path)), seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
-def check_all_scored(rows: Sequence[Row], path: Path) -> None:
+def check_all_scored(rows: Sequence[Row], path: Place) -> None:
     """Say what each pair was warned of. Raises DemandError where one failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
@@ -157,10 +155,12 @@ def check_all_scored(rows: Sequence[Row], path: Path) -> None:
                 say(f"{word}: {row['distorted']}: {row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
-        raise DemandError(f"{failed} of {len(rows)} pairs failed; {path} has the others, and the errors in its column error")
+        raise DemandError(
+            f"{failed} of {len(rows)} pairs failed; {named(path)} has the others, and the errors in its column error"
+        )
 
 
-def _print(rows: Sequence[Row], path: Path) -> None:
+def _print(rows: Sequence[Row], path: Place) -> None:
     from ..ladder.tables import scores_of
 
     means = [f"{name}_mean" for name in scores_of(rows)]
@@ -168,4 +168,4 @@ def _print(rows: Sequence[Row], path: Path) -> None:
         [row["distorted"], "failed" if row["frames"] is None else str(row["frames"]), *(decimals(row[name]) for name in means)]
         for row in rows
     ]
-    print_table(str(path), ["distorted", "frames", *means], cells, sys.stdout)
+    print_table(named(path), ["distorted", "frames", *means], cells, sys.stdout)

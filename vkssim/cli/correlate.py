@@ -23,6 +23,7 @@ from .options import (
     raw_options,
     selection_options,
     sync_option,
+    urls_option,
 )
 from .output import print_text
 from .tables import print_table
@@ -56,6 +57,7 @@ _ESTIMATES = ("plcc", "srocc", "krocc", "rmse")
     type=click.Path(path_type=Path),
     help="For a manifest: where its results go, as with batch.",
 )
+@urls_option
 @raw_options
 @feature_option
 @planes_option
@@ -71,6 +73,7 @@ def command(
     pooling: str,
     form: str | None,
     path: Path | None,
+    urls: bool,
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
@@ -95,7 +98,7 @@ def command(
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
         options = ScoreOptions(features, planes, selection, sync, pictures, **where)
-        rows = _scored(rows, table, opinion, path, raw, options, quiet)
+        rows = _scored(rows, table, opinion, path, urls, raw, options, quiet)
     groups = _groups(rows, by)
     found = []
     for score, column in score_columns(rows, (), pooling).items():
@@ -132,6 +135,7 @@ def _scored(
     table: Path,
     opinion: str,
     path: Path | None,
+    urls: bool,
     raw: RawDescription,
     options: ScoreOptions,
     quiet: bool,
@@ -142,7 +146,7 @@ def _scored(
 
     if path is None:
         raise OptionError(f"{table} has no scores yet; -o RESULTS.csv scores it first, as `vkssim batch` does")
-    pairs = read_manifest(table, raw)
+    pairs = read_manifest(table, raw, urls=urls)
     for row in rows:
         number(row, opinion, str(row["distorted"]))
     scored = score_manifest(table, pairs, path, options, None, quiet)

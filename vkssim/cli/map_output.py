@@ -58,7 +58,7 @@ class MapOutput:
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
-        for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device):
+        for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device, urls=True):
             png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)

@@ -119,6 +119,9 @@ sync_option = click.option(
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
+urls_option = click.option(
+    "--urls", is_flag=True, help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name."
+)
 backend_options = option_group(
     "where",
     dict,

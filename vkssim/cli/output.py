@@ -6,12 +6,14 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import OutputError
+from ..frames.remote import is_url, named
 from ..interruption import at_once
+from ..place import Place, suffix_of
 
 if TYPE_CHECKING:
     from ..results import ScoreReport
@@ -26,23 +28,24 @@ def output(path: str | None, form: str | None, precision: str, inputs: Sequence[
 
     The form follows the ending of the path; where that says nothing it is XML, as libvmaf's tool has it.
     """
-    from ..report import check_writable, render, write
+    from ..folder import check_output, write_output
+    from ..report import render
     from ..report.numbers import NumberFormat
 
     NumberFormat.parse(precision)
     if path is None and form is None:
         return None
     if form is None:
-        ending = Path(path or "").suffix.lstrip(".").lower()
+        ending = suffix_of(path or "").lstrip(".")
         form = ending if ending in FORMS else "xml"
     chosen = form
     if to_standard_output(path, form):
         return lambda report: print_text(render(report, chosen, precision))
     assert path is not None
-    target = Path(path)
+    target = path
     check_target(target, "--output", inputs)
-    check_writable(target)
-    return lambda report: write(render(report, chosen, precision), target)
+    check_output(target)
+    return lambda report: write_output(render(report, chosen, precision), target)
 
 
 def to_standard_output(path: str | None, form: str | None) -> bool:
@@ -50,13 +53,27 @@ def to_standard_output(path: str | None, form: str | None) -> bool:
     return path in _STANDARD_OUTPUT or (path is None and form is not None)
 
 
-def check_target(target: Path, flag: str, inputs: Sequence[str]) -> None:
+class PathOrUrl(click.Path):
+    """A local path, or a URL, which stays the text that it is."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click."""
+        return value if is_url(value) else super().convert(value, param, ctx)
+
+
+def check_target(target: Place, flag: str, inputs: Sequence[str]) -> None:
     """Raise OutputError where what is to be written is one of the files that the command reads or writes besides."""
-    if any(_same_file(target, Path(name)) for name in inputs):
-        raise OutputError(f"{flag} {target} would overwrite another file of this command; give it a name of its own")
+    if any(_same_file(str(target), name) for name in inputs):
+        raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")
 
 
-def _same_file(first: Path, second: Path) -> bool:
+def _same_file(first: str, second: str) -> bool:
+    first, second = (name.removeprefix("file://") for name in (first, second))
+    if is_url(first) or is_url(second):
+        return first == second
     try:
         if os.path.exists(first) and os.path.exists(second):
             return os.path.samefile(first, second)

@@ -11,7 +11,7 @@ import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from .main import SETTINGS
-from .options import backend_options, raw_options
+from .options import backend_options, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ _WORST = 6  # frames shown of a clip
 @click.option(
     "--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures."
 )
+@urls_option
 @raw_options
 @backend_options
-def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescription, where: dict[str, Any]) -> None:
+def command(files: tuple[Path, ...], target: str, worst: int, urls: bool, raw: RawDescription, where: dict[str, Any]) -> None:
     """Show scores as one HTML page: tables, charts and the worst frames.
 
     The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the
@@ -44,7 +45,8 @@ def command(files: tuple[Path, ...], target: str, worst: int, raw: RawDescriptio
     clips = [name for report in reports for name in (report.reference, report.distorted)]
     deliver = _destination(target, "--output", [*map(str, files), *clips])
     galleries = [
-        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"]) for report in reports
+        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls)
+        for report in reports
     ]
     deliver(render_page(reports, galleries, [str(path) for path in files]))
 
@@ -72,7 +74,7 @@ def page_output(
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
             gallery = Gallery(reason="the run was stopped")
         else:
-            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device)
+            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device, urls=True)
         if failure is not None and not isinstance(failure, DemandError | InterruptedRunError):  # theirs are warnings already
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], [gallery]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError
+from ..frames.remote import is_url
 from .messages import say
 from .output import check_target, to_standard_output
 
@@ -61,6 +62,6 @@ def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str 
     for name in inputs:
         if not readable_again([name]):
             return f"{'standard input' if name == '-' else name} cannot be read a second time; give the file itself"
-    if path is None or to_standard_output(path, form) or (Path(path).exists() and not Path(path).is_file()):
-        return "it goes on from the journal beside an output file, which --output names"
+    if path is None or to_standard_output(path, form) or is_url(path) or (Path(path).exists() and not Path(path).is_file()):
+        return "it goes on from the journal beside a local output file, which --output names"
     return None

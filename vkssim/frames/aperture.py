@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import BinaryIO
 
 from .crop import Crop
+from .remote import open_description
 
 _EBML = b"\x1a\x45\xdf\xa3"
 _MOST_READS = 20_000  # of a file, so that it cannot be made of nothing else; nothing real needs as many
@@ -27,7 +28,7 @@ def stated_crop(path: str, width: int, height: int) -> Crop | None:
     None where that is all of it, or where it is not said in whole samples within the picture.
     """
     try:
-        with open(path, "rb") as file:
+        with open_description(path) as file:
             end = file.seek(0, 2)
             file.seek(0)
             find = _of_matroska if file.read(4) == _EBML else _of_iso

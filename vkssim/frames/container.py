@@ -23,6 +23,7 @@ from .layout import check_size
 from .marks import KeyMarks, Marks
 from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
+from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
 
@@ -52,7 +53,8 @@ class ContainerFile(SequentialSource):
     def _open(self) -> Any:
         import av  # here, since it is not quick and only containers need it
 
-        self._av_error: type[Exception] = av.FFmpegError
+        self._av_error = av.FFmpegError
+        self._failure = av.FFmpegError, OSError  # the latter where a URL cannot be read on
         self._sequence = sequence(self._path)
         try:
             if self._sequence is None:
@@ -109,6 +111,8 @@ class ContainerFile(SequentialSource):
             except self._av_error as error:
                 reason = f" ({error})"
                 continue
+            except OSError as error:
+                raise unreadable(self._path, error) from None
             if first is None:
                 break
             self._frames: Iterator[Any] = chain([first], frames)
@@ -177,7 +181,7 @@ class ContainerFile(SequentialSource):
             return False
         try:
             frame = next(self._frames, None)
-        except self._av_error as error:
+        except self._failure as error:
             kind = ReadError if isinstance(error, OSError) else InputError
             self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({error})")
             return False
@@ -219,7 +223,7 @@ class ContainerFile(SequentialSource):
             return None
         try:
             packets = self._packets()
-        except self._av_error as error:
+        except self._failure as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
         if any(stamp is None for stamp, _ in packets):
             return None
@@ -232,7 +236,7 @@ class ContainerFile(SequentialSource):
             return None
         try:
             packets = self._packets()
-        except self._av_error:
+        except self._failure:
             return None
         if any(stamp is None for stamp, _ in packets):
             return None
@@ -257,7 +261,7 @@ class ContainerFile(SequentialSource):
                 self._container.seek(place - round(earlier / self._stream.time_base), stream=self._stream)
                 frames = self._decoded()
                 found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
-            except (self._av_error, OverflowError) as error:
+            except (*self._failure, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == place:
                 self._frames = chain([found], frames)
@@ -287,7 +291,7 @@ class ContainerFile(SequentialSource):
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)
                 self._frames = container.decode(self._stream)
-            except (self._av_error, OverflowError):
+            except (*self._failure, OverflowError):
                 return
             if self._next(target):
                 yield target

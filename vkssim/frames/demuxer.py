@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from ..limits import MOST_PIXELS
+from .remote import is_url, open_url
 
 _ELSEWHERE = frozenset(
     (
@@ -28,6 +29,9 @@ _ELSEWHERE = frozenset(
 )
 """Formats that name what is to be read, wait for what is yet to come, or are programs."""
 
+_OPENS_BY_NAME = frozenset(("image2",))
+"""Formats that open files of a name themselves, where they are to read what they are given; pictures have others as well."""
+
 MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
 """For decoders, which ask it before they take memory for a frame; FFmpeg uses them also to find out what is in a file."""
 
@@ -43,13 +47,14 @@ _LEAVES_TAGS = 19
 
 
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None) -> Any:
-    """Open a file, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
+    """Open a file, also by URL, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
     import av  # here, since it is not quick and only containers need it
 
-    confined = {**_CONFINED, "format_whitelist": _formats(), **(options or {})}
+    remote = is_url(path)
+    confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
     # Tags may be in any encoding; from 19 on PyAV takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(_local(path), format=format, options=confined, **tags)
+    return av.open(open_url(path) if remote else _local(path), format=format, options=confined, **tags)
 
 
 def _local(path: str) -> str:
@@ -58,7 +63,8 @@ def _local(path: str) -> str:
 
 
 @cache
-def _formats() -> str:
+def _formats(remote: bool) -> str:
     from av import formats_available
 
-    return ",".join(sorted(names for names in formats_available if not _ELSEWHERE & set(names.split(","))))
+    refused = _ELSEWHERE | _OPENS_BY_NAME if remote else _ELSEWHERE
+    return ",".join(sorted(names for names in formats_available if not refused & set(names.split(","))))

@@ -9,12 +9,12 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 from ..limits import shown
-from . import y4m
+from . import remote, y4m
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .pipe import interruptible, open_stream
 from .processed import ProcessedSource
-from .raw import RawFile, raw_pipe
+from .raw import RawFile, RawUrl, raw_pipe
 from .sequence import sequence
 from .source import FrameSource
 
@@ -133,6 +133,8 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
     """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
     if path == "-":
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
+    if remote.is_url(path):
+        return _open_url(remote.named(path), raw)
     if sequence(path) is not None:
         from .container import ContainerFile
 
@@ -156,18 +158,37 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
         raise
     stream.close()
     if is_container(head) or not raw.given:
-        from .container import ContainerFile
-
-        try:
-            return ContainerFile(path)
-        except InputError as error:
-            if is_container(head):
-                raise
-            raise InputError(
-                f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give --width, --height,"
-                f" --pixel_format and --bitdepth ({error})"
-            ) from None
+        return _open_container(path, head)
     return RawFile(path, raw.layout(path))
+
+
+def _open_url(url: str, raw: RawDescription) -> FrameSource:
+    try:
+        size = remote.size(url)
+        if not size:
+            raise InputError(f"{url} is empty")
+        head = remote.read(url, 0, min(size, _PEEK))
+        if head.startswith(y4m.MAGIC):
+            return y4m.Y4mStream(url, remote.open_url(url))
+    except OSError as error:
+        raise InputError(f"{url} cannot be read: {error.strerror}") from None
+    if is_container(head) or not raw.given:
+        return _open_container(url, head)
+    return RawUrl(url, raw.layout(url), size)
+
+
+def _open_container(path: str, head: bytes) -> FrameSource:
+    from .container import ContainerFile
+
+    try:
+        return ContainerFile(path)
+    except InputError as error:
+        if is_container(head):
+            raise
+        raise InputError(
+            f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give --width, --height,"
+            f" --pixel_format and --bitdepth ({error})"
+        ) from None
 
 
 def is_container(head: bytes) -> bool:

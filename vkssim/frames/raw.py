@@ -15,7 +15,10 @@ from .info import VideoInfo
 from .layout import PlanarLayout
 from .marks import EvenMarks, Marks
 from .pipe import give_up
+from .remote import read_ranges
 from .source import FrameSource, SequentialSource
+
+_BYTES_AT_ONCE = 1 << 26  # asked for together, and in memory beside the frames themselves
 
 RAW = "raw"
 """The kind of raw streams."""
@@ -34,18 +37,14 @@ def unreadable(path: str, error: OSError) -> ReadError:
     return ReadError(f"{path} cannot be read on: {error.strerror or error}")
 
 
-class RawFile(FrameSource):
-    """Raw YUV in a regular file: frames lie at known places, so several threads may read at once, each plane that is
-    asked for straight into its place.
-    """
+class _RawFrames(FrameSource):
+    """Raw YUV of known size: frames lie at known places, so several threads may read at once."""
 
     concurrent = True
 
-    def __init__(self, path: str, layout: PlanarLayout) -> None:
+    def __init__(self, path: str, layout: PlanarLayout, size: int) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
         self._counting = threading.Lock()
-        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        size = os.fstat(self._descriptor).st_size
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
@@ -56,19 +55,6 @@ class RawFile(FrameSource):
                 raise problem
             self.problem = problem
 
-    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
-        """See FrameSource.read."""
-        assert self.info.frames is not None
-        with self._counting:
-            self.bytes_read += sum(plane.nbytes for target in targets for plane in target)
-        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if number >= self.info.frames:
-                return count
-            start = number * self._frame_bytes
-            if not all(self._read_plane(start + offset, plane) for offset, plane in zip(self._offsets, target, strict=False)):
-                return count
-        return len(numbers)
-
     def marks(self) -> Marks:
         """See FrameSource.marks."""
         assert self.info.frames is not None
@@ -76,6 +62,35 @@ class RawFile(FrameSource):
 
     def go_to(self, number: int, place: int) -> None:
         """See FrameSource.go_to; every frame is read from its place anyway."""
+
+    def _count(self, numbers: Sequence[int], targets: Sequence[Planes]) -> None:
+        assert self.info.frames is not None
+        there = sum(number < self.info.frames for number in numbers)
+        with self._counting:
+            self.bytes_read += sum(plane.nbytes for target in targets[:there] for plane in target)
+
+    def _shorter(self, offset: int) -> InputError:
+        return InputError(f"{self.info.path} became shorter while it was read, at byte {offset}")
+
+
+class RawFile(_RawFrames):
+    """Raw YUV in a regular file: each plane that is asked for is read straight into its place."""
+
+    def __init__(self, path: str, layout: PlanarLayout) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        super().__init__(path, layout, os.fstat(self._descriptor).st_size)
+
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """See FrameSource.read."""
+        assert self.info.frames is not None
+        self._count(numbers, targets)
+        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
+            if number >= self.info.frames:
+                return count
+            start = number * self._frame_bytes
+            if not all(self._read_plane(start + offset, plane) for offset, plane in zip(self._offsets, target, strict=False)):
+                return count
+        return len(numbers)
 
     def _read_plane(self, offset: int, target: Samples) -> bool:
         if not target.flags.c_contiguous:  # padded rows: by way of a plane without padding
@@ -92,7 +107,7 @@ class RawFile(FrameSource):
                 self.problem = unreadable(self.info.path, error)
                 return False
             if not count:
-                self.problem = InputError(f"{self.info.path} became shorter while it was read, at byte {offset + done}")
+                self.problem = self._shorter(offset + done)
                 return False
             done += count
         return True
@@ -115,6 +130,42 @@ def _read_at(descriptor: int, target: memoryview, offset: int) -> int:
 
 if not hasattr(os, "preadv"):
     RawFile.concurrent = False
+
+
+class RawUrl(_RawFrames):
+    """Raw YUV by URL: of each frame one range is read, from its beginning to the end of the last plane that is asked for."""
+
+    def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
+        """See FrameSource.read."""
+        self._count(numbers, targets)
+        at_once = max(1, _BYTES_AT_ONCE // self._frame_bytes)
+        wanted = [(number, planes) for number, planes in zip(numbers, targets, strict=True) if number < (self.length or 0)]
+        done = 0
+        while done < len(wanted):
+            count = self._read_frames(wanted[done : done + at_once])
+            done += count
+            if count < at_once:
+                break
+        return done
+
+    def _read_frames(self, frames: Sequence[tuple[int, Planes]]) -> int:
+        starts = [number * self._frame_bytes for number, _ in frames]
+        stops = [start + sum(plane.nbytes for plane in planes) for start, (_, planes) in zip(starts, frames, strict=True)]
+        try:
+            parts = read_ranges(self.info.path, list(zip(starts, stops, strict=True)))
+        except OSError as error:
+            self.problem = unreadable(self.info.path, error)
+            return 0
+        for count, (part, start, stop, (_, planes)) in enumerate(zip(parts, starts, stops, frames, strict=True)):
+            if len(part) < stop - start:
+                self.problem = self._shorter(start + len(part))
+                return count
+            for offset, plane in zip(self._offsets, planes, strict=False):
+                plane[:] = np.frombuffer(part, plane.dtype, plane.size, offset).reshape(plane.shape)
+        return len(frames)
+
+    def close(self) -> None:
+        """Nothing is open between two reads."""
 
 
 class PlanarStream(SequentialSource):

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import InputError
+from .remote import is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # more digits than a name of a file may have would fill the memory
 _GLOB = re.compile(r"[*?\[]")
@@ -31,7 +32,7 @@ class Sequence:
 
 def sequence(path: str) -> Sequence | None:
     """What a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
-    if os.path.exists(path):  # unlike Path.exists never an error; what is wrong with a path opening it tells
+    if is_url(path) or os.path.exists(path):  # unlike Path.exists never an error; what is wrong with a path opening it tells
         return None
     if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):
         return _numbered(path)

@@ -32,7 +32,7 @@ class Y4mStream(PlanarStream):
         )
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
-        self._size = os.fstat(stream.fileno()).st_size - len(line) if stream.seekable() else None
+        self._size = _size(stream) - len(line) if stream.seekable() else None
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # before memory for such a frame is taken
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
 
@@ -68,6 +68,13 @@ class Y4mStream(PlanarStream):
             )
             return False
         return True
+
+
+def _size(stream: BinaryIO) -> int:
+    position = stream.tell()
+    end = stream.seek(0, os.SEEK_END)
+    stream.seek(position)
+    return end
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:

@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,10 +15,13 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
+from ..folder import Folder
 from ..frames.open import RawDescription
-from ..input_state import input_states
+from ..frames.remote import is_url, named
+from ..input_state import FileState, input_states
+from ..journal_file import journal_path
+from ..place import Place
 from ..recovery import readable_again
-from ..replacing import replace_file
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
@@ -25,10 +29,12 @@ from ..score_options import ScoreOptions, check_options
 from .bitrate import measured_kbps
 from .journal import Journal, Record
 from .manifest import Pair
+from .object_journal import ObjectJournal
 from .together import MOST_IN_STEP, TogetherScorer
 
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
+_ASKED_AT_ONCE = 32
 _REPEATED = "the device failed at first; it was opened again, and the pair scored anew, a frame at a time"
 
 
@@ -44,22 +50,40 @@ def key_of(pair: Pair, options: ScoreOptions) -> str:
 
     Which device scores them is not part of it: every row says it.
     """
-    files = [input_states(path) for path in (pair.reference_path, pair.distorted_path)]
+    return _key(pair, options, [input_states(path) for path in (pair.reference_path, pair.distorted_path)])
+
+
+def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
+    """`key_of` each pair; every file is asked for once, and servers many at a time."""
+    clips = list(dict.fromkeys(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path)))
+    with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
+        states = dict(zip(clips, pool.map(input_states, clips), strict=True))
+    return [_key(pair, options, [states[pair.reference_path], states[pair.distorted_path]]) for pair in pairs]
+
+
+def _key(pair: Pair, options: ScoreOptions, files: Sequence[Sequence[FileState]]) -> str:
     scored = [__version__, files, asdict(pair.raw), asdict(replace(options, device=None))]
     return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
 
 
+def open_journal(results: Place) -> Journal | ObjectJournal:
+    """The journal beside a file of results, local or by URL; use with `with`. Raises InputError, OutputError."""
+    if is_url(results):
+        return ObjectJournal(Folder(f"{results}.journal"))
+    return Journal(journal_path(Path(results)))
+
+
 def frames_file(pair: Pair, key: str) -> str:
     """The name of the file with the scores of each frame: that of the distorted clip, made harmless, and part of the key."""
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(pair.distorted).stem)[:_LONGEST_NAME]
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(named(pair.distorted)).stem)[:_LONGEST_NAME]
     return f"{stem}-{key[:12]}.json"
 
 
 def score_pairs(
     pairs: Sequence[Pair],
     options: ScoreOptions,
-    journal: Journal,
-    frames: Path | None = None,
+    journal: Journal | ObjectJournal,
+    frames: Folder | None = None,
     progress: Callable[[int, int], None] | None = None,
     scored: Scored | None = None,
 ) -> list[Record]:
@@ -94,9 +118,10 @@ def score_pairs(
 
     """
     check_options(options)
-    keys = [key_of(pair, options) for pair in pairs]
+    keys = keys_of(pairs, options)
+    written = None if frames is None else frames.names()
     todo = {
-        key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(journal.records.get(key), pair, key, frames)
+        key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(journal.records.get(key), pair, key, written)
     }
     done = len(set(keys)) - len(todo)
     report_progress = progress or (lambda _done, _total: None)
@@ -167,7 +192,9 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
             yield group[start : start + MOST_IN_STEP]
 
 
-def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Path | None) -> None:
+def _keep(
+    journal: Journal | ObjectJournal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Folder | None
+) -> None:
     if isinstance(outcome, InterruptedRunError) or (
         isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError)
     ):
@@ -176,15 +203,15 @@ def _keep(journal: Journal, key: str, pair: Pair, outcome: ScoreReport | Excepti
     if report is not None and not report.frames:
         report = None
     if report is not None and frames is not None:
-        replace_file(render(report, "json", "max").encode(), frames / frames_file(pair, key))
+        frames.write(frames_file(pair, key), render(report, "json", "max").encode())
     journal.add(_record(key, pair, report, error))
 
 
 def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "key": key,
-        "reference": pair.reference,
-        "distorted": pair.distorted,
+        "reference": named(pair.reference),
+        "distorted": named(pair.distorted),
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
     }
     if report is not None:
@@ -207,10 +234,7 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
     return record
 
 
-def _is_done(record: Record | None, pair: Pair, key: str, frames: Path | None) -> bool:
+def _is_done(record: Record | None, pair: Pair, key: str, written: Collection[str] | None) -> bool:
     if record is None or record["error"] is not None:
         return False
-    if frames is None:
-        return True
-    file = frames / frames_file(pair, key)
-    return file.is_file() and not file.is_symlink()
+    return written is None or frames_file(pair, key) in written

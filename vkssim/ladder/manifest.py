@@ -9,14 +9,15 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
+from ..frames.remote import is_url, named
 from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, read_whole, shown, whole_number
+from ..place import Place, join, parent_of, suffix_of
 
 Label = str | int | float | bool | None
 """What a column says of a row."""
@@ -32,48 +33,58 @@ _LARGEST_NUMBER = 2**63 - 1
 class Pair:
     """A row of a manifest: what to score, and whatever else the row says.
 
-    `reference` and `distorted` are as they are written; `folder` is what they are relative to.
+    `reference` and `distorted` are as they are written; `folder`, a path or a URL, is what they are relative to if they are no
+    URLs.
     """
 
     reference: str
     distorted: str
-    folder: Path
+    folder: Place
     raw: RawDescription
     labels: Mapping[str, Label]
 
     @property
     def reference_path(self) -> str:
         """Where the reference is."""
-        return str(self.folder / self.reference)
+        return self._place(self.reference)
 
     @property
     def distorted_path(self) -> str:
         """Where the distorted clip is."""
-        return str(self.folder / self.distorted)
+        return self._place(self.distorted)
+
+    def _place(self, name: str) -> str:
+        return name if is_url(name) else join(self.folder, name)
 
 
-def read_manifest(path: Path, raw: RawDescription | None = None) -> list[Pair]:
+def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
     """The rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder; `width`, `height`, `pixel_format` and
-    `bitdepth` describe raw files and go before `raw`; every other column is a label. Raises InputError, with the line.
+    `bitdepth` describe raw files and go before `raw`; every other column is a label. The manifest may be a URL. Its rows may
+    name others only with `urls`, or whoever wrote it would decide what is connected to. Raises InputError, with the line.
     """
-    pairs = [_pair(f"{path}, line {line}", row, path.parent, raw or RawDescription()) for line, row in read_rows(path)]
+    name, folder = named(path), parent_of(path)
+    pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
+    for pair in () if urls else pairs:
+        for clip in filter(is_url, (pair.reference, pair.distorted)):
+            raise InputError(f"{name} names the URL {named(clip)}; --urls lets what it names be connected to")
     if not pairs:
-        raise InputError(f"{path} has no rows; a manifest has a row for each pair, with columns reference and distorted")
+        raise InputError(f"{name} has no rows; a manifest has a row for each pair, with columns reference and distorted")
     return pairs
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(path: Place) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
+    name = named(path)
     try:
         text = read_whole(path, LARGEST_TABLE_BYTES).decode("utf-8-sig")  # ends of lines within cells stay what they are
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8: {error}") from None
-    yield from (_json_rows if path.suffix.lower() in JSON_LINES else _csv_rows)(path, text)
+        raise InputError(f"{name} is not text in UTF-8: {error}") from None
+    yield from (_json_rows if suffix_of(path) in JSON_LINES else _csv_rows)(name, text)
 
 
-def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     cells = 0
     for line, entry in enumerate(text.split("\n"), 1):
         if not entry.strip():
@@ -90,7 +101,7 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield line, row
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -111,7 +122,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
 
 
-def _pair(where: str, row: dict[str, Any], folder: Path, raw: RawDescription) -> Pair:
+def _pair(where: str, row: dict[str, Any], folder: Place, raw: RawDescription) -> Pair:
     files = [_file(where, row, name) for name in ("reference", "distorted")]
     described = _described(where, row)
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
@@ -130,7 +141,7 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
         raise InputError(f"{where}: no column {name}; there are {', '.join(row) or 'none'}, needed are reference and distorted")
     value = row[name]
     if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _nameable(value):
-        raise InputError(f"{where}: {name} is {str(value)[:80]!r}; it has to be the name of a file")
+        raise InputError(f"{where}: {name} is {named(str(value))[:80]!r}; it has to be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
     return value

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
 from ..extras import need
+from ..frames.remote import named
 from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, read_whole
+from ..place import Place
 
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file
 _LONGEST_DECIMAL = 32  # bytes
 
 
-def read_parquet(path: Path) -> list[dict[str, Any]]:
+def read_parquet(place: Place) -> list[dict[str, Any]]:
     """The rows of a flat table. Raises InputError where it is none, or larger than the limits."""
     parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
-    data = read_whole(path, LARGEST_TABLE_BYTES)
+    data, path = read_whole(place, LARGEST_TABLE_BYTES), named(place)
     try:
         limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
         texts = _check_declared(path, parquet.ParquetFile(io.BytesIO(data), **limits))
@@ -29,7 +30,7 @@ def read_parquet(path: Path) -> list[dict[str, Any]]:
         raise InputError(f"{path} is not Parquet that can be read: {error}") from None
 
 
-def _check_declared(path: Path, file: Any) -> list[str]:
+def _check_declared(path: str, file: Any) -> list[str]:
     """The names of the columns of text. Raises InputError."""
     metadata, schema = file.metadata, file.schema
     columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
@@ -50,7 +51,7 @@ def _check_declared(path: Path, file: Any) -> list[str]:
     return [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
 
 
-def _check_read(path: Path, table: Any, arrow: Any) -> None:
+def _check_read(path: str, table: Any, arrow: Any) -> None:
     compute = need("pyarrow.compute", "report", "Parquet")
     size = table.nbytes
     for column in table.columns:

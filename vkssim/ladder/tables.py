@@ -8,14 +8,15 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, OptionError
 from ..extras import need
 from ..features import FEATURES
+from ..frames.remote import named
 from ..harmless import cell, encodable, text_of_cell
 from ..limits import MOST_CELLS, shown
+from ..place import Place, suffix_of
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet
@@ -48,11 +49,11 @@ _WHOLE = re.compile(r"-?\d{1,18}$")
 _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
-def check_results_path(path: Path) -> None:
+def check_results_path(path: Place) -> None:
     """Raise OptionError where results cannot be written in the form of that ending."""
-    if path.suffix.lower() not in FORMS:
-        raise OptionError(f"--output {path} does not end in {', '.join(FORMS)}")
-    if path.suffix.lower() == ".parquet":
+    if suffix_of(path) not in FORMS:
+        raise OptionError(f"--output {named(path)} does not end in {', '.join(FORMS)}")
+    if suffix_of(path) == ".parquet":
         need("pyarrow.parquet", "report", "Parquet")
 
 
@@ -70,7 +71,7 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
     rows = []
     for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
         error = record["error"] or {}
-        row: Row = {"reference": pair.reference, "distorted": pair.distorted, **said}
+        row: Row = {"reference": named(pair.reference), "distorted": named(pair.distorted), **said}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
         row |= {"report": report, "error_type": error.get("type"), "error": error.get("message")}
@@ -106,18 +107,18 @@ def _csv_line(values: Sequence[Any]) -> str:
     return line.getvalue().removesuffix("\r\n") + "\n"
 
 
-def read_table(path: Path) -> list[Row]:
+def read_table(path: Place) -> list[Row]:
     """The rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
-    if path.suffix.lower() != ".parquet":
+    if suffix_of(path) != ".parquet":
         rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
     else:
         rows = read_parquet(path)
     if not rows:
-        raise InputError(f"{path} has no rows")
-    return _filled(path, rows)
+        raise InputError(f"{named(path)} has no rows")
+    return _filled(named(path), rows)
 
 
-def _filled(path: Path, rows: Sequence[Row]) -> list[Row]:
+def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
     """Rows that all have the same columns, in which single values stand."""
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MOST_CELLS:

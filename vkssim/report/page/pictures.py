@@ -42,9 +42,11 @@ class Gallery:
 
 
 def worst_frames(
-    report: ScoreReport, count: int, *, raw: RawDescription, backend: str, device: str | int | None = None
+    report: ScoreReport, count: int, *, raw: RawDescription, backend: str, device: str | int | None = None, urls: bool = False
 ) -> Gallery:
-    """The `count` worst frames of the clips that a report names. Clips that cannot be read are a reason, no error."""
+    """The `count` worst frames of the clips that a report names, those by URL only with `urls`. Clips that cannot be read are a
+    reason, no error.
+    """
     if count == 0:
         return Gallery(reason="none were asked for (--worst 0)")
     if not report.reference or not report.distorted:
@@ -55,7 +57,7 @@ def worst_frames(
 
     try:
         indices = choose_frames(report, f"worst:{count}")
-        pictures = scored_pictures(report, indices, raw=raw, backend=backend, device=device)
+        pictures = scored_pictures(report, indices, raw=raw, backend=backend, device=device, urls=urls)
         views = {view.index: view for view in map(frame_view, pictures)}
     except VkssimError as error:
         return Gallery(reason=str(error))
