@@ -80,8 +80,8 @@ class Cluster:
 
 @dataclass
 class Outcome:
-    """What came of it, in seconds. `failed` and `copied` are worker-seconds, of attempts that a failure ended and of those whose
-    result came second.
+    """What came of it, in seconds. `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of those
+    whose result came second.
 
     `lost` is how many a failure ended. `results` has how many results of each task counted.
     """

@@ -46,7 +46,7 @@ class Cost:
     @property
     def upload_rate(self) -> float | None:
         """GB/s of uploads alone; None where the device has no memory of its own."""
-        return self.uploaded_bytes / self.upload_seconds / 1e9 if self.device_kind == "DISCRETE_GPU" else None
+        return self.uploaded_bytes / self.upload_seconds / 1e9 if self.device_kind == "DISCRETE" else None
 
     def percentiles(self, *ranks: float) -> list[float]:
         """Of the spread."""

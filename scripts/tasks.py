@@ -87,7 +87,7 @@ class Worker:
 
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
-        self._engine = SharedBackend(partial(open_backend, "vulkan", device=info.uuid, profile=profile))
+        self._engine = SharedBackend(partial(open_backend, "vulkan", device=str(info.uuid), profile=profile))
         self._stages: dict[str, float] = {}
         self._first = True
 
