@@ -93,10 +93,10 @@ def _cost(group: list[Record]) -> Cost:
 
 
 def _line(timed: list[Record], what: str) -> tuple[float, float]:
-    """By least squares of relative errors, since longer tasks vary more; the fixed part is no less than 0."""
+    """By least squares of relative errors, as longer tasks vary more; all falls on frames where a part would be below 0."""
     frames = np.array([record["frames"] for record in timed], np.float64)
     values = np.array([record[what] for record in timed], np.float64)
     slope, intercept = np.polyfit(frames, values, 1, w=1 / frames)
-    if intercept < 0:
+    if min(slope, intercept) < 0:
         return 0.0, float(np.mean(values / frames))
     return float(intercept), float(slope)

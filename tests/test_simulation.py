@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from pathlib import Path
 
 import pytest
 
+from .commands import python_process
+
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 
 from cluster import Cluster, Work, ranges, simulate  # noqa: E402 - scripts are no package
+from costs import costs, read  # noqa: E402
 
 HARSH = Cluster(20, gpus=2, straggling=0.1, slowdown=3, mtbf=200, repair=60, driver=0.01, result=0.1, attempts=50)
 
@@ -83,3 +87,55 @@ def test_ranges_are_even_and_complete() -> None:
     assert ranges(10, 10) == [10]
     assert sum(ranges(129_600, 777)) == 129_600
     assert set(ranges(129_600, 777)) == {776, 777}
+
+
+def test_tasks_are_timed(tmp_path: Path) -> None:
+    """A round of tiny ones: all lengths of both kinds, then a profiled one of each."""
+    output = tmp_path / "times.jsonl"
+    words = ("--size", "192x180", "--feature", "float_ssim=scale=1:window=uniform8", "--frames", "16", "--seconds", "0")
+    process = python_process(str(SCRIPTS / "task_times"), *words, "--out", str(output))
+    assert process.returncode == 0, process.stderr.decode()
+    records = read([output])
+    assert [(record["kind"], record["frames"]) for record in records[:8]] == [
+        (kind, frames) for kind in ("raw", "h264") for frames in (16, 8, 4, 2)
+    ]
+    for record in records[:8]:
+        assert record["gpu_seconds"] is None
+        assert record["seconds"] > 0
+    for record in records:
+        assert record["kind"] == "h264" or record["bytes"] >= record["frames"] * 2 * 192 * 180
+    assert [record["gpu_seconds"] > 0 for record in records[8:]] == [True, True]
+
+
+def _recorded(frames: int, **changed: object) -> dict[str, object]:
+    """A task of 0.5 s and 0.1 s a frame."""
+    times = {
+        "start": 0,
+        "frames": frames,
+        "seconds": 0.5 + 0.1 * frames,
+        "cpu_seconds": 0.2 * frames,
+        "bytes": 10 + 4000 * frames,
+    }
+    profile = {"gpu_seconds": None, "upload_seconds": None, "first": False}
+    where = {"kind": "raw", "width": 1920, "height": 1080, "device": "voodoo", "device_kind": "DISCRETE", "cores": 8}
+    return {**times, **profile, **where, **changed}
+
+
+def test_costs_and_a_cluster_from_records(tmp_path: Path) -> None:
+    times, figures = tmp_path / "times.jsonl", tmp_path / "figures.json"
+    first = _recorded(10, first=True, seconds=4.5)
+    profiled = _recorded(10, gpu_seconds=0.02, upload_seconds=0.01, seconds=9.0)
+    records = [first, *map(_recorded, (10, 20, 40, 80)), profiled]
+    times.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (cost,) = costs(read([times]))
+    assert cost.seconds == pytest.approx((0.5, 0.1))
+    assert cost.cpu_seconds == pytest.approx((0, 0.2))
+    assert cost.bytes == pytest.approx((10, 4000))
+    assert (cost.gpu_seconds, cost.upload_seconds, cost.opening) == pytest.approx((0.002, 0.001, 3.0))
+    assert cost.spread == pytest.approx([1.0] * 4)
+    words = ("--times", str(times), "--nodes", "3", "--minutes", "1", "--range-seconds", "9", "--driver", "0", "--result", "0")
+    process = python_process(str(SCRIPTS / "simulate_cluster"), *words, "--json", str(figures))
+    assert process.returncode == 0, process.stderr.decode()
+    (row,) = json.loads(figures.read_text())["figures"]
+    assert (row["tasks"], row["lost"], row["given_up"]) == (75 * 16, 0, 0)
+    assert row["efficiency_percent"] == pytest.approx(100 * 9 / 9.5)
