@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,7 @@ import simpy
 
 _DRAWN_AT_ONCE = 1 << 16
 
-Steps = Iterator[simpy.Event]
+Steps = Generator[simpy.Event, Any, None]
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class _Simulation:
     def _up_for(self) -> float:
         return math.inf if math.isinf(self._cluster.mtbf) else float(self._random.exponential(self._cluster.mtbf))
 
-    def _worker(self, node: _Node) -> Any:
+    def _worker(self, node: _Node) -> Steps:
         environment, cluster = self._environment, self._cluster
         kinds = len(self._work.ranges)
         while True:

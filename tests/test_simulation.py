@@ -12,7 +12,7 @@ import pytest
 from .commands import python_process
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-sys.path.insert(0, str(SCRIPTS))
+sys.path.append(str(SCRIPTS))
 
 from cluster import Cluster, Work, ranges, simulate  # noqa: E402 - scripts are no package
 from costs import costs, read  # noqa: E402
