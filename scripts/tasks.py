@@ -1,0 +1,205 @@
+"""Runs tasks as a worker of a cluster does, ranges of frames of two clips on a device that stays open, and takes their time."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from itertools import chain, cycle, islice
+from pathlib import Path
+from typing import Any, Self
+
+import measure
+
+from vkssim.backends.shared import SharedBackend
+from vkssim.files import score_sources
+from vkssim.frames.open import RawDescription
+from vkssim.frames.pictures import PictureOptions, open_pair
+from vkssim.host.devices import DeviceInfo
+from vkssim.scorer import open_backend
+from vkssim.selection import Selection
+
+_FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+_RATE = 24
+_GROUP = 2 * _RATE  # frames from a key frame to the next
+_BITS_A_PIXEL = {"reference": 0.4, "distorted": 0.1}  # 20 and 5 Mbit/s at 1080p
+_NOT_KERNELS = ("read", "upload", "readback", "host")
+
+
+@dataclass(frozen=True)
+class TaskTime:
+    """What a task took: seconds of the clock, of all threads on the CPU, of kernels on the device; bytes that were read.
+
+    `gpu_seconds` and `upload_seconds` are there where the task was profiled, which makes uploads and kernels wait for each
+    other: its `seconds` are no measure then. With the `first` one a worker opens the device.
+    """
+
+    kind: str
+    width: int
+    height: int
+    start: int
+    frames: int
+    seconds: float
+    cpu_seconds: float
+    gpu_seconds: float | None
+    upload_seconds: float | None
+    bytes: int
+    first: bool
+    device: str
+    device_kind: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class Clips:
+    """A pair of clips of 8-bit 4:2:0."""
+
+    kind: str
+    width: int
+    height: int
+    frames: int
+    reference: Path
+    distorted: Path
+
+    @property
+    def raw(self) -> RawDescription:
+        """What is to be said of raw files."""
+        return RawDescription(self.width, self.height, "420", 8) if self.kind == "raw" else RawDescription()
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of the ranges that are scored: all of it, half of it and so on."""
+        return [self.frames >> shift for shift in range(4)]
+
+    def ranges(self, length: int) -> Iterator[int]:
+        """Where ranges of that many frames may begin, over and over: in H.264 at the first frame, a key frame, so that no
+        frame is decoded which is not scored.
+        """
+        return cycle(range(0, self.frames - length + 1, length) if self.kind == "raw" else (0,))
+
+
+class Worker:
+    """Keeps the device, pipelines and buffers from task to task, as workers do; use with `with`."""
+
+    def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
+        self._features, self._info, self._profile = features, info, profile
+        self._engine = SharedBackend(partial(open_backend, "vulkan", device=str(info.uuid), profile=profile))
+        self._stages: dict[str, float] = {}
+        self._first = True
+
+    def do(self, clips: Clips, start: int, frames: int) -> TaskTime:
+        """Score a range of frames."""
+        bytes_before, cpu_before, began = _bytes_read(), _cpu_seconds(), time.perf_counter()
+        with ExitStack() as stack:
+            paths = str(clips.reference), str(clips.distorted)
+            reference, distorted = (stack.enter_context(clip) for clip in open_pair(*paths, clips.raw, PictureOptions()))
+            report = score_sources(
+                (reference, distorted),
+                paths,
+                partial(self._engine.part, 0, 1),
+                features=self._features,
+                selection=Selection(start=start, end=start + frames),
+                pictures=PictureOptions(),
+                profile=self._profile,
+            )
+        seconds, cpu, read = time.perf_counter() - began, _cpu_seconds() - cpu_before, _bytes_read() - bytes_before
+        assert len(report.frames) == frames
+        kernels, upload = self._device_seconds(report.stage_seconds)
+        first, self._first = self._first, False
+        return TaskTime(
+            clips.kind,
+            clips.width,
+            clips.height,
+            start,
+            frames,
+            seconds,
+            cpu,
+            kernels,
+            upload,
+            read,
+            first,
+            self._info.name,
+            self._info.kind.name,
+            measure.cores(),
+        )
+
+    def _device_seconds(self, stages: Mapping[str, float]) -> tuple[float | None, float | None]:
+        """Of kernels and uploads since the last task: an engine adds up what its stages take for as long as it is open."""
+        if not self._profile:
+            return None, None
+        spent = {stage: seconds - self._stages.get(stage, 0.0) for stage, seconds in stages.items()}
+        self._stages = dict(stages)
+        return sum(seconds for stage, seconds in spent.items() if stage not in _NOT_KERNELS), spent.get("upload", 0.0)
+
+    def close(self) -> None:
+        """Let go of the device; a second call does nothing."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+@contextmanager
+def clips_of_all_kinds(width: int, height: int, frames: int) -> Iterator[list[Clips]]:
+    """A pair of clips raw and in H.264, in memory where the system has such a place."""
+    with measure.raw_clips(width, height, 8, frames) as (reference, distorted):
+        folder = reference.parent
+        encoded = []
+        for name, bits in _BITS_A_PIXEL.items():
+            encoded.append(folder / f"{name}.mp4")
+            _encode(encoded[-1], width, height, frames, round(bits * width * height * _RATE))
+        yield [
+            Clips("raw", width, height, frames, reference, distorted),
+            Clips("h264", width, height, frames, *encoded),
+        ]
+
+
+def measured(pairs: Sequence[Clips], features: Sequence[str], info: DeviceInfo, seconds: float) -> Iterator[TaskTime]:
+    """Tasks of clips of one size, an eighth of them to the whole long, in turns until the time is up, one round at least.
+
+    Each round has a profiled task of each pair as well.
+    """
+    starts = {(pair, length): pair.ranges(length) for pair in pairs for length in pair.lengths}
+    began = time.perf_counter()
+    with Worker(features, info, profile=False) as worker, Worker(features, info, profile=True) as profiled:
+        while True:
+            for (pair, length), places in starts.items():
+                yield worker.do(pair, next(places), length)
+            for pair in pairs:
+                yield profiled.do(pair, 0, pair.lengths[1])
+            if time.perf_counter() - began > seconds:
+                break
+
+
+def _encode(path: Path, width: int, height: int, frames: int, bit_rate: int) -> None:
+    """The bundled clip, enlarged, to and fro as often as it takes."""
+    import av
+
+    with av.open(str(_FIXTURES / "bbb_576x324_ref.mp4")) as source:
+        pictures = [
+            frame.reformat(width, height, "yuv420p", interpolation="LANCZOS").to_ndarray() for frame in source.decode(video=0)
+        ]
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("libx264", rate=Fraction(_RATE), options={"preset": "fast", "g": str(_GROUP)})
+        stream.width, stream.height, stream.pix_fmt, stream.bit_rate = width, height, "yuv420p", bit_rate
+        for picture in islice(cycle(chain(pictures, reversed(pictures))), frames):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="yuv420p")))
+        container.mux(stream.encode())
+
+
+def _cpu_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _bytes_read() -> int:
+    """By all threads of the process, out of files of any kind; Linux only."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"])
