@@ -25,7 +25,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrl, check_target
-from .tables import decimals, print_table
+from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.engines import EngineOptions
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Several devices score ranges of frames that take about as long.",
 )
+@click.option("--plan", is_flag=True, help="Show what there is to do, to read and to wait for, and score nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
 def command(
     manifest: Place,
@@ -76,6 +77,7 @@ def command(
     where: dict[str, Any],
     engine: dict[str, Any],
     task_seconds: float,
+    plan: bool,
     quiet: bool,
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
@@ -89,6 +91,9 @@ def command(
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
     workers = EngineOptions(**where, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
+    if plan:
+        _print_plan(pairs, options, workers, task_seconds)
+        return
     rows = score_manifest(manifest, pairs, path, options, frames, quiet, workers, task_seconds)
     if not quiet:
         _print(rows, path)
@@ -134,6 +139,29 @@ def score_manifest(
     rows = as_rows(pairs, records, reports)
     write_output(render_rows(rows, suffix_of(path)), path)
     return rows
+
+
+def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOptions, task_seconds: float) -> None:
+    from ..distributed.forecast import forecast
+
+    kinds, cores = workers.kinds()
+    expected = forecast(pairs, options, kinds, cores, task_seconds)
+    rows = [
+        ["pairs", f"{expected.pairs:,}"],
+        ["frames", f"{expected.frames:,}"],
+        ["tasks", f"{expected.tasks:,}"],
+        ["read", f"{expected.bytes / 1e9:,.2f} GB"],
+        ["time of one worker", duration(expected.seconds)],
+        [f"time on {expected.workers} x {kinds[0]}", duration(expected.seconds / expected.workers)],
+    ]
+    print_table("plan", ["", "expected"], rows, sys.stdout)
+    if expected.opened < expected.pairs:
+        say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
+    for failure in expected.failed:
+        say(f"warning: {failure}")
+    say(
+        "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
+    )
 
 
 def _in_parts(workers: EngineOptions, path: Place, seconds: float, progress: ProgressBar | None) -> Scored:

@@ -27,3 +27,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 def decimals(value: float | None, places: int = 6) -> str:
     """A number as tables have it; null where there is none."""
     return "null" if value is None or not math.isfinite(value) else f"{value:.{places}f}"
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds, rounded up."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    return f"{minutes // 60:,}:{minutes % 60:02d}:{rest:02d}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from ..errors import OptionError
@@ -55,6 +56,14 @@ class EngineOptions:
         from .threads import Alone
 
         return Alone(specs[0])
+
+    def kinds(self) -> tuple[list[str], int]:
+        """The kind of each worker there would be, see `WorkerSpec`, and how many cores they have together."""
+        if self.engine == "ray":
+            from .cluster import kinds
+
+            return kinds(self.backend, self.address, self.software)
+        return [spec.kind for spec in self.specs()], os.cpu_count() or 1
 
     def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
         """The workers of this machine."""

@@ -23,7 +23,7 @@ from ..errors import (
 from ..interruption import at_once
 from .task import Done, Task
 
-MOST_ATTEMPTS = 3
+MOST_ATTEMPTS = 4
 """At a task; of a worker, one after the other; and tasks given up in a row, until nothing is believed any more."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5

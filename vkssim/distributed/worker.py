@@ -19,10 +19,8 @@ from ..parts import Part, PartScores
 from ..scorer import open_backend
 from .division import divided
 from .parts_file import packed
+from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
-
-_PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
-"""Of the reference, until the worker knows better."""
 
 
 class Worker:
@@ -30,7 +28,7 @@ class Worker:
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
-        self._pixels_a_second = _PIXELS_A_SECOND[spec.kind]
+        self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._engine = self._open(None)
 
