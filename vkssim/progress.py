@@ -1,7 +1,8 @@
-"""The progress bar."""
+"""The progress bar, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 
@@ -42,3 +43,31 @@ class ProgressBar:
         """Take it from the screen."""
         if self._bar is not None:
             self._bar.stop()
+
+
+class NotebookBar:
+    """A progress bar in the output of a notebook's cell; as ProgressBar. Needs nothing but IPython, which is there."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        self._handle: Any = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that so many of so many are scored."""
+        from IPython.display import HTML, display
+
+        known = "" if total is None else f' value="{done}" max="{total}"'
+        picture = HTML(f"<progress{known}></progress> {done}/{'?' if total is None else total} {self._unit}")
+        if self._handle is None:
+            self._handle = display(picture, display_id=True)
+        else:
+            self._handle.update(picture)
+
+    def close(self) -> None:
+        """It stays, as what else the cell has put out."""
+
+
+def progress_bar(unit: str) -> ProgressBar | NotebookBar:
+    """The bar that suits where this runs."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return NotebookBar(unit) if getattr(shell, "kernel", None) is not None else ProgressBar(unit)

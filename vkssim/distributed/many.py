@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..errors import LostWorkerWarning
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..progress import ProgressBar
+from ..progress import progress_bar
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, Selector, check_options
 from ..selection import Selection
@@ -106,7 +106,7 @@ def _scored(
     jobs: Sequence[Job], options: ScoreOptions, where: EngineOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
-        bar = ProgressBar("pairs") if progress else None
+        bar = progress_bar("pairs") if progress else None
         if bar is not None:
             stack.callback(bar.close)
             bar(0, len(jobs))
