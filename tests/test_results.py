@@ -77,6 +77,7 @@ CODES = {
     errors.InterruptedRunError: 130,
     errors.InputError: 2,
     errors.TruncatedInputError: 2,
+    errors.RangeError: 2,
     errors.ReadError: 2,
     errors.FrameError: 2,
     errors.OptionError: 2,
@@ -92,6 +93,7 @@ CODES = {
     errors.ForkError: 3,
     errors.WrongNumbersError: 3,
     errors.ValidationError: 3,
+    errors.WorkerLostError: 3,
 }
 
 

@@ -103,6 +103,7 @@ EXIT_CODES: dict[type[VkssimError], int] = {
     OptionError: 2,
     OutputError: 2,
     DeviceError: 3,
+    WorkerLostError: 3,
     InterruptedRunError: 130,
     VkssimError: 2,
 }

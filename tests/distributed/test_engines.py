@@ -1,0 +1,83 @@
+"""Which devices are meant, and what goes together."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkssim.distributed import devices
+from vkssim.distributed.devices import alone, chosen_devices
+from vkssim.distributed.engines import EngineOptions
+from vkssim.errors import NoDeviceError, OptionError
+from vkssim.host.devices import DeviceInfo, DeviceKind
+
+from ..host.made_up import device_info
+
+
+@pytest.fixture
+def three(monkeypatch: pytest.MonkeyPatch) -> list[DeviceInfo]:
+    """Two GPUs and a software device, as a machine may list them."""
+    found = [
+        device_info(0, "NVIDIA Made Up", DeviceKind.DISCRETE),
+        device_info(1, "NVIDIA Made Up", DeviceKind.DISCRETE),
+        device_info(2, "llvmpipe (LLVM 15, 256 bits)", DeviceKind.CPU),
+    ]
+    monkeypatch.setattr(devices, "list_devices", lambda _instance: found)
+    return found
+
+
+def _chosen(selector: object) -> list[int]:
+    return [device.index for device in chosen_devices("vulkan", selector)]  # type: ignore[arg-type]
+
+
+def test_all_are_the_gpus(three: list[DeviceInfo]) -> None:
+    assert _chosen("all") == _chosen(" All ") == [0, 1]
+
+
+def test_all_is_the_software_device_where_there_is_no_gpu(three: list[DeviceInfo]) -> None:
+    del three[:2]
+    assert _chosen("all") == [2]
+
+
+def test_lists(three: list[DeviceInfo]) -> None:
+    assert _chosen("0,2") == _chosen(["0", "llvmpipe"]) == _chosen([0, 2]) == [0, 2]
+    assert _chosen("1, 1") == [1, 1]
+    assert _chosen(f"{three[1].uuid},{three[0].uuid}") == [1, 0]
+
+
+def test_one_device_is_chosen_elsewhere(three: list[DeviceInfo]) -> None:
+    assert _chosen(None) == _chosen(1) == _chosen("1") == _chosen("NVIDIA") == []
+    assert _chosen("llvmpipe (LLVM 15, 256 bits)") == []  # a name with a comma
+    assert alone([], "NVIDIA") == "NVIDIA"
+    assert alone(three, "all") == str(three[0].uuid)
+
+
+def test_what_there_is_not(three: list[DeviceInfo]) -> None:
+    with pytest.raises(NoDeviceError, match="'7' matches no device"):
+        _chosen("0,7")
+    with pytest.raises(OptionError, match="is empty"):
+        _chosen([])
+    with pytest.raises(OptionError, match="the cpu backend has no devices"):
+        chosen_devices("cpu", "all")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"engine": "slurm"}, "local or ray"),
+        ({"engine": "ray", "device": "0"}, "Ray gives each worker its GPU"),
+        ({"address": "auto"}, "for --engine ray"),
+        ({"software": True}, "for --engine ray"),
+    ],
+)
+def test_what_does_not_go_together(options: dict[str, object], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        EngineOptions(**options)  # type: ignore[arg-type]
+
+
+def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
+    workers = EngineOptions(device="0,2")
+    assert workers.several()
+    assert [spec.kind for spec in workers.specs()] == ["gpu", "software"]
+    assert [spec.device for spec in workers.specs()] == [str(three[0].uuid), str(three[2].uuid)]
+    (numpy,) = EngineOptions(backend="cpu").specs()
+    assert (numpy.backend, numpy.device, numpy.kind) == ("cpu", None, "cpu")
