@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import __version__
-from ..errors import NoDeviceError, OptionError, UnsuitableDeviceError, VkssimError
-from ..extras import need
+from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..harmless import visible
 from ..interruption import at_once
+from .connection import connect, first_line, nodes
 from .pool import Engine, Seat, WorkerDiedError
 from .task import Done, Task
-
-if TYPE_CHECKING:
-    from .remote import Orders
 
 PATIENCE = 60.0
 """Seconds that a cluster may have no worker."""
@@ -30,14 +23,6 @@ PATIENCE = 60.0
 _SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that clips are divided among all
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
-
-_ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may tell its makers
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what it has to say it prints on standard output
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of what it will do one day
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it sends the folder, clips and all, to every node
-}
-"""What Ray takes from nowhere else, and only when it is imported."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +38,11 @@ class _Place:
 class ClusterSeat(Seat):
     """A worker in an actor of Ray; nothing may be submitted before it is `ready`."""
 
-    def __init__(self, place: _Place, orders: Orders) -> None:
+    def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
         self._place = place
-        self._orders = orders
+        self._backend = backend
+        self._profile = profile
         self._open()
 
     def _open(self) -> None:
@@ -66,18 +52,16 @@ class ClusterSeat(Seat):
         from .remote import RemoteWorker
 
         place = self._place
-        self._actor = (
-            ray.remote(RemoteWorker)
-            .options(
-                num_gpus=1 if place.cpus is None else 0,
-                num_cpus=place.cpus or 0,
-                max_restarts=0,
-                scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
-            )
-            .remote()
+        actor: Any = ray.remote(RemoteWorker).options(
+            num_gpus=1 if place.cpus is None else 0,
+            num_cpus=place.cpus or 0,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
         )
+        self._actor = actor.remote()
         self._version: Future[str] = _outcome(self._actor.version.remote())
-        self.begun: Future[str] = _outcome(self._actor.begin.remote(self._orders, place.cpus))
+        begun = self._actor.begin.remote(self._backend, self._profile, os.getcwd(), place.cpus)
+        self.begun: Future[str] = _outcome(begun)
 
     @property
     def ready(self) -> bool:
@@ -120,11 +104,8 @@ class ClusterSeat(Seat):
 class Cluster(Engine):
     """A worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
 
-    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go. `address` is where the cluster is, as `ray.init` has
-    it; None the one that this process is connected to, else the one that the environment names or runs on this machine, else a
-    new one on this machine alone. `patience`, in seconds, is how long there may be no worker.
-
-    Raises OptionError where Ray is missing or does not answer.
+    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `patience`, in seconds, is how long there may be
+    no worker. See `connection.connect` for `address` and errors.
     """
 
     def __init__(
@@ -136,14 +117,13 @@ class Cluster(Engine):
         software: bool = False,
         patience: float = PATIENCE,
     ) -> None:
+        self._backend = backend
+        self._profile = profile
         self._software = software
         self._patience = patience
         self._seats: dict[_Place, ClusterSeat] = {}
         self._looked: float | None = None
-        self._ours = _connect(address)
-        from .remote import Orders
-
-        self._orders = Orders(backend, profile, os.getcwd())
+        self._ours = connect(address)
 
     def seats(self) -> Sequence[Seat]:
         """See Engine. Waits while there is none; raises NoDeviceError after `patience` seconds."""
@@ -172,12 +152,12 @@ class Cluster(Engine):
             self._seats.pop(place).close()
         for place in places:
             if place not in self._seats:
-                self._seats[place] = ClusterSeat(place, self._orders)
+                self._seats[place] = ClusterSeat(place, self._backend, self._profile)
 
     def _places(self) -> Iterator[_Place]:
-        for node in _nodes():
+        for node in nodes():
             cpus, gpus = node.cpus, node.gpus
-            if self._orders.backend == "cpu":
+            if self._backend == "cpu":
                 yield from (_Place(node.id, node.address, number, 1) for number in range(cpus))
             elif gpus:
                 yield from (_Place(node.id, node.address, number) for number in range(gpus))
@@ -185,9 +165,9 @@ class Cluster(Engine):
                 yield _Place(node.id, node.address, 0, cpus)
 
     def _what_there_is(self) -> str:
-        nodes = _nodes()
-        cpus, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
-        found = f"no worker began within {self._patience:g} s: the Ray cluster has {len(nodes)} nodes, {gpus} GPUs, {cpus} CPUs"
+        there = nodes()
+        cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
+        found = f"no worker began within {self._patience:g} s: the Ray cluster has {len(there)} nodes, {gpus} GPUs, {cpus} CPUs"
         if self._seats:
             return f"{found}. Something else may hold them; `ray status` says what"
         return f"{found}. --software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
@@ -201,60 +181,6 @@ class Cluster(Engine):
         if self._ours:
             self._ours = False
             ray.shutdown()
-
-
-@dataclass(frozen=True)
-class _Node:
-    """A node that is there."""
-
-    id: str
-    address: str
-    cpus: int
-    gpus: int
-
-
-def _nodes() -> list[_Node]:
-    import ray
-
-    return [
-        _Node(
-            node["NodeID"],
-            node["NodeManagerAddress"],
-            int(node["Resources"].get("CPU", 0)),
-            int(node["Resources"].get("GPU", 0)),
-        )
-        for node in ray.nodes()
-        if node["Alive"]
-    ]
-
-
-def _connect(address: str | None) -> bool:
-    """Connect this process to a cluster; False where it was already, and no address is given."""
-    for name, value in _ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    ray = need("ray", "ray", "a cluster")
-    if address is None and ray.is_initialized():
-        return False
-    try:
-        with _same_handler():
-            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
-    except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        where = "" if address is None else f" at {address}"
-        raise OptionError(
-            f"no connection to a Ray cluster{where}: {_first_line(error)}. `ray start --head` begins one"
-        ) from None
-    return True
-
-
-@contextmanager
-def _same_handler() -> Iterator[None]:
-    """Keep the handler of SIGTERM, in whose place Ray puts its own."""
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
 
 
 def _outcome(reference: Any) -> Future[Any]:
@@ -273,13 +199,9 @@ def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
     elif isinstance(error, RayTaskError):
         outer.set_exception(error.cause)
     elif isinstance(error, RayError):
-        outer.set_exception(WorkerDiedError(_first_line(error)))
+        outer.set_exception(WorkerDiedError(first_line(error)))
     else:
         outer.set_exception(error)
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
 def _name(task: Task) -> str:

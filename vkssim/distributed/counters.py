@@ -23,7 +23,9 @@ class Counters:
         self._failures = self._counter("vkssim_failures", "Tasks that ended in an error.")
 
     def _counter(self, name: str, description: str) -> Counter:
-        return Counter(name, description, tuple(self._tags)).set_default_tags(self._tags)
+        counter = Counter(name, description, tuple(self._tags))
+        counter.set_default_tags(self._tags)
+        return counter
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -40,5 +42,5 @@ class Counters:
     def add(self, done: Done) -> None:
         """What came of it."""
         for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
-            if amount:  # Ray's counters refuse nothing
+            if amount:  # they take no zero
                 counter.inc(amount)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 import ray
 
@@ -19,15 +18,6 @@ from .worker import Worker
 _LAVAPIPE_THREADS = "LP_NUM_THREADS"
 
 
-@dataclass(frozen=True)
-class Orders:
-    """What every worker of a cluster is told: the backend, whether to take times, and the folder that paths start from."""
-
-    backend: str
-    profile: bool
-    folder: str
-
-
 class RemoteWorker:
     """A `Worker` as an actor of Ray. `version` and `begin` come first, then tasks, one at a time."""
 
@@ -35,14 +25,14 @@ class RemoteWorker:
         """The version of vkssim on this node."""
         return __version__
 
-    def begin(self, orders: Orders, cpus: int | None) -> str:
+    def begin(self, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
         """Take the GPU that Ray assigned to this process, or so many CPUs for software; returns how people know the device.
 
-        Raises DeviceError where there is none.
+        Relative paths start from `folder`. Raises DeviceError where there is no such device.
         """
         with suppress(OSError):  # a node without that folder still takes URLs and absolute paths
-            os.chdir(orders.folder)
-        spec = _spec(orders, cpus)
+            os.chdir(folder)
+        spec = _spec(backend, profile, cpus)
         self._worker = Worker(spec)
         self._counters = Counters(spec.label)
         return spec.label
@@ -55,10 +45,10 @@ class RemoteWorker:
         return done
 
 
-def _spec(orders: Orders, cpus: int | None) -> WorkerSpec:
+def _spec(backend: str, profile: bool, cpus: int | None) -> WorkerSpec:
     node = f"node {ray.util.get_node_ip_address()}"
-    if orders.backend != "vulkan":
-        return WorkerSpec(orders.backend, None, orders.backend, f"{orders.backend} ({node})", orders.profile)
+    if backend != "vulkan":
+        return WorkerSpec(backend, None, backend, f"{backend} ({node})", profile)
     if cpus is None:
         assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
         kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
@@ -67,4 +57,4 @@ def _spec(orders: Orders, cpus: int | None) -> WorkerSpec:
         kind, place = "software", node
         os.environ[_LAVAPIPE_THREADS] = str(cpus)
     device = device_of(list_devices(shared_instance()), assigned)
-    return WorkerSpec(orders.backend, str(device.uuid), kind, f"{device.name} ({place})", orders.profile)
+    return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
