@@ -21,6 +21,8 @@ _ENVIRONMENT = {
 }
 """What Ray takes from nowhere else, and only when it is imported."""
 
+_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # at an address, of some 40 s; else there are 20 of them
+
 
 @dataclass(frozen=True)
 class Node:
@@ -54,7 +56,8 @@ def connect(address: str | None) -> bool:
     None is the cluster that it is connected to, else the one that RAY_ADDRESS names or that runs on this machine, else a new
     one of this machine alone. Raises OptionError where Ray is missing or does not answer.
     """
-    for name, value in _ENVIRONMENT.items():
+    given = address not in (None, "local")
+    for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
         os.environ.setdefault(name, value)
     ray = need("ray", "ray", "a cluster")
     if address is None and ray.is_initialized():
