@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,9 +80,15 @@ def _titles() -> dict[int, str]:
     return titles
 
 
-def _workers(name: str) -> list[int]:
-    """The processes that score a clip of that name, as Ray shows them."""
-    return [process for process, title in _titles().items() if title.startswith(f"ray::score {name}")]
+def _scoring() -> dict[int, str]:
+    """The processes that score something just now, as Ray shows them, and the address of their node."""
+    titles = _titles()
+    found = {}
+    for process in [process for process, title in titles.items() if title.startswith("ray::score test_")]:
+        with suppress(OSError):
+            parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+            (found[process],) = re.findall(r"--node_ip_address=(\S+)", titles[parent])
+    return found
 
 
 @pytest.fixture
@@ -107,15 +114,13 @@ class Run:
     devices: set[str] = field(default_factory=set)
 
 
-def _score(
-    engine: Cluster, jobs: list[Job], folder: Path, backend: str, meanwhile: Callable[[Job, Done], None] = lambda *_: None
-) -> Run:
+def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
     def on_part(job: Job, done: Done, scores: PartScores) -> None:
         run.parts[job.key, scores.report.frames[0].index] += 1
         run.devices.add(done.device)
-        meanwhile(job, done)
+        meanwhile()
 
     pool = Pool(engine, run.told.append)
     coordinator = Coordinator(pool, ScoreOptions(FEATURES, backend=backend), folder=str(folder), seconds=0.001, on_part=on_part)
@@ -144,7 +149,7 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     handler = signal.getsignal(signal.SIGTERM)
     with Cluster(address=nodes.address, software=True) as engine:
         assert signal.getsignal(signal.SIGTERM) is handler
-        run = _score(engine, jobs, tmp_path / "parts", "vulkan")
+        run = _score(engine, jobs, tmp_path / "parts")
     _assert_right(run, jobs, "vulkan")
     assert set(run.parts) == _full(jobs)
     assert len(run.devices) > 1
@@ -157,14 +162,14 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
 def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
     killed: list[int] = []
 
-    def kill(job: Job, _: Done) -> None:
+    def kill() -> None:
         if not killed:
-            killed.extend(_workers(Path(job.clips.distorted).name)[:1])
+            killed.extend(list(_scoring())[:1])
             for process in killed:
                 os.kill(process, signal.SIGKILL)
 
     with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, tmp_path / "parts", "cpu", kill)
+        run = _score(engine, jobs, tmp_path / "parts", kill)
     assert killed
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
@@ -172,23 +177,25 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
     assert "ended without a word" in told
 
 
-def test_a_node_removed_on_the_way_and_others_that_join(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    """One joins with what Ray was told is a GPU; Vulkan knows none there, and nothing else takes its place."""
-    doomed = nodes.add_node(node_ip_address="127.0.0.4", **NODE)
-    removed: list[float] = []
+def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    doomed, joining = "127.0.0.3", "127.0.0.4"
+    removed: list[Any] = []
 
-    def remove(_: Job, done: Done) -> None:
-        if not removed and doomed.node_ip_address not in done.device:
-            removed.append(time.monotonic())
-            nodes.remove_node(doomed, allow_graceful=False)
-            nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
+    def remove() -> None:
+        if not removed and doomed in _scoring().values():
+            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == doomed)
+            nodes.remove_node(removed[0], allow_graceful=False)
+            nodes.add_node(node_ip_address=joining, **NODE)
 
-    with Cluster(address=nodes.address, software=True) as engine:
-        run = _score(engine, jobs, tmp_path / "parts", "cpu", remove)
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, tmp_path / "parts", remove)
+        _wait_until(lambda: [seat for seat in engine.seats() if joining in seat.label] != [])
+        assert not [seat for seat in engine.seats() if doomed in seat.label]
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
-    assert any("Ray assigned GPU 0" in text for text in run.told), run.told
+    (told,) = run.told
+    assert f"(node {doomed}) ended without a word" in told
 
 
 def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -212,7 +219,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
     ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
     try:
         with Cluster(backend="cpu") as engine:
-            run = _score(engine, jobs, tmp_path / "parts", "cpu")
+            run = _score(engine, jobs, tmp_path / "parts")
         assert ray.is_initialized()
     finally:
         ray.shutdown()
@@ -236,7 +243,7 @@ address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine:
-    options = ScoreOptions((feature,), backend="cpu")
+    options = ScoreOptions((feature,))
     for _ in Coordinator(Pool(engine, print), options, folder=folder, seconds=0.001).score(jobs):
         pass
 """
@@ -249,10 +256,10 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
         _wait_until(lambda: len(_scored(folder)) > 2)
         driver.kill()
     assert driver.returncode == -signal.SIGKILL
-    _wait_until(lambda: not _workers(""))
+    _wait_until(lambda: not _scoring())
     kept = _scored(folder)
     with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, folder, "cpu")
+        run = _score(engine, jobs, folder)
     _assert_right(run, jobs, "cpu")
     assert kept
     assert set(run.parts) == _full(jobs) - kept
@@ -277,13 +284,24 @@ def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path,
         Cluster(address=nodes.address, backend="cpu") as engine,
         pytest.raises(UnsuitableDeviceError, match=f"it has vkssim {vkssim.__version__}, and this is 9.9"),
     ):
-        _score(engine, jobs, tmp_path / "parts", "cpu")
+        _score(engine, jobs, tmp_path / "parts")
 
 
-def test_a_cluster_without_gpus(nodes: Any) -> None:
-    with Cluster(address=nodes.address, patience=0.1) as engine, pytest.raises(NoDeviceError) as caught:
-        engine.seats()
-    assert re.search("the Ray cluster has . nodes, 0 GPUs, 3 CPUs.*--software", str(caught.value))
+def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    """Ray is told that there is one; nothing else takes its place."""
+    with Cluster(address=nodes.address, patience=0.1) as engine:
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*--software"):
+            engine.seats()
+        nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
+        _wait_until(lambda: _ready(engine))
+        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
+            _score(engine, jobs, tmp_path / "parts")
+
+
+def _ready(engine: Cluster) -> bool:
+    with suppress(NoDeviceError):
+        return bool(engine.seats())
+    return False
 
 
 def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
