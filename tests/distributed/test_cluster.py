@@ -123,7 +123,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         meanwhile()
 
     pool = Pool(engine, run.told.append)
-    coordinator = Coordinator(pool, ScoreOptions(FEATURES, backend=backend), folder=str(folder), seconds=0.001, on_part=on_part)
+    coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=str(folder), seconds=0.001, on_part=on_part)
     for job, outcome in coordinator.score(jobs):
         assert job.key not in run.outcomes, "told twice"
         run.outcomes[job.key] = outcome
