@@ -45,14 +45,16 @@ _KINDS = {
 class DeviceInfo:
     """What is known of a physical device before it is opened.
 
-    `index` counts the devices in order of preference: real GPUs before software. `uuid` stays the same between runs.
-    `lacks` names what it would need and has not; empty for a device that will do.
+    `index` counts the devices in order of preference: real GPUs before software. `uuid` stays the same between runs. `pci` is
+    where it sits, such as ``"0000:3b:00.0"``; None where the driver does not say. `lacks` names what it would need and has not;
+    empty for a device that will do.
     """
 
     index: int
     name: str
     kind: DeviceKind
     uuid: uuid.UUID
+    pci: str | None
     vendor_id: int
     device_id: int
     api_version: tuple[int, int, int]
@@ -87,11 +89,19 @@ def _describe(physical: Any) -> dict[str, Any]:
     identity = ffi.new("VkPhysicalDeviceIDProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES})
     driver = ffi.new("VkPhysicalDeviceDriverProperties*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES})
     extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(physical, None)}
+    place = ffi.new(
+        "VkPhysicalDevicePCIBusInfoPropertiesEXT*",
+        {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT},
+    )
     driver_known = api_version >= (1, 2) or "VK_KHR_driver_properties" in extensions
+    place_known = api_version >= _MINIMUM_API and "VK_EXT_pci_bus_info" in extensions
     if api_version >= _MINIMUM_API:
         identity.pNext = subgroup
         if driver_known:
             subgroup.pNext = driver
+        if place_known:
+            place.pNext = identity.pNext
+            identity.pNext = place
         properties = ffi.new("VkPhysicalDeviceProperties2*", {"sType": vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2})
         properties.pNext = identity
         vk.vkGetPhysicalDeviceProperties2(physical, properties)
@@ -100,6 +110,7 @@ def _describe(physical: Any) -> dict[str, Any]:
         "name": base.deviceName,
         "kind": _KINDS.get(base.deviceType, DeviceKind.OTHER),
         "uuid": uuid.UUID(bytes=bytes(ffi.buffer(identity.deviceUUID))),
+        "pci": _pci(place) if place_known else None,
         "vendor_id": base.vendorID,
         "device_id": base.deviceID,
         "api_version": api_version,
@@ -111,6 +122,10 @@ def _describe(physical: Any) -> dict[str, Any]:
         "lacks": tuple(_missing(physical, base.limits, api_version, subgroup)),
         "physical": physical,
     }
+
+
+def _pci(place: Any) -> str:
+    return f"{place.pciDomain:04x}:{place.pciBus:02x}:{place.pciDevice:02x}.{place.pciFunction:x}"
 
 
 def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subgroup: Any) -> list[str]:

@@ -296,7 +296,7 @@ def test_devices() -> None:
     assert [row["index"] for row in rows] == list(range(len(rows)))
     text = vkssim("devices").output
     for row in rows:
-        assert set(row) == {"index", "name", "driver", "lacks", "kind", "uuid"}
+        assert set(row) == {"index", "name", "driver", "pci", "lacks", "kind", "uuid"}
         assert row["name"] in text
         assert row["uuid"] in text
 

@@ -12,7 +12,8 @@ from .harness import Choices, refusals
 
 
 def _device(index: int, name: str, kind: DeviceKind, *lacks: str) -> DeviceInfo:
-    return DeviceInfo(index, name, kind, uuid.UUID(int=index), 1, 2, (1, 3, 0), 1, "driver", 32, 1 << 27, 1.0, lacks, None)
+    identity = uuid.UUID(int=index)
+    return DeviceInfo(index, name, kind, identity, None, 1, 2, (1, 3, 0), 1, "driver", 32, 1 << 27, 1.0, lacks, None)
 
 
 DEVICES = [

@@ -13,6 +13,7 @@ def device_info(index: int = 0, name: str = "Made Up", kind: DeviceKind = Device
     """A device that lacks nothing and does not exist."""
     values: dict[str, Any] = {
         "uuid": uuid.UUID(int=0xABCD_0000 + index),
+        "pci": None,
         "vendor_id": 1,
         "device_id": 2,
         "api_version": (1, 3, 0),

@@ -131,6 +131,28 @@ def test_each_lack_by_name(monkeypatch: pytest.MonkeyPatch, differences: dict[st
     assert _lacks(monkeypatch, **differences) == [named]
 
 
+def test_where_a_device_sits(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `lspci -D` writes it, of whoever offers to say."""
+    vk = devices_module.vk
+    tell = vk.vkGetPhysicalDeviceProperties2
+
+    def with_place(physical: Any, properties: Any) -> None:
+        tell(physical, properties)
+        following = vk.ffi.cast("VkBaseOutStructure*", properties.pNext)
+        while following.sType != vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT:
+            following = following.pNext
+        place = vk.ffi.cast("VkPhysicalDevicePCIBusInfoPropertiesEXT*", following)
+        place.pciDomain, place.pciBus, place.pciDevice, place.pciFunction = 0, 0x3B, 0x10, 1
+
+    plain = list_devices(instance)
+    extension = SimpleNamespace(extensionName="VK_EXT_pci_bus_info")
+    monkeypatch.setattr(vk, "vkEnumerateDeviceExtensionProperties", lambda *_: [extension])
+    monkeypatch.setattr(vk, "vkGetPhysicalDeviceProperties2", with_place)
+    placed = list_devices(instance)
+    assert {device.pci for device in placed} == {"0000:3b:10.1"}
+    assert [device.uuid for device in placed] == [device.uuid for device in plain]
+
+
 def test_the_device_there_is(device: Device) -> None:
     info = device.info
     assert info.lacks == ()

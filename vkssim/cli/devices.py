@@ -25,7 +25,7 @@ def command(as_json: bool) -> None:
     if as_json:
         import json
 
-        keys = ("index", "name", "driver", "lacks")
+        keys = ("index", "name", "driver", "pci", "lacks")
         rows = [
             {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
             for device in found
@@ -36,6 +36,7 @@ def command(as_json: bool) -> None:
         version = ".".join(map(str, device.api_version))
         kind = device.kind.name.lower()
         name, driver = visible(device.name), visible(device.driver)
-        click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}")
+        place = "" if device.pci is None else f", PCI {device.pci}"
+        click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}{place}")
         if device.lacks:
             click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")

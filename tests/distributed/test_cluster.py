@@ -1,0 +1,310 @@
+"""Scores of a Ray cluster of three nodes on this machine, while its workers, its nodes and the driver are killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.distributed import cluster as cluster_module
+from vkssim.distributed import connection
+from vkssim.distributed.cluster import Cluster
+from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.pool import Pool
+from vkssim.distributed.task import Clips, Done
+from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
+from vkssim.frames.open import RawDescription
+from vkssim.ladder.together import ScoreOptions
+from vkssim.parts import PartScores
+from vkssim.report import render
+
+from ..clips import raw_bytes, write
+from ..pictures import clip
+
+WIDTH, HEIGHT, FRAMES = 96, 64, 192
+PARTS = FRAMES // 32
+"""The fewest pairs of a part are 32."""
+
+RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
+FEATURES = ("float_ssim=scale=1",)
+NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """Three nodes, each with one CPU and an address of its own."""
+    patch = pytest.MonkeyPatch()
+    for name, value in connection._ENVIRONMENT.items():
+        patch.setenv(name, value)
+    from ray.cluster_utils import Cluster as Nodes
+
+    folder = tempfile.mkdtemp(prefix="ray-")  # short: it is in the names of sockets
+    head = {**NODE, "include_dashboard": False, "temp_dir": folder, "_system_config": SOON}
+    started = Nodes(initialize_head=True, head_node_args=head)
+    try:
+        for number in (2, 3):
+            started.add_node(wait=False, node_ip_address=f"127.0.0.{number}", **NODE)
+        started.wait_for_nodes()
+        yield started
+    finally:
+        started.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+        patch.undo()
+    assert not [line for line in _titles().values() if folder in line], "processes of Ray outlived it"
+
+
+def _titles() -> dict[int, str]:
+    """Every process by what it calls itself."""
+    titles = {}
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            titles[int(path.parent.name)] = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:  # it has ended
+            continue
+    return titles
+
+
+def _scoring() -> dict[int, str]:
+    """The processes that score something just now, as Ray shows them, and the address of their node."""
+    titles = _titles()
+    found = {}
+    for process in [process for process, title in titles.items() if title.startswith("ray::score test_")]:
+        with suppress(OSError):
+            parent = int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+            (found[process],) = re.findall(r"--node_ip_address=(\S+)", titles[parent])
+    return found
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
+    """Three pairs, the last of them short; their names are this test's own."""
+    luma = clip(FRAMES, HEIGHT, WIDTH)
+    reference = write(tmp_path / "reference.yuv", raw_bytes(luma))
+    made = []
+    for number in range(3):
+        moved = np.roll(luma, number + 1, axis=2)[: 20 if number == 2 else FRAMES]
+        name = f"{request.node.name}-{number}"
+        made.append(Job(str(number), Clips(reference, write(tmp_path / f"{name}.yuv", raw_bytes(moved)), RAW)))
+    return made
+
+
+@dataclass
+class Run:
+    """What came of scoring jobs: outcomes by key, which parts were scored how often, what was told."""
+
+    outcomes: dict[str, Any] = field(default_factory=dict)
+    parts: Counter[tuple[str, int]] = field(default_factory=Counter)
+    told: list[str] = field(default_factory=list)
+    devices: set[str] = field(default_factory=set)
+
+
+def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
+    run = Run()
+
+    def on_part(job: Job, done: Done, scores: PartScores) -> None:
+        run.parts[job.key, scores.report.frames[0].index] += 1
+        run.devices.add(done.device)
+        meanwhile()
+
+    pool = Pool(engine, run.told.append)
+    coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=str(folder), seconds=0.001, on_part=on_part)
+    for job, outcome in coordinator.score(jobs):
+        assert job.key not in run.outcomes, "told twice"
+        run.outcomes[job.key] = outcome
+    return run
+
+
+def _assert_right(run: Run, jobs: list[Job], backend: str) -> None:
+    """The same bytes as without a cluster, and no part scored twice."""
+    for job in jobs:
+        alone = vkssim.score_files(job.clips.reference, job.clips.distorted, raw=RAW, features=FEATURES, backend=backend)
+        outcome = run.outcomes[job.key]
+        assert not isinstance(outcome, Exception), outcome
+        assert render(outcome, "json", "max") == render(alone, "json", "max")
+    assert set(run.parts.values()) == {1}
+
+
+def _full(jobs: list[Job]) -> set[tuple[str, int]]:
+    """All parts that there are."""
+    return {(job.key, 32 * part) for job in jobs[:2] for part in range(PARTS)} | {(jobs[2].key, 0)}
+
+
+def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    with Cluster(address=nodes.address, software=True) as engine:
+        assert signal.getsignal(signal.SIGTERM) is handler
+        run = _score(engine, jobs, tmp_path / "parts")
+    _assert_right(run, jobs, "vulkan")
+    assert set(run.parts) == _full(jobs)
+    assert len(run.devices) > 1
+    places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
+    assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
+    assert run.told == []
+    assert not [path for path in (tmp_path / "parts").rglob("*") if path.is_file()]
+
+
+def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed:
+            killed.extend(list(_scoring())[:1])
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, tmp_path / "parts", kill)
+    assert killed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.parts) == _full(jobs)
+    (told,) = run.told
+    assert "ended without a word" in told
+
+
+def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    doomed, joining = "127.0.0.3", "127.0.0.4"
+    removed: list[Any] = []
+
+    def remove() -> None:
+        if not removed and doomed in _scoring().values():
+            removed.extend(node for node in nodes.list_all_nodes() if node.node_ip_address == doomed)
+            nodes.remove_node(removed[0], allow_graceful=False)
+            nodes.add_node(node_ip_address=joining, **NODE)
+
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, tmp_path / "parts", remove)
+        _wait_until(lambda: [seat for seat in engine.seats() if joining in seat.label] != [])
+        assert not [seat for seat in engine.seats() if doomed in seat.label]
+    assert removed
+    _assert_right(run, jobs, "cpu")
+    assert set(run.parts) == _full(jobs)
+    (told,) = run.told
+    assert f"(node {doomed}) ended without a word" in told
+
+
+def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    """In a connection that is the caller's, which stays."""
+    import ray
+
+    poison = Path(jobs[2].clips.distorted).name
+
+    def poisoned() -> None:
+        from vkssim.distributed import worker
+
+        score_part = worker.score_part
+
+        def deadly(sources: Any, paths: tuple[str, str], *others: Any, **options: Any) -> PartScores:
+            if paths[1].endswith(poison):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return score_part(sources, paths, *others, **options)
+
+        worker.score_part = deadly
+
+    ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
+    try:
+        with Cluster(backend="cpu") as engine:
+            run = _score(engine, jobs, tmp_path / "parts")
+        assert ray.is_initialized()
+    finally:
+        ray.shutdown()
+    lost = run.outcomes.pop("2")
+    assert isinstance(lost, WorkerLostError)
+    assert f"{poison} was tried 3 times and given up" in str(lost)
+    _assert_right(run, jobs[:2], "cpu")
+    assert set(run.parts) == _full(jobs) - {("2", 0)}
+
+
+DRIVER = """
+import sys
+from vkssim.distributed.cluster import Cluster
+from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.pool import Pool
+from vkssim.distributed.task import Clips
+from vkssim.frames.open import RawDescription
+from vkssim.ladder.together import ScoreOptions
+
+address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
+raw = RawDescription(int(width), int(height), "420", 8)
+jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
+with Cluster(address=address, backend="cpu") as engine:
+    options = ScoreOptions((feature,))
+    for _ in Coordinator(Pool(engine, print), options, folder=folder, seconds=0.001).score(jobs):
+        pass
+"""
+
+
+def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    folder = tmp_path / "parts"
+    words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
+    with subprocess.Popen([sys.executable, "-c", DRIVER, *map(str, words)]) as driver:
+        _wait_until(lambda: len(_scored(folder)) > 2)
+        driver.kill()
+    assert driver.returncode == -signal.SIGKILL
+    _wait_until(lambda: not _scoring())
+    kept = _scored(folder)
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        run = _score(engine, jobs, folder)
+    _assert_right(run, jobs, "cpu")
+    assert kept
+    assert set(run.parts) == _full(jobs) - kept
+
+
+def _scored(folder: Path) -> set[tuple[str, int]]:
+    """The parts whose scores are in the folder."""
+    names = [path for path in folder.glob("*/*") if path.name.isdecimal() or path.name == "whole"]
+    return {(path.parent.name, 0 if path.name == "whole" else int(path.name)) for path in names}
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "__version__", "9.9")
+    with (
+        Cluster(address=nodes.address, backend="cpu") as engine,
+        pytest.raises(UnsuitableDeviceError, match=f"it has vkssim {vkssim.__version__}, and this is 9.9"),
+    ):
+        _score(engine, jobs, tmp_path / "parts")
+
+
+def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    """Ray is told that there is one; nothing else takes its place."""
+    with Cluster(address=nodes.address, patience=0.1) as engine:
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*--software"):
+            engine.seats()
+        nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
+        _wait_until(lambda: _ready(engine))
+        with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
+            _score(engine, jobs, tmp_path / "parts")
+
+
+def _ready(engine: Cluster) -> bool:
+    with suppress(NoDeviceError):
+        return bool(engine.seats())
+    return False
+
+
+def test_the_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(OptionError, match=re.escape("pip install 'vkssim[ray]'")):
+        Cluster()

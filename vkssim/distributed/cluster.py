@@ -1,0 +1,212 @@
+"""The engine of a cluster: Ray starts workers on its nodes, and tells when one of them ends or a node does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Any
+
+from .. import __version__
+from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
+from ..harmless import visible
+from ..interruption import at_once
+from .connection import connect, first_line, nodes
+from .pool import Engine, Seat, WorkerDiedError
+from .task import Done, Task
+
+PATIENCE = 60.0
+"""Seconds that a cluster may have no worker."""
+
+_SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that clips are divided among all
+_SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_BETWEEN_TRIES = 0.2
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a worker may run: a GPU of a node, or `cpus` of it."""
+
+    node: str
+    address: str
+    number: int
+    cpus: int | None = None
+
+
+class ClusterSeat(Seat):
+    """A worker in an actor of Ray; nothing may be submitted before it is `ready`."""
+
+    def __init__(self, place: _Place, backend: str, profile: bool) -> None:
+        self.label = f"node {place.address}"
+        self._place = place
+        self._backend = backend
+        self._profile = profile
+        self._open()
+
+    def _open(self) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        from .remote import RemoteWorker
+
+        place = self._place
+        actor: Any = ray.remote(RemoteWorker).options(
+            num_gpus=1 if place.cpus is None else 0,
+            num_cpus=place.cpus or 0,
+            max_restarts=0,
+            scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
+        )
+        self._actor = actor.remote()
+        self._version: Future[str] = _outcome(self._actor.version.remote())
+        begun = self._actor.begin.remote(self._backend, self._profile, os.getcwd(), place.cpus)
+        self.begun: Future[str] = _outcome(begun)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its worker has begun, or cannot."""
+        return self.begun.done()
+
+    def submit(self, task: Task) -> Future[Done]:
+        """See Seat. The future raises DeviceError where the worker could not begin."""
+        try:
+            self.label = self._begun()
+        except (VkssimError, WorkerDiedError) as error:
+            outcome: Future[Done] = Future()
+            outcome.set_exception(error)
+            return outcome
+        return _outcome(self._actor.do.options(name=_name(task)).remote(task))
+
+    def _begun(self) -> str:
+        try:
+            version = self._version.result()
+            if version != __version__:
+                raise UnsuitableDeviceError(f"it has vkssim {version}, and this is {__version__}; every node needs the same")
+            return self.begun.result()
+        except (VkssimError, WorkerDiedError):
+            raise
+        except Exception as error:
+            raise UnsuitableDeviceError(f"no worker can begin there: {error}") from error
+
+    def renew(self) -> None:
+        """See Seat."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """See Seat."""
+        import ray
+
+        ray.kill(self._actor)
+
+
+class Cluster(Engine):
+    """A worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
+
+    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `patience`, in seconds, is how long there may be
+    no worker. See `connection.connect` for `address` and errors.
+    """
+
+    def __init__(
+        self,
+        *,
+        backend: str = "vulkan",
+        profile: bool = False,
+        address: str | None = None,
+        software: bool = False,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._backend = backend
+        self._profile = profile
+        self._software = software
+        self._patience = patience
+        self._seats: dict[_Place, ClusterSeat] = {}
+        self._looked: float | None = None
+        self._ours = connect(address)
+
+    def seats(self) -> Sequence[Seat]:
+        """See Engine. Waits while there is none; raises NoDeviceError after `patience` seconds."""
+        if self._looked is None:
+            self._look()
+            with at_once():
+                wait([seat.begun for seat in self._seats.values()], _SECONDS_TOGETHER)
+        until = time.monotonic() + self._patience
+        while True:
+            self._look()
+            ready = [seat for seat in self._seats.values() if seat.ready]
+            if ready:
+                return ready
+            if time.monotonic() > until:
+                raise NoDeviceError(self._what_there_is())
+            with at_once():
+                time.sleep(_SECONDS_BETWEEN_TRIES)
+
+    def _look(self) -> None:
+        """Have a seat at every place there is, and none elsewhere."""
+        if self._looked is not None and time.monotonic() < self._looked + _SECONDS_BETWEEN_LOOKS:
+            return
+        self._looked = time.monotonic()
+        places = list(self._places())
+        for place in self._seats.keys() - places:
+            self._seats.pop(place).close()
+        for place in places:
+            if place not in self._seats:
+                self._seats[place] = ClusterSeat(place, self._backend, self._profile)
+
+    def _places(self) -> Iterator[_Place]:
+        for node in nodes():
+            cpus, gpus = node.cpus, node.gpus
+            if self._backend == "cpu":
+                yield from (_Place(node.id, node.address, number, 1) for number in range(cpus))
+            elif gpus:
+                yield from (_Place(node.id, node.address, number) for number in range(gpus))
+            elif self._software and cpus:
+                yield _Place(node.id, node.address, 0, cpus)
+
+    def _what_there_is(self) -> str:
+        there = nodes()
+        cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
+        found = f"no worker began within {self._patience:g} s: the Ray cluster has {len(there)} nodes, {gpus} GPUs, {cpus} CPUs"
+        if self._seats:
+            return f"{found}. Something else may hold them; `ray status` says what"
+        return f"{found}. --software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
+
+    def close(self) -> None:
+        """See Engine."""
+        import ray
+
+        while self._seats:
+            self._seats.popitem()[1].close()
+        if self._ours:
+            self._ours = False
+            ray.shutdown()
+
+
+def _outcome(reference: Any) -> Future[Any]:
+    """What a call of an actor comes to, with the errors that `Seat.submit` promises."""
+    outcome: Future[Any] = Future()
+    reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
+    return outcome
+
+
+def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
+    from ray.exceptions import RayError, RayTaskError
+
+    error = inner.exception()
+    if error is None:
+        outer.set_result(inner.result())
+    elif isinstance(error, RayTaskError):
+        outer.set_exception(error.cause)
+    elif isinstance(error, RayError):
+        outer.set_exception(WorkerDiedError(first_line(error)))
+    else:
+        outer.set_exception(error)
+
+
+def _name(task: Task) -> str:
+    """What Ray's dashboard calls it."""
+    clip = visible(task.clips.distorted.rpartition("/")[2])
+    if task.part is None:
+        return f"divide {clip}"
+    return f"score {clip} {task.part.first}-{task.part.stop or ''}"

@@ -1,0 +1,87 @@
+"""Connects the process to a cluster of Ray, and says what is there."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ..errors import OptionError
+from ..extras import need
+
+_ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may tell its makers
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what it has to say it prints on standard output
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of what it will do one day
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it sends the folder, clips and all, to every node
+}
+"""What Ray takes from nowhere else, and only when it is imported."""
+
+_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # at an address, of some 40 s; else there are 20 of them
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of the cluster, and what Ray counts there."""
+
+    id: str
+    address: str
+    cpus: int
+    gpus: int
+
+
+def nodes() -> list[Node]:
+    """Those that are alive."""
+    import ray
+
+    return [
+        Node(
+            node["NodeID"],
+            node["NodeManagerAddress"],
+            int(node["Resources"].get("CPU", 0)),
+            int(node["Resources"].get("GPU", 0)),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def connect(address: str | None) -> bool:
+    """Connect this process to the cluster at `address`, as `ray.init` has it; True where that was needed.
+
+    None is the cluster that it is connected to, else the one that RAY_ADDRESS names or that runs on this machine, else a new
+    one of this machine alone. Raises OptionError where Ray is missing or does not answer.
+    """
+    given = address not in (None, "local")
+    for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
+        os.environ.setdefault(name, value)
+    ray = need("ray", "ray", "a cluster")
+    if address is None and ray.is_initialized():
+        return False
+    try:
+        with _same_handler():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+    except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
+        where = "" if address is None else f" at {address}"
+        raise OptionError(f"no connection to a Ray cluster{where}: {first_line(error)}") from None
+    return True
+
+
+@contextmanager
+def _same_handler() -> Iterator[None]:
+    """Keep the handler of SIGTERM, in whose place Ray puts its own."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without the pages that Ray adds."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

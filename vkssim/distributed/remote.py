@@ -1,0 +1,60 @@
+"""What runs on a node of a cluster: a worker on the device that Ray assigned to its process, counted for Prometheus."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+import ray
+
+from .. import __version__
+from ..host.devices import list_devices
+from ..host.instance import shared_instance
+from .assigned import device_of
+from .counters import Counters
+from .task import Done, Task, WorkerSpec
+from .worker import Worker
+
+_LAVAPIPE_THREADS = "LP_NUM_THREADS"
+
+
+class RemoteWorker:
+    """A `Worker` as an actor of Ray. `version` and `begin` come first, then tasks, one at a time."""
+
+    def version(self) -> str:
+        """The version of vkssim on this node."""
+        return __version__
+
+    def begin(self, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
+        """Take the GPU that Ray assigned to this process, or so many CPUs for software; returns how people know the device.
+
+        Relative paths start from `folder`. Raises DeviceError where there is no such device.
+        """
+        with suppress(OSError):  # a node without that folder still takes URLs and absolute paths
+            os.chdir(folder)
+        spec = _spec(backend, profile, cpus)
+        self._worker = Worker(spec)
+        self._counters = Counters(spec.label)
+        return spec.label
+
+    def do(self, task: Task) -> Done:
+        """See `Worker.do`."""
+        with self._counters.attempt():
+            done = self._worker.do(task)
+        self._counters.add(done)
+        return done
+
+
+def _spec(backend: str, profile: bool, cpus: int | None) -> WorkerSpec:
+    node = f"node {ray.util.get_node_ip_address()}"
+    if backend != "vulkan":
+        return WorkerSpec(backend, None, backend, f"{backend} ({node})", profile)
+    if cpus is None:
+        assigned = ray.get_runtime_context().get_accelerator_ids()["GPU"]
+        kind, place = "gpu", f"{node}, GPU {', '.join(assigned)}"
+    else:
+        assigned = None
+        kind, place = "software", node
+        os.environ[_LAVAPIPE_THREADS] = str(cpus)
+    device = device_of(list_devices(shared_instance()), assigned)
+    return WorkerSpec(backend, str(device.uuid), kind, f"{device.name} ({place})", profile)
