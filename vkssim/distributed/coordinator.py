@@ -103,6 +103,9 @@ class Coordinator:
         """Put what is missing of a job into the pool; its outcome where nothing is."""
         state = self._states[number] = _State(job)
         found = self._found(state)
+        if not all(map(state.fits, state.scores)):
+            self._start_over(number, state)
+            return None
         for place, scores in state.scores.items():
             self._on_part(job, state.parts[place], scores, None)
         if not found:
