@@ -19,7 +19,7 @@ from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.remote import named
 from .frames.source import FrameSource
 from .judging import ClipEnd, judge
-from .parts import Part, PartScores
+from .parts import Cut, Fingerprints, Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
@@ -237,9 +237,7 @@ def score_part(
     with ExitStack() as stack:
         metrics = _metrics(sources, features, planes)
         schedule = selection.schedule(*sources, sync)
-        if part.start is not None:
-            for source, number, place in zip(sources, schedule.frames(part.start.pairs), part.start.next, strict=True):
-                source.go_to(number, place)
+        begins = _went_to(part.start, sources, schedule)
         engine = stack.enter_context(open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # of other parts on the same engine
         report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
@@ -247,28 +245,35 @@ def score_part(
         run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
         stack.enter_context(run)
         run.score()
-        if not part.is_whole:
-            _check_complete(part, sources, schedule, report)
+        behind = _checked(part, sources, schedule, report)
         if profile:
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         ends = ClipEnd.of(sources[0]), ClipEnd.of(sources[1])
         starts = _first_left(sources, schedule)() if sync == "pts" else None
-        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts, schedule.pairs)
+        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts, schedule.pairs, begins, behind)
 
 
-def _check_complete(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> None:
-    """Raise RangeError where reading the clips from their start on might give something else."""
+def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    if cut is None:
+        return None, None
+    (reference, distorted), (first, second), (place, other) = sources, schedule.frames(cut.pairs), cut.next
+    return reference.go_to(first, place), distorted.go_to(second, other)
+
+
+def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> Fingerprints:
+    """What follows the part. Raises RangeError where reading the clips from their start on might give something else."""
+    if part.is_whole:
+        return None, None
     for source in sources:
         if source.damaged or source.problem is not None:
             raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
     if part.end is None:
-        return
+        return None, None
     if part.first + len(report.frames) != part.end.pairs:
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {part.end.pairs}")
-    numbers = schedule.frames(part.end.pairs)
-    for source, number, place in zip(sources, numbers, part.end.last, strict=True):
-        source.check_passed(number, place)
+    (reference, distorted), (first, second), (last, other) = sources, schedule.frames(part.end.pairs), part.end.last
+    return reference.check_passed(first, last), distorted.check_passed(second, other)
 
 
 def _metrics(sources: tuple[FrameSource, FrameSource], features: Sequence[str] | str, planes: str) -> FrameMetrics:

@@ -11,6 +11,9 @@ from .judging import ClipEnd, judge
 from .results import ScoreReport
 from .timing import Clock
 
+Fingerprints = tuple[int | None, int | None]
+"""Of a frame of the reference and one of the distorted clip."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -54,7 +57,8 @@ class PartScores:
 
     `report` has the frames of the part, `others` are when the distorted clip shows each of them. `ends` are how the reference
     and the distorted clip ended, `shorter` what to say where one did before the other, `starts` when the first frames that are
-    not skipped are shown, where pairs are made by time. `pairs` is how many all parts together should have.
+    not skipped are shown, where pairs are made by time. `pairs` is how many all parts together should have. `begins` and
+    `behind` are the fingerprints of both clips' first frames, and of those behind the last; see `FrameSource.check_passed`.
     """
 
     report: ScoreReport
@@ -63,6 +67,8 @@ class PartScores:
     shorter: str | None = None
     starts: tuple[float, float] | None = None
     pairs: int | None = None
+    begins: Fingerprints = (None, None)
+    behind: Fingerprints = (None, None)
 
     @property
     def problem(self) -> bool:

@@ -1,0 +1,1 @@
+"""Scoring on several devices."""

@@ -43,6 +43,11 @@ class _State:
     parts: list[Part] = field(default_factory=list)
     scores: dict[int, PartScores] = field(default_factory=dict)
 
+    def fits(self, place: int) -> bool:
+        """Whether a part ends and begins with the frames that its neighbours found there."""
+        seams = [(first, first + 1) for first in (place - 1, place) if {first, first + 1} <= self.scores.keys()]
+        return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
+
 
 class Coordinator:
     """Scores jobs on a pool.
@@ -98,6 +103,9 @@ class Coordinator:
         """Put what is missing of a job into the pool; its outcome where nothing is."""
         state = self._states[number] = _State(job)
         found = self._found(state)
+        if not all(map(state.fits, state.scores)):
+            self._start_over(number, state)
+            return None
         for place, scores in state.scores.items():
             self._on_part(job, state.parts[place], scores, None)
         if not found:
@@ -147,6 +155,9 @@ class Coordinator:
             return None
         state.parts = state.parts or done.parts
         state.scores[place] = done.scores
+        if not state.fits(place):
+            self._start_over(number, state)
+            return None
         self._on_part(state.job, state.parts[place], done.scores, done)
         return self._joined(state) if len(state.scores) == len(state.parts) else None
 
@@ -180,4 +191,4 @@ class Coordinator:
         return f"{job.key}/{name}"
 
     def _part_name(self, job: Job, part: Part) -> str:
-        return self._name(job, f"{part.first:012d}")
+        return self._name(job, f"{part.first:012d}-{part.stop or ''}")

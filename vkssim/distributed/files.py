@@ -77,7 +77,7 @@ def score_in_parts(
             demands=demands,
             on_part=frames.add,
         )
-        ((_, outcome),) = coordinator.score([Job("" if kept is None else kept.key, clips)])
+        _, outcome = next(coordinator.score([Job("" if kept is None else kept.key, clips)]))  # what is kept stays with that
     except KeyboardInterrupt as stop:
         outcome = frames.interrupted(getattr(stop, "signal", signal.SIGINT))
     except VkssimError as error:
@@ -107,8 +107,8 @@ class _InOrder:
 
     def add(self, _job: Job, part: Part, scores: PartScores, done: Done | None) -> None:
         frames = scores.report.frames
-        if part.is_whole and self._parts:  # the parts before were given up
-            self._waiting, self._parts, self._next, self._done = {}, [], 0, 0
+        if part.is_whole:  # if there were others, they were given up
+            self._waiting, self._parts, self._next, self._done, self.resumed = {}, [], 0, 0, 0
         self._waiting[part.first] = part, scores
         self._done += len(frames)
         if done is None:

@@ -33,6 +33,8 @@ def packed(scores: PartScores) -> bytes:
             "shorter": scores.shorter,
             "starts": scores.starts,
             "pairs": scores.pairs,
+            "begins": scores.begins,
+            "behind": scores.behind,
         }
     )
 
@@ -59,7 +61,8 @@ def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, _, other, *_ in entry["frames"]]
-    return PartScores(report, others, (reference, distorted), entry["shorter"], starts, entry["pairs"])
+    begins, behind = tuple(entry["begins"]), tuple(entry["behind"])
+    return PartScores(report, others, (reference, distorted), entry["shorter"], starts, entry["pairs"], begins, behind)
 
 
 def packed_parts(parts: list[Part]) -> bytes:

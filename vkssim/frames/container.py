@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
 from itertools import chain
 from typing import Any
 
@@ -30,6 +32,7 @@ from .source import SequentialSource
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
 _MOST_TORN_PACKETS = 1000
 _SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
+_MOST_PLANES = 3
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -119,10 +122,13 @@ class ContainerFile(SequentialSource):
             return first, torn
         raise InputError(f"{self._path}: no frame can be decoded from it{reason}")
 
-    def _decoded(self) -> Iterator[Any]:
+    def _decoded(self, *, from_key: bool = False) -> Iterator[Any]:
+        """Frames, `from_key` from the next key frame on: some decoders make up what others refer to, and say nothing."""
         for packet in self._container.demux(self._stream):
             self.bytes_read += packet.size
-            yield from packet.decode()
+            from_key = from_key and not packet.is_keyframe
+            if not from_key:
+                yield from packet.decode()
 
     def _check_size(self, width: int, height: int) -> None:
         try:
@@ -254,24 +260,33 @@ class ContainerFile(SequentialSource):
         """Their times, rising; before the first frame none is decoded."""
         return np.array(sorted(stamp for stamp, _ in packets if stamp is not None and stamp >= self._first_pts), np.int64)
 
-    def go_to(self, number: int, place: int) -> None:
+    def go_to(self, number: int, place: int) -> int | None:
         """See FrameSource.go_to: decodes from the key frame before it on."""
         for earlier in _SEEK_SECONDS:
             try:
                 self._container.seek(place - round(earlier / self._stream.time_base), stream=self._stream)
-                frames = self._decoded()
+                frames = self._decoded(from_key=True)
                 found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
             except (*self._failure, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == place:
-                self._frames = chain([found], frames)
                 self._position = self._times_begin = number
+                self._frames = iter([found])
+                fingerprint = self._following()
                 self._times.clear()
-                return
+                self._frames = chain([found], frames)
+                return fingerprint
         raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
 
     def _is_behind(self, place: int) -> bool:
         return self._last_pts == place
+
+    def _following(self) -> int:
+        """See SequentialSource: the CRC-32 of all planes. A decoder that lacks what a frame refers to gets another one."""
+        following = self.info.new_planes(_MOST_PLANES)
+        if not self._next(following):
+            raise RangeError(f"{self._path} ends before frame {self._position}, which its packets promised")
+        return reduce(lambda crc, plane: zlib.crc32(plane.data, crc), following, 0)
 
     @property
     def expected(self) -> int | None:

@@ -71,13 +71,13 @@ class ProcessedSource(FrameSource):
         """See FrameSource.marks."""
         return self._source.marks()
 
-    def go_to(self, number: int, place: int) -> None:
+    def go_to(self, number: int, place: int) -> int | None:
         """See FrameSource.go_to."""
-        self._source.go_to(number, place)
+        return self._source.go_to(number, place)
 
-    def check_passed(self, number: int, last: int) -> None:
+    def check_passed(self, number: int, last: int) -> int | None:
         """See FrameSource.check_passed."""
-        self._source.check_passed(number, last)
+        return self._source.check_passed(number, last)
 
     def sample(self, count: int) -> Iterator[Planes]:
         """See FrameSource.sample."""

@@ -73,12 +73,20 @@ class FrameSource(ABC):
         """Where it can be read from, found without decoding; None where only reading from the start on is sure to be right."""
         return None
 
-    def go_to(self, number: int, place: int) -> None:
-        """Read on from that frame, which begins at that place of `marks`. Raises RangeError where it turns out not to."""
+    def go_to(self, number: int, place: int) -> int | None:
+        """Read on from that frame, which begins at that place of `marks`; gives its fingerprint, see `check_passed`.
+
+        Raises RangeError where it turns out not to be there.
+        """
         raise RangeError(f"{self.info.path} can only be read from its start on")
 
-    def check_passed(self, number: int, last: int) -> None:  # noqa: B027 - of concurrent sources there is nothing to check
-        """After all frames before that number were read: the last of them was at that place of `marks`. Raises RangeError."""
+    def check_passed(self, number: int, last: int) -> int | None:
+        """After all frames before that number were read: the last of them was at that place of `marks`. Raises RangeError.
+
+        Gives the fingerprint of the frame of that number, by which `go_to` elsewhere is known to have found the same; None
+        where frames cannot depend on others.
+        """
+        return None
 
     def sample(self, count: int) -> Iterator[Planes]:
         """Luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
@@ -130,11 +138,16 @@ class SequentialSource(FrameSource):
             self._position += 1
         return True
 
-    def check_passed(self, number: int, last: int) -> None:
+    def check_passed(self, number: int, last: int) -> int | None:
         """See FrameSource.check_passed."""
         if not (self._read_to(number - 1, None) and self._is_behind(last)):
             raise RangeError(f"{self.info.path}: its frames are not where they were expected before frame {number}")
+        return self._following()
 
     def _is_behind(self, _place: int) -> bool:
         """Whether the frame at that place was the last one that was read."""
         return False
+
+    def _following(self) -> int | None:
+        """The fingerprint of the next frame, where frames depend on others."""
+        return None

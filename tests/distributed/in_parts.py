@@ -1,0 +1,81 @@
+"""Scores clips in parts as several devices do, and holds the report to that of one device."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkssim import score_files
+from vkssim.distributed import coordinator, division
+from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.pool import Pool, TaskKey
+from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
+from vkssim.distributed.threads import Alone
+from vkssim.errors import VkssimError
+from vkssim.frames.open import RawDescription
+from vkssim.parts import Part, PartScores
+from vkssim.report import render
+from vkssim.results import ScoreReport
+from vkssim.score_options import ScoreOptions
+
+CPU = WorkerSpec("cpu", None, "cpu", "cpu")
+FEATURES = ("float_ssim=scale=1",)
+
+
+class AnyOrder(Pool):
+    """Hands tasks out in another order than they come, the same every time."""
+
+    _random = random.Random(0)  # noqa: S311
+
+    def put(self, key: TaskKey, task: Task) -> None:
+        super().put(key, task)
+        self._random.shuffle(self._queue)
+
+
+def small_parts(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
+    """Have clips divided into parts of some `pairs` pairs, into `most` at most."""
+    monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
+    monkeypatch.setattr(coordinator, "_PARTS_EACH", most)
+
+
+def in_parts(
+    reference: str, distorted: str, raw: RawDescription = RawDescription(), **options: Any
+) -> tuple[ScoreReport | Exception, Sequence[Part]]:
+    """What comes of two clips, and the parts that were scored, in the order of that."""
+    parts: list[Part] = []
+
+    def note(_job: Job, part: Part, _scores: PartScores, _done: Done | None) -> None:
+        parts.append(part)
+
+    with Alone(CPU) as engine:
+        scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_part=note)
+        ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
+    return outcome, parts
+
+
+def same_in_parts(
+    reference: str | Path, distorted: str | Path, raw: RawDescription = RawDescription(), **options: Any
+) -> int:
+    """How many parts two clips were scored in. Fails where anything differs from scoring them in one go."""
+    outcome, parts = in_parts(str(reference), str(distorted), raw, **options)
+    assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))
+    return 1 if parts[-1:] == [Part()] else len(parts)
+
+
+def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
+    try:
+        return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
+    except VkssimError as error:
+        return error
+
+
+def told(outcome: ScoreReport | Exception) -> list[object]:
+    """All that anybody learns of scores: files of every kind, warnings, and the error."""
+    report = getattr(outcome, "report", None) if isinstance(outcome, Exception) else outcome
+    scores = [] if report is None else [render(report, form, "max") for form in ("json", "xml", "csv")]
+    more = [] if report is None else [report.warnings, report.notes, report.rate]
+    return [*scores, *more, (type(outcome), str(outcome)) if isinstance(outcome, Exception) else None]
