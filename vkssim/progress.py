@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Any
 
 
@@ -54,12 +55,11 @@ class NotebookBar:
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that so many of so many are scored."""
-        from IPython.display import HTML, display
-
+        notebook: Any = import_module("IPython.display")
         known = "" if total is None else f' value="{done}" max="{total}"'
-        picture = HTML(f"<progress{known}></progress> {done}/{'?' if total is None else total} {self._unit}")
+        picture = notebook.HTML(f"<progress{known}></progress> {done}/{'?' if total is None else total} {self._unit}")
         if self._handle is None:
-            self._handle = display(picture, display_id=True)
+            self._handle = notebook.display(picture, display_id=True)
         else:
             self._handle.update(picture)
 

@@ -47,7 +47,7 @@ class EngineOptions:
         if self.engine == "ray":
             from .cluster import Cluster
 
-            return Cluster(self.backend, address=self.address, software=self.software, profile=profile)
+            return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
         specs = self.specs(profile=profile)
         if len(specs) > 1:
             from .processes import Processes
