@@ -132,7 +132,7 @@ class Cluster(Engine):
         while True:
             self._look()
             begun = [seat for seat in self._seats.values() if seat.begun.done()]
-            if any(seat.begun.exception() is None for seat in begun) or begun == [*self._seats.values()] != []:
+            if begun and (len(begun) == len(self._seats) or any(seat.begun.exception() is None for seat in begun)):
                 return begun  # those that cannot begin say so when they get a task
             if time.monotonic() > until:
                 raise NoDeviceError(self._what_there_is())
@@ -200,7 +200,8 @@ def _meant(error: BaseException) -> BaseException:
     from ray.exceptions import RayActorError, RayError, RayTaskError
 
     if isinstance(error, RayTaskError):
-        return error.cause
+        cause: BaseException = error.cause
+        return cause
     if isinstance(error, RayActorError) and error.actor_init_failed:
         return UnsuitableDeviceError(f"no worker can begin there; is vkssim installed? {_lines(error)[-1]}")
     if isinstance(error, RayError):
