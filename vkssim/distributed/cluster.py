@@ -23,6 +23,7 @@ PATIENCE = 60.0
 _SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that clips are divided among all
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
+_MORE_NODES = "--software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,8 @@ class Cluster(Engine):
         """See Engine. Waits while there is none; raises NoDeviceError after `patience` seconds."""
         if self._looked is None:
             self._look()
+            if not self._seats:  # nobody waits a minute for what is not there
+                raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
             with at_once():
                 wait([seat.begun for seat in self._seats.values()], _SECONDS_TOGETHER)
         until = time.monotonic() + self._patience
@@ -135,7 +138,8 @@ class Cluster(Engine):
             if begun and (len(begun) == len(self._seats) or any(seat.begun.exception() is None for seat in begun)):
                 return begun  # those that cannot begin say so when they get a task
             if time.monotonic() > until:
-                raise NoDeviceError(self._what_there_is())
+                hint = "something else may hold them, `ray status` says what" if self._seats else _MORE_NODES
+                raise NoDeviceError(f"no worker began within {self._patience:g} s: {_what_there_is()}; {hint}")
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
@@ -144,30 +148,12 @@ class Cluster(Engine):
         if self._looked is not None and time.monotonic() < self._looked + _SECONDS_BETWEEN_LOOKS:
             return
         self._looked = time.monotonic()
-        places = list(self._places())
+        places = list(_places(self._backend, self._software))
         for place in self._seats.keys() - places:
             self._seats.pop(place).close()
         for place in places:
             if place not in self._seats:
                 self._seats[place] = ClusterSeat(place, self._backend, self._profile)
-
-    def _places(self) -> Iterator[_Place]:
-        for node in nodes():
-            cpus, gpus = node.cpus, node.gpus
-            if self._backend == "cpu":
-                yield from (_Place(node.id, node.address, number, 1) for number in range(cpus))
-            elif gpus:
-                yield from (_Place(node.id, node.address, number) for number in range(gpus))
-            elif self._software and cpus:
-                yield _Place(node.id, node.address, 0, cpus)
-
-    def _what_there_is(self) -> str:
-        there = nodes()
-        cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
-        found = f"no worker began within {self._patience:g} s: the Ray cluster has {len(there)} nodes, {gpus} GPUs, {cpus} CPUs"
-        if self._seats:
-            return f"{found}. Something else may hold them; `ray status` says what"
-        return f"{found}. --software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
 
     def close(self) -> None:
         """See Engine."""
@@ -178,6 +164,39 @@ class Cluster(Engine):
         if self._ours:
             self._ours = False
             ray.shutdown()
+
+
+def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
+    """The kind of each worker that `Cluster` would have, see `WorkerSpec`, and the CPUs of the cluster. Raises OptionError."""
+    ours = connect(address)
+    import ray  # only now: it looks at its environment once
+
+    try:
+        places = list(_places(backend, software))
+        if not places:
+            raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
+        found = ["gpu" if place.cpus is None else "cpu" if backend == "cpu" else "software" for place in places]
+        return found, sum(node.cpus for node in nodes())
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+def _what_there_is() -> str:
+    there = nodes()
+    cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
+    return f"the Ray cluster has {len(there)} nodes, {gpus} GPUs, {cpus} CPUs"
+
+
+def _places(backend: str, software: bool) -> Iterator[_Place]:
+    """Where workers may run now."""
+    for node in nodes():
+        if backend == "cpu":
+            yield from (_Place(node.id, node.address, number, 1) for number in range(node.cpus))
+        elif node.gpus:
+            yield from (_Place(node.id, node.address, number) for number in range(node.gpus))
+        elif software and node.cpus:
+            yield _Place(node.id, node.address, 0, node.cpus)
 
 
 def _outcome(reference: Any) -> Future[Any]:
