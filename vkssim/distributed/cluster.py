@@ -13,7 +13,7 @@ from .. import __version__
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..harmless import visible
 from ..interruption import at_once
-from .connection import connect, first_line, nodes
+from .connection import connect, nodes
 from .pool import Engine, Seat, WorkerDiedError
 from .task import Done, Task
 
@@ -37,7 +37,7 @@ class _Place:
 
 
 class ClusterSeat(Seat):
-    """A worker in an actor of Ray; nothing may be submitted before it is `ready`."""
+    """A worker in an actor of Ray. `begun` is how people know its device, once it is there; no task may come before."""
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
@@ -64,11 +64,6 @@ class ClusterSeat(Seat):
         begun = self._actor.begin.remote(self._backend, self._profile, os.getcwd(), place.cpus)
         self.begun: Future[str] = _outcome(begun)
 
-    @property
-    def ready(self) -> bool:
-        """Whether its worker has begun, or cannot."""
-        return self.begun.done()
-
     def submit(self, task: Task) -> Future[Done]:
         """See Seat. The future raises DeviceError where the worker could not begin."""
         try:
@@ -83,12 +78,14 @@ class ClusterSeat(Seat):
         try:
             version = self._version.result()
             if version != __version__:
-                raise UnsuitableDeviceError(f"it has vkssim {version}, and this is {__version__}; every node needs the same")
+                raise UnsuitableDeviceError(
+                    f"{self.label} has vkssim {version}, and this is {__version__}; every node needs the same"
+                )
             return self.begun.result()
         except (VkssimError, WorkerDiedError):
             raise
         except Exception as error:
-            raise UnsuitableDeviceError(f"no worker can begin there: {error}") from error
+            raise UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}") from error
 
     def renew(self) -> None:
         """See Seat."""
@@ -137,9 +134,9 @@ class Cluster(Engine):
         until = time.monotonic() + self._patience
         while True:
             self._look()
-            ready = [seat for seat in self._seats.values() if seat.ready]
-            if ready:
-                return ready
+            begun = [seat for seat in self._seats.values() if seat.begun.done()]
+            if begun and (len(begun) == len(self._seats) or any(seat.begun.exception() is None for seat in begun)):
+                return begun  # those that cannot begin say so when they get a task
             if time.monotonic() > until:
                 hint = "something else may hold them, `ray status` says what" if self._seats else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._patience:g} s: {_what_there_is()}; {hint}")
@@ -171,9 +168,9 @@ class Cluster(Engine):
 
 def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
     """The kind of each worker that `Cluster` would have, see `WorkerSpec`, and the CPUs of the cluster. Raises OptionError."""
-    import ray
-
     ours = connect(address)
+    import ray  # only now: it looks at its environment once
+
     try:
         places = list(_places(backend, software))
         if not places:
@@ -210,17 +207,30 @@ def _outcome(reference: Any) -> Future[Any]:
 
 
 def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
-    from ray.exceptions import RayError, RayTaskError
-
     error = inner.exception()
     if error is None:
         outer.set_result(inner.result())
-    elif isinstance(error, RayTaskError):
-        outer.set_exception(error.cause)
-    elif isinstance(error, RayError):
-        outer.set_exception(WorkerDiedError(first_line(error)))
     else:
-        outer.set_exception(error)
+        outer.set_exception(_meant(error))
+
+
+def _meant(error: BaseException) -> BaseException:
+    """What an error of Ray means here; others mean what they say."""
+    from ray.exceptions import RayActorError, RayError, RayTaskError
+
+    if isinstance(error, RayTaskError):
+        cause: BaseException = error.cause
+        return cause
+    if isinstance(error, RayActorError) and error.actor_init_failed:
+        return UnsuitableDeviceError(f"no worker can begin there; is vkssim installed? {_lines(error)[-1]}")
+    if isinstance(error, RayError):
+        return WorkerDiedError(_lines(error)[0])
+    return error
+
+
+def _lines(error: Exception) -> list[str]:
+    """What an error says; Ray adds pages, and colours."""
+    return [visible(line) for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
 
 
 def _name(task: Task) -> str:

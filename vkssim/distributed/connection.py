@@ -67,7 +67,7 @@ def connect(address: str | None) -> bool:
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         where = "" if address is None else f" at {address}"
-        raise OptionError(f"no connection to a Ray cluster{where}: {first_line(error)}") from None
+        raise OptionError(f"no connection to a Ray cluster{where}: {' '.join(str(error).split())}") from None
     return True
 
 
@@ -80,8 +80,3 @@ def _same_handler() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, without the pages that Ray adds."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
