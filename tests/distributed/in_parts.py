@@ -57,9 +57,7 @@ def in_parts(
     return outcome, parts
 
 
-def same_in_parts(
-    reference: str | Path, distorted: str | Path, raw: RawDescription = RawDescription(), **options: Any
-) -> int:
+def same_in_parts(reference: str | Path, distorted: str | Path, raw: RawDescription = RawDescription(), **options: Any) -> int:
     """How many parts two clips were scored in. Fails where anything differs from scoring them in one go."""
     outcome, parts = in_parts(str(reference), str(distorted), raw, **options)
     assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))
