@@ -77,9 +77,9 @@ def test_parts_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_parts_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reference has one every four frames, the distorted clip every five: cuts are before the latter's."""
+    """The reference has one every four frames, the distorted clip every five: the one that is further back counts."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
-    assert [part.first for part in _parts(folder, "mp4", 6)] == [0, 5, 10, 15, 20]
+    assert [part.first for part in _parts(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
 
 
 def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> None:
