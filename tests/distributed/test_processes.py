@@ -27,7 +27,7 @@ from ..pictures import clip
 from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
 
 FEW = 12
-FRAMES = 200 * FEW
+FRAMES = 150 * FEW
 SIZE = 64, 96
 RAW = describe(clip(1, *SIZE), "400")
 
@@ -99,7 +99,7 @@ def test_errors_are_those_of_one_device(tmp_path: Path, device: Device) -> None:
     assert messages[0] == messages[1]
     with pytest.raises(OptionError):
         score_files(path, path, device=several, features="none")
-    with pytest.raises(OptionError, match="demand|none"):
+    with pytest.raises(OptionError, match="none"):
         score_files(path, path, device=several, fail_under=["none=1"])
     with pytest.raises(InputError, match="a pipe is read once"):
         score_files("-", path, device=several)
@@ -108,6 +108,7 @@ def test_errors_are_those_of_one_device(tmp_path: Path, device: Device) -> None:
 
 
 SCRIPT = """
+import sys
 import vkssim
 vkssim.score_files(*sys.argv[1:3], raw=vkssim.RawDescription(96, 64, "400", 8), device=[sys.argv[3]] * 2)
 """
@@ -183,7 +184,7 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     assert _is_right(folder, output)
 
 
-@pytest.mark.parametrize("delay", [0, 30, 60, 120])
+@pytest.mark.parametrize("delay", [0, 100])
 def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str, str], delay: int) -> None:
     """At no moment is there a traceback, or a process that stays."""
     output = tmp_path / "scores.json"
@@ -230,13 +231,13 @@ def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) 
     assert _is_right(folder, output)
 
 
-@pytest.mark.parametrize("damage", ["torn", "altered", "empty", "gone"])
+@pytest.mark.parametrize("damage", ["torn", "gone"])
 def test_parts_that_are_damaged_are_scored_again(folder: Path, output: Path, two: tuple[str, str], damage: str) -> None:
     for path in [*parts_of(output)[:2], *Path(f"{output}.parts").rglob("parts")]:
         if not path.is_file():
             continue
         data = path.read_bytes()
-        path.write_bytes({"torn": data[:-9], "altered": data.replace(b"1", b"2", 1), "empty": b"", "gone": data}[damage])
+        path.write_bytes(data[:-9])
         if damage == "gone":
             path.unlink()
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
@@ -272,23 +273,21 @@ def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[st
     assert _is_right(folder, output)
 
 
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+from vkssim.__main__ import run
+run()
+"""
+
+
 def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     """All is scored, the disk is full: the parts stay until their scores are where they belong."""
     output = tmp_path / "scores.json"
-    limited = f"""
-import resource
-import vkssim.cli.output as output
-from vkssim.__main__ import run
-write = output.write
-def full(*words):
-    resource.setrlimit(resource.RLIMIT_FSIZE, ({100_000}, resource.RLIM_INFINITY))
-    return write(*words)
-output.write = full
-run()
-"""
-    process = python_process("-c", limited, *_words(folder, output, *two))
-    assert process.returncode == 2, process.stderr.decode()
-    assert b"--resume goes on from there" in process.stderr
+    limit = (folder / "scores.json").stat().st_size - 1
+    process = python_process("-c", LIMITED, str(limit), *_words(folder, output, *two))
+    assert process.returncode == 2
+    assert b"scores.json cannot be written: File too large; --resume goes on from there" in process.stderr
     assert len(parts_of(output)) > 4
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)
