@@ -11,9 +11,9 @@ from pathlib import Path
 FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
 
 
-def started(*words: str) -> subprocess.Popen[bytes]:
+def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
     """`vkssim WORDS`, under way."""
-    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE, cwd=cwd)
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
