@@ -18,7 +18,16 @@ from typing import Any, Self
 
 from . import __version__
 from .backends.base import BackendInfo
-from .errors import DeviceError, InputError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError
+from .errors import (
+    DeviceError,
+    InputError,
+    InterruptedRunError,
+    OptionError,
+    OutputError,
+    ReadError,
+    VkssimError,
+    WorkerLostError,
+)
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .input_state import input_states
@@ -33,7 +42,7 @@ PARTS_MAGIC = b"vkssim parts 1 "
 """What the journal of a run on several devices begins with; see `distributed.kept`."""
 
 _MAGIC = b"vkssim frames 1 "
-CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError)
+CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
 """The errors after which a run may go on."""
 
 

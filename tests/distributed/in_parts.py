@@ -22,6 +22,8 @@ from vkssim.report import render
 from vkssim.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 
+from ..frames.reading import NOTHING_SAID
+
 CPU = WorkerSpec("cpu", None, "cpu", "cpu")
 FEATURES = ("float_ssim=scale=1",)
 
@@ -43,7 +45,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100
 
 
 def in_parts(
-    reference: str, distorted: str, raw: RawDescription = RawDescription(), **options: Any
+    reference: str, distorted: str, raw: RawDescription = NOTHING_SAID, **options: Any
 ) -> tuple[ScoreReport | Exception, Sequence[Part]]:
     """What comes of two clips, and the parts that were scored, in the order of that."""
     parts: list[Part] = []
@@ -57,7 +59,7 @@ def in_parts(
     return outcome, parts
 
 
-def same_in_parts(reference: str | Path, distorted: str | Path, raw: RawDescription = RawDescription(), **options: Any) -> int:
+def same_in_parts(reference: str | Path, distorted: str | Path, raw: RawDescription = NOTHING_SAID, **options: Any) -> int:
     """How many parts two clips were scored in. Fails where anything differs from scoring them in one go."""
     outcome, parts = in_parts(str(reference), str(distorted), raw, **options)
     assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))

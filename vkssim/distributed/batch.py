@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..errors import OutputError
 from ..folder import Folder
 from ..ladder.batch import Outcomes, Scored
 from ..ladder.manifest import Pair
@@ -47,6 +48,8 @@ def in_parts(
             coordinator = Coordinator(pool, options, folder=folder, seconds=seconds, on_part=count)
             jobs = [Job(key, Clips(pair.reference_path, pair.distorted_path, pair.raw)) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
+                if isinstance(outcome, OutputError):  # of the folder, which is no pair's fault
+                    raise outcome
                 yield (job.key, pairs[job.key]), outcome
 
     return scored

@@ -1,0 +1,64 @@
+"""Runs on two workers, as processes that are sent signals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
+
+
+def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
+    """`vkssim WORDS`, under way."""
+    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE, cwd=cwd)
+
+
+def ended(process: subprocess.Popen[bytes]) -> str:
+    """What it said. Fails where that was a traceback."""
+    told = process.communicate(timeout=60)[1].decode()
+    assert "Traceback" not in told, told
+    return told
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for something that has to come."""
+    for _ in range(6000):
+        if condition():
+            return
+        time.sleep(0.005)
+    raise AssertionError("it never came to that")
+
+
+def workers(process: subprocess.Popen[bytes]) -> list[int]:
+    """The numbers of its workers' processes."""
+    return [number for number in _children(process.pid) if b"spawn_main" in _command(number)]
+
+
+def family(process: subprocess.Popen[bytes]) -> list[int]:
+    """The numbers of all processes that it started."""
+    return _children(process.pid)
+
+
+def are_gone(processes: Sequence[int]) -> bool:
+    """Whether none of them runs any more."""
+    return not any(_command(number) for number in processes)
+
+
+def _children(number: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+
+
+def _command(number: int) -> bytes:
+    """Empty for a process that has ended."""
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def parts_of(output: Path) -> list[Path]:
+    """The files of a run's parts that are there, without that which says how it was divided."""
+    return sorted(path for path in Path(f"{output}.parts").rglob("*-*") if path.name[:1].isdecimal())

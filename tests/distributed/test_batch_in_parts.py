@@ -1,0 +1,139 @@
+"""vkssim batch on two workers: the same files as on one device, and after a kill only what is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.host.device import Device
+
+from ..clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..ladder.ladders import encode, lossless, manifest
+from ..pictures import clip
+from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
+
+SIZE = 64, 96
+FEW = 12
+RAW = raw_flags(clip(1, *SIZE))
+RESULTS = "results.parquet"
+FAIL = "no.mp4", "cut.yuv", "absent.mp4"
+
+
+@pytest.fixture(scope="module")
+def two(device: Device) -> tuple[str, str]:
+    return "--device", f"{device.info.uuid},{device.info.uuid}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A manifest with containers, Y4M and raw clips, of which some cannot be scored, and what one device makes of it."""
+    folder = tmp_path_factory.mktemp("catalogue")
+    luma = clip(FEW, *SIZE)
+    long = np.concatenate([luma] * 100)
+    reference = lossless(folder / "ref.mkv", np.concatenate([luma] * 4))
+    rows = [
+        {"reference": reference, "distorted": encode(folder / f"{crf}.mp4", np.concatenate([luma] * 4), crf=crf, g="10")}
+        for crf in ("20", "40")
+    ]
+    for name, data in (
+        ("long_ref.y4m", y4m_bytes(long)),
+        ("long_dis.y4m", y4m_bytes(long // 16 * 16)),
+        ("ref.yuv", raw_bytes(long[:99])),
+        ("dis.yuv", raw_bytes(long[:97] // 16 * 16)),
+        ("cut.yuv", raw_bytes(long[:80])[:-7]),
+        ("no.mp4", b"\0\0\0\x18ftypisom" + b"no video" * 99),
+    ):
+        write(folder / name, data)
+    rows += [
+        {"reference": "long_ref.y4m", "distorted": "long_dis.y4m"},
+        {"reference": "ref.yuv", "distorted": "no.mp4"},
+        {"reference": "ref.yuv", "distorted": "dis.yuv"},
+        {"reference": "ref.yuv", "distorted": "cut.yuv"},
+        {"reference": reference, "distorted": "absent.mp4"},
+        {"reference": "ref.yuv", "distorted": "dis.yuv"},
+    ]
+    manifest(folder / "manifest.csv", rows)
+    (folder / "one").mkdir()
+    for form in ("parquet", "jsonl"):
+        told = ended(started(*_words(folder, f"results.{form}"), cwd=folder / "one"))
+        assert "3 of 8 pairs failed" in told
+    return folder
+
+
+def _words(folder: Path, name: str, *more: str) -> list[str]:
+    """For a run in the folder of its results, since they say where frames are."""
+    return ["batch", str(folder / "manifest.csv"), *RAW, *FEATURE, "--frames", "frames", "-q", "-o", name, *more]
+
+
+def _files(target: Path) -> dict[str, bytes]:
+    """All files but journals, which have pairs in the order in which they were done."""
+    found = (path for path in target.rglob("*") if path.is_file() and not path.name.endswith(".journal"))
+    return {path.relative_to(target).as_posix(): path.read_bytes() for path in found}
+
+
+def _expected(folder: Path, name: str = RESULTS) -> dict[str, bytes]:
+    return {path: data for path, data in _files(folder / "one").items() if path == name or path.startswith("frames/")}
+
+
+def _scored(target: Path) -> list[str]:
+    """The distorted clips in the journal, in order."""
+    lines = (target / "results.parquet.journal").read_text().splitlines()
+    return [json.loads(line)["distorted"] for line in lines]
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tuple[str, str], form: str) -> None:
+    process = started(*_words(folder, f"results.{form}", *two), cwd=tmp_path)
+    assert "3 of 8 pairs failed" in ended(process)
+    assert process.returncode == 1
+    assert _files(tmp_path) == _expected(folder, f"results.{form}")
+
+
+def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """Pairs that were done are not scored again, nor are the parts of those that were not."""
+    words, output = _words(folder, RESULTS, *two), tmp_path / RESULTS
+    process = started(*words, cwd=tmp_path)
+    until(lambda: len(parts_of(output)) > 2)
+    processes = family(process)
+    process.kill()
+    process.communicate()
+    until(lambda: are_gone(processes))
+    done = _scored(tmp_path)
+    kept = {path: path.stat().st_mtime_ns for path in parts_of(output)}
+    assert kept
+    assert not output.exists()
+
+    process = started(*words, cwd=tmp_path)
+    until(lambda: set(parts_of(output)) - set(kept))
+    again = {path: path.stat().st_mtime_ns for path in kept if path.exists()}
+    ended(process)
+    assert again.items() <= kept.items()
+    names = _scored(tmp_path)
+    assert all(names.count(name) == 1 for name in done if name not in FAIL)
+    assert _files(tmp_path) == _expected(folder)
+
+
+def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    process = started(*_words(folder, RESULTS, *two), cwd=tmp_path)
+    until(lambda: parts_of(tmp_path / RESULTS))
+    os.kill(workers(process)[1], signal.SIGKILL)
+    assert "ended without a word" in ended(process)
+    assert _files(tmp_path) == _expected(folder)
+
+
+def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    words = _words(folder, RESULTS, *two)
+    process = started(*words, cwd=tmp_path)
+    until(lambda: parts_of(tmp_path / RESULTS))
+    processes = family(process)
+    process.send_signal(signal.SIGINT)
+    assert "pairs done; the same command goes on from there" in ended(process)
+    assert process.returncode == 130
+    until(lambda: are_gone(processes))
+    ended(started(*words, cwd=tmp_path))
+    assert _files(tmp_path) == _expected(folder)

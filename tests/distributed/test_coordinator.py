@@ -1,0 +1,300 @@
+"""Parts that are kept, found again, refused and put together: on one worker in this process."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vkssim import score_files
+from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.files import score_in_parts
+from vkssim.distributed.kept import KeptParts
+from vkssim.distributed.pool import Pool, WorkerDiedError
+from vkssim.distributed.task import Clips, Done, Task
+from vkssim.distributed.threads import Alone
+from vkssim.distributed.worker import Worker
+from vkssim.errors import (
+    DemandError,
+    DeviceLostError,
+    InterruptedRunError,
+    OutputError,
+    RangeError,
+    VkssimError,
+    WorkerLostError,
+)
+from vkssim.folder import Folder
+from vkssim.parts import Part
+from vkssim.results import ScoreReport
+from vkssim.score_options import ScoreOptions
+from vkssim.scorer import FrameScores
+
+from ..clips import write, y4m_bytes
+from ..commands import TINY, vkssim
+from ..ladder.ladders import manifest
+from ..pictures import clip
+from .in_parts import CPU, FEATURES, small_parts, told
+
+FRAMES = 20
+OPTIONS = ScoreOptions(FEATURES)
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_parts(monkeypatch, 4)
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Clips:
+    luma = clip(FRAMES)
+    return Clips(write(tmp_path / "ref.y4m", y4m_bytes(luma)), write(tmp_path / "dis.y4m", y4m_bytes(luma // 16 * 16)))
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[Part | None]:
+    """The parts of the tasks that the worker was given; None for where it had to divide."""
+    given: list[Part | None] = []
+    do = Worker.do
+
+    def note(self: Worker, task: Task) -> Done:
+        given.append(task.part)
+        return do(self, task)
+
+    monkeypatch.setattr(Worker, "do", note)
+    return given
+
+
+def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, times: int = 1) -> None:
+    """Have the worker raise an error in place of scoring the part from that pair on."""
+    left, do = [error] * times, Worker.do
+
+    def failing(self: Worker, task: Task) -> Done:
+        if task.part is not None and task.part.first == first and not task.part.is_whole and left:
+            raise left.pop()
+        return do(self, task)
+
+    monkeypatch.setattr(Worker, "do", failing)
+
+
+def _in_one(clips: Clips) -> ScoreReport:
+    return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
+
+
+def _score(clips: Clips, kept: KeptParts | None = None) -> ScoreReport:
+    with Alone(CPU) as engine:
+        return score_in_parts(clips, OPTIONS, engine, kept=kept)
+
+
+def _kept(folder: Path, *, resume: bool = False, identity: object = 1) -> KeptParts:
+    return KeptParts(folder / "scores.json", {"what": identity}, resume=resume, tell=lambda _text: None)
+
+
+def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
+    """A run whose third part fails."""
+    with monkeypatch.context() as patch:
+        _fail_at(patch, first, error)
+        with _kept(folder) as kept:
+            with pytest.raises(type(error)) as raised:
+                _score(clips, kept)
+            kept.settle([raised.value])
+    assert str(raised.value).endswith("--resume goes on from there")
+    assert raised.value.report is not None
+    assert len(raised.value.report.frames) == first
+
+
+# -- cut off ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [InterruptedRunError("stopped"), OutputError("full"), WorkerLostError("it died three times")], ids=str
+)
+def test_only_what_is_missing_is_done(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None], error: VkssimError
+) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, error)
+    assert [None if part is None else part.first for part in tasks] == [None, 0, 4]
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+        kept.settle([])
+    assert [part and part.first for part in tasks] == [8, 12, 16]
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
+
+
+def test_parts_stay_until_their_scores_are_where_they_belong(clips: Clips, tmp_path: Path, tasks: list[Part | None]) -> None:
+    with _kept(tmp_path) as kept:
+        report = _score(clips, kept)
+    assert len(tasks) == 6
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        again = _score(clips, kept)
+        kept.settle([DemandError("it is what it is")])
+    assert tasks == []
+    assert again.frames == report.frames
+    assert not Path(kept.folder).exists()
+
+
+def test_parts_of_another_division_are_not_taken_for_these(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+) -> None:
+    """What a run left that was killed while it tidied up: parts, but not how they were divided."""
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    shutil.copytree(tmp_path / "scores.json.parts", tmp_path / "old")
+    Folder(str(tmp_path / "scores.json.parts")).remove(["parts/parts"])
+    small_parts(monkeypatch, 5)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 0, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        assert told(_score(clips, kept)) == told(_in_one(clips))
+    assert [part and part.first for part in tasks][:1] == [0]
+
+
+# -- refused ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [0, 8, 16])
+def test_a_part_that_is_refused_has_all_scored_in_one(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """Frames are told of once and in order all the same, and what was kept goes."""
+    frames: list[FrameScores] = []
+    steps: list[tuple[int, int | None]] = []
+    _fail_at(monkeypatch, first, RangeError("not there"))
+    with _kept(tmp_path) as kept, Alone(CPU) as engine:
+        report = score_in_parts(
+            clips,
+            OPTIONS,
+            engine,
+            progress=lambda done, total: steps.append((done, total)),
+            on_frames=frames.extend,
+            kept=kept,
+        )
+        assert Folder(kept.folder).names() == {"parts/whole"}
+    assert told(report) == told(_in_one(clips))
+    assert frames == report.frames
+    assert steps[-1] == (FRAMES, FRAMES)
+    assert report.troubles == []
+
+
+def test_a_refused_part_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    _fail_at(monkeypatch, 12, RangeError("not there"))
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 0
+
+
+@pytest.mark.parametrize("place", [1, 4])
+def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    """Whichever of two neighbours comes first; no frame of the latter is told of."""
+    do = Worker.do
+
+    def other(self: Worker, task: Task) -> Done:
+        done = do(self, task)
+        if task.part is not None and task.part.first == 4 * place:
+            assert done.scores is not None
+            done.scores.begins = None, 7
+            done.scores.report.frames = []
+            done.scores.others = []
+        return done
+
+    monkeypatch.setattr(Worker, "do", other)
+    frames: list[FrameScores] = []
+    with Alone(CPU) as engine:
+        report = score_in_parts(clips, OPTIONS, engine, on_frames=frames.extend)
+    assert told(report) == told(_in_one(clips))
+    assert frames == report.frames
+
+
+def test_what_fails_with_all_in_one_part_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not tried for ever."""
+
+    def refused(self: Worker, task: Task) -> Done:
+        raise RangeError("never")
+
+    monkeypatch.setattr(Worker, "do", refused)
+    with pytest.raises(RangeError, match="never"):
+        _score(clips)
+
+
+# -- failing workers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [WorkerDiedError("gone"), DeviceLostError("lost")])
+def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    _fail_at(monkeypatch, 8, error, 2)
+    report = _score(clips)
+    assert told(report) == told(_in_one(clips))
+    assert len(report.troubles) == 2
+    assert report.warnings == []
+
+
+def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fail_at(monkeypatch, 8, WorkerDiedError("gone"), 3)
+    with pytest.raises(WorkerLostError, match="was tried 3 times and given up") as raised:
+        _score(clips)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+# -- several jobs -----------------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is refused in parts, one kills its workers, one is no video: the others are as if they were alone."""
+    do = Worker.do
+    raises: dict[str, Callable[[Task], Exception | None]] = {
+        "refused": lambda task: RangeError("no") if task.part is not None and task.part.first == 8 else None,
+        "deadly": lambda task: WorkerDiedError("gone") if task.part is not None and task.part.first == 4 else None,
+    }
+
+    def failing(self: Worker, task: Task) -> Done:
+        error = raises.get(Path(task.clips.distorted).stem, lambda _task: None)(task)
+        if error is not None:
+            raise error
+        return do(self, task)
+
+    monkeypatch.setattr(Worker, "do", failing)
+    names = ("dis", "refused", "deadly", "no", "absent", "last")
+    data = Path(clips.distorted).read_bytes()
+    for name in names:
+        if name != "absent":
+            write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
+    with Alone(CPU) as engine:
+        folder = str(tmp_path / "parts")
+        coordinator = Coordinator(Pool(engine, lambda _trouble: None), OPTIONS, folder=folder)
+        jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
+        outcomes = {job.key: outcome for job, outcome in coordinator.score(jobs)}
+        assert Folder(folder).names() == set()
+    expected = told(_in_one(clips))
+    for name in ("dis", "refused", "last"):
+        assert told(outcomes[name]) == [
+            text.replace("dis.y4m", f"{name}.y4m") if isinstance(text, str) else text for text in expected
+        ]
+    assert [type(outcomes[name]).__name__ for name in ("deadly", "no", "absent")] == [
+        "WorkerLostError",
+        "InputError",
+        "InputError",
+    ]
+
+
+def test_a_batch_whose_parts_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no pair's fault: none has a row with that error."""
+    from vkssim.distributed.engines import EngineOptions
+
+    monkeypatch.setattr(EngineOptions, "several", lambda _self: True)
+    write(tmp_path / "results.csv.parts", b"")
+    path = manifest(tmp_path / "m.csv", [{"reference": clips.reference, "distorted": clips.distorted}])
+    result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)
+    assert result.exit_code == 2, result.output
+    assert not (tmp_path / "results.csv").exists()

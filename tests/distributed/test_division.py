@@ -1,0 +1,255 @@
+"""Where clips are divided, and raw ones in parts: the same bytes as in one go, whatever is selected of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vkssim.distributed import division
+from vkssim.distributed.division import divided
+from vkssim.distributed.parts_file import packed_parts, unpacked_parts
+from vkssim.distributed.task import Clips, Task
+from vkssim.distributed.worker import Worker
+from vkssim.errors import RangeError
+from vkssim.frames.marks import KeyMarks
+from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.raw import RawFile
+from vkssim.parts import Part
+from vkssim.score_options import ScoreOptions
+from vkssim.selection import Selection
+
+from ..clips import raw_bytes, write, y4m_bytes
+from ..frames.reading import NOTHING_SAID, describe
+from ..ladder.ladders import encode
+from ..pictures import Picture, clip
+from .in_parts import CPU, FEATURES, same_in_parts, small_parts
+
+FRAMES = 25
+KINDS = "raw", "raw 10", "y4m", "mp4"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A reference and a distorted clip of each kind; the latter has two frames more."""
+    folder = tmp_path_factory.mktemp("clips")
+    for name, seed, frames in (("ref", 0, FRAMES), ("dis", 1, FRAMES + 2)):
+        luma, deep = clip(frames, seed=seed), clip(frames, bits=10, seed=seed)
+        write(folder / f"{name}.raw", raw_bytes(luma))
+        write(folder / f"{name}.raw 10", raw_bytes(deep))
+        write(folder / f"{name}.y4m", y4m_bytes(luma))
+        encode(folder / f"{name}.mp4", luma, **{"x264-params": f"keyint={4 + seed}:min-keyint={4 + seed}:scenecut=0"})
+    return folder
+
+
+@pytest.fixture
+def threes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts have three pairs."""
+    small_parts(monkeypatch)
+
+
+def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
+    bits = 10 if kind.endswith("10") else 8
+    raw = describe(clip(1), bits=bits) if kind.startswith("raw") else NOTHING_SAID
+    return str(folder / f"ref.{kind}"), str(folder / f"dis.{kind}"), raw
+
+
+# -- where ------------------------------------------------------------------------------------------------------------
+
+
+def _parts(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[Part]:
+    reference, distorted, raw = _clips(folder, kind)
+    with open_source(reference, raw) as first, open_source(distorted, raw) as second:
+        return divided((first, second), Selection(**selection), "index", pairs, least)
+
+
+def test_parts_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _parts(folder, "raw", 5) == [Part()], "fewer would only wait"
+    monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
+    assert [(part.first, part.stop) for part in _parts(folder, "raw", 10)] == [(0, 10), (10, 20), (20, None)]
+    assert [part.first for part in _parts(folder, "raw", 100, least=3)] == [0, 9, 18]
+    assert [part.first for part in _parts(folder, "raw", 4, subsample=3, skip_reference=1)] == [0, 4]
+
+
+def test_parts_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference has one every four frames, the distorted clip every five: the one that is further back counts."""
+    monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
+    assert [part.first for part in _parts(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
+
+
+def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> None:
+    parts = _parts(folder, "mp4", 5)
+    assert len(parts) > 2
+    data = packed_parts(parts)
+    assert unpacked_parts(data) == parts
+    for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
+        assert unpacked_parts(torn) is None
+
+
+def test_marks_of_key_frames() -> None:
+    marks = KeyMarks(np.array([5, 10, 20, 40, 80]), np.array([5, 40]))
+    assert [marks.before(number) for number in range(5)] == [0, 0, 0, 3, 3]
+    assert [marks.place(number) for number in range(5)] == [5, 10, 20, 40, 80]
+
+
+# -- what comes of them -----------------------------------------------------------------------------------------------
+
+
+SELECTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"subsample": 3},
+    {"skip_reference": 5, "skip_distorted": 2},
+    {"offset": -4, "subsample": 2},
+    {"start": 7, "end": 20},
+    {"count": 11, "offset": 3},
+    {"start": "0.2s", "end": "0.6s"},
+)
+
+
+@pytest.mark.parametrize("selection", SELECTIONS, ids=lambda it: " ".join(map(str, it.items())))
+@pytest.mark.parametrize("kind", KINDS)
+def test_selections(folder: Path, threes: None, kind: str, selection: dict[str, Any]) -> None:
+    parts = same_in_parts(*_clips(folder, kind), selection=Selection(**selection))
+    if not (kind.startswith("raw") and "0.2s" in selection.values()):  # raw clips know no time: the error is the same
+        assert parts > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_selected_is_the_same_error(folder: Path, threes: None, kind: str) -> None:
+    assert same_in_parts(*_clips(folder, kind), selection=Selection(skip_reference=FRAMES)) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shorter_clip_may_be_either(folder: Path, threes: None, kind: str) -> None:
+    reference, distorted, raw = _clips(folder, kind)
+    for strict in (False, True):
+        assert same_in_parts(reference, distorted, raw, strict=strict) > 1
+        assert same_in_parts(distorted, reference, raw, strict=strict) > 1
+
+
+@pytest.mark.parametrize("first", KINDS)
+def test_clips_of_two_kinds(folder: Path, threes: None, first: str) -> None:
+    """Lengths are known of some, met by reading of others."""
+    if first == "raw 10":
+        return
+    second = {"raw": "y4m", "y4m": "mp4", "mp4": "raw"}[first]
+    raw = describe(clip(1))
+    assert same_in_parts(folder / f"ref.{first}", folder / f"dis.{second}", raw) > 1
+    assert same_in_parts(folder / f"dis.{first}", folder / f"ref.{second}", raw) > 1
+
+
+@pytest.mark.parametrize(
+    "pictures",
+    [PictureOptions(crop="26x24+2+0"), PictureOptions(crop="auto"), PictureOptions(scale="40x30")],
+    ids=["crop", "auto", "scale"],
+)
+@pytest.mark.parametrize("kind", ["raw", "y4m", "mp4"])
+def test_pictures_and_planes(folder: Path, threes: None, kind: str, pictures: PictureOptions) -> None:
+    assert same_in_parts(*_clips(folder, kind), pictures=pictures, planes="all") > 1
+
+
+def test_by_time_is_one_part(folder: Path, threes: None) -> None:
+    assert same_in_parts(*_clips(folder, "mp4"), sync="pts") == 1
+    assert same_in_parts(*_clips(folder, "y4m"), sync="pts", selection=Selection(subsample=2)) == 1
+
+
+@pytest.mark.parametrize("kind", ["raw", "raw 10", "y4m"])
+def test_a_truncated_clip_is_one_part(folder: Path, tmp_path: Path, threes: None, kind: str) -> None:
+    """Its end is an error, with the scores before it."""
+    reference, distorted, raw = _clips(folder, kind)
+    data = Path(distorted).read_bytes()
+    short = write(tmp_path / f"dis.{kind}", data[: len(data) // 2 + 7])
+    assert same_in_parts(reference, short, raw) == 1
+    assert same_in_parts(short, reference, raw) == 1
+
+
+def test_frame_lines_with_parameters(tmp_path: Path, threes: None) -> None:
+    """Where frames of a Y4M clip begin is not known then."""
+    paths = [write(tmp_path / f"{seed}.y4m", y4m_bytes(clip(9, seed=seed), frame_header=b"FRAME Ip\n")) for seed in range(2)]
+    assert same_in_parts(*paths) == 1
+
+
+def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
+    """The length of the file is as if no frame had parameters; where the first frame with some was expected is another."""
+    data = y4m_bytes(clip(12))
+    frame = (len(data) - data.index(b"FRAME")) // 12
+    at = data.index(b"FRAME") + 4 * frame
+    longer = data[:at] + b"FRAME " + b"X" * (frame - 1) + b"\n" + data[at + 6 :]
+    assert len(longer) - len(data) == frame
+    distorted = write(tmp_path / "dis.y4m", y4m_bytes(clip(14, seed=1)))
+    assert same_in_parts(write(tmp_path / "ref.y4m", longer), distorted) == 1
+
+
+def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: None) -> None:
+    """A part that is not there any more is refused."""
+    reference, distorted, raw = _clips(folder, "raw")
+    path = tmp_path / "dis.raw"
+    path.write_bytes(Path(distorted).read_bytes())
+    with Worker(CPU) as worker:
+        clips = Clips(reference, str(path), raw)
+        parts = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).parts
+        path.write_bytes(Path(distorted).read_bytes()[: 12 * raw.layout("").frame_bytes])
+        assert worker.do(Task(clips, ScoreOptions(FEATURES), parts[0])).scores is not None
+        with pytest.raises(RangeError, match="end before pair"):
+            worker.do(Task(clips, ScoreOptions(FEATURES), parts[-2]))
+
+
+def test_a_raw_part_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference, distorted, raw = _clips(folder, "raw")
+    asked: set[int] = set()
+    read = RawFile.read
+
+    def note(self: RawFile, numbers: Any, targets: Any) -> int:
+        asked.update(numbers)
+        return read(self, numbers, targets)
+
+    monkeypatch.setattr(RawFile, "read", note)
+    with Worker(CPU) as worker:
+        clips = Clips(reference, distorted, raw)
+        parts = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).parts
+        done = worker.do(Task(clips, ScoreOptions(FEATURES), parts[2]))
+    assert done.scores is not None
+    assert asked == set(range(parts[2].first, parts[2].stop or 0))
+    assert [frame.index for frame in done.scores.report.frames] == sorted(asked)
+    assert done.bytes == 2 * len(asked) * 24 * 32
+
+
+@given(
+    lengths=st.tuples(st.integers(1, 14), st.integers(1, 14)),
+    skips=st.tuples(st.integers(0, 5), st.integers(0, 5)),
+    step=st.integers(1, 4),
+    count=st.none() | st.integers(1, 12),
+    offset=st.integers(-3, 3),
+    start=st.none() | st.integers(0, 12),
+    end=st.none() | st.integers(0, 14),
+    pairs=st.integers(1, 5),
+    kinds=st.tuples(st.sampled_from([".yuv", ".y4m"]), st.sampled_from([".yuv", ".y4m"])),
+)
+def test_any_selection_of_clips_of_any_length(
+    tmp_path_factory: pytest.TempPathFactory,
+    lengths: tuple[int, int],
+    skips: tuple[int, int],
+    step: int,
+    count: int | None,
+    offset: int,
+    start: int | None,
+    end: int | None,
+    pairs: int,
+    kinds: tuple[str, str],
+) -> None:
+    paths = [_any_clip(tmp_path_factory, *clips) for clips in zip(lengths, range(2), kinds, strict=True)]
+    selection = Selection(*skips, count, step, offset, start, end)
+    with pytest.MonkeyPatch.context() as patch:
+        small_parts(patch, pairs)
+        same_in_parts(*paths, describe(clip(1, 12, 16)), selection=selection)
+
+
+def _any_clip(factory: pytest.TempPathFactory, frames: int, seed: int, ending: str) -> str:
+    luma: Picture = clip(frames, 12, 16, seed=seed)
+    path = factory.getbasetemp() / f"any {frames} {seed}{ending}"
+    return str(path) if path.exists() else write(path, y4m_bytes(luma) if ending == ".y4m" else raw_bytes(luma))

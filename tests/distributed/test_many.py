@@ -1,0 +1,130 @@
+"""vkssim.score_many: what comes of many pairs, as it comes."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import vkssim
+from vkssim.distributed import engines
+from vkssim.distributed.pool import WorkerDiedError
+from vkssim.distributed.processes import Processes
+from vkssim.distributed.task import Task
+from vkssim.distributed.worker import Worker
+from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError
+from vkssim.host.device import Device
+from vkssim.progress import ProgressBar
+
+from ..clips import raw_bytes, write
+from ..frames.reading import describe
+from ..pictures import clip
+from .in_parts import FEATURES, small_parts, told
+
+Pairs = list[tuple[Path | str, Path | str]]
+LUMA = clip(12)
+RAW = describe(LUMA)
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Pairs:
+    """Four pairs, of which the second cannot be scored and the third is cut off."""
+    reference = tmp_path / "ref.yuv"
+    write(reference, raw_bytes(LUMA))
+    for name, data in (("0", raw_bytes(LUMA // 16 * 16)), ("2", raw_bytes(LUMA)[:-9]), ("3", raw_bytes(LUMA // 64 * 64))):
+        write(tmp_path / name, data)
+    return [(reference, str(tmp_path / str(number))) for number in range(4)]
+
+
+def test_each_is_what_score_files_gives(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_parts(monkeypatch)
+    results = {it.number: it for it in vkssim.score_many(pairs, raw=RAW, features=FEATURES, backend="cpu")}
+    assert sorted(results) == [0, 1, 2, 3]
+    for number, (reference, distorted) in enumerate(pairs):
+        result = results[number]
+        assert (result.reference, result.distorted) == (str(reference), distorted)
+        expected: object
+        try:
+            expected = vkssim.score_files(reference, distorted, raw=RAW, features=FEATURES, backend="cpu")
+        except VkssimError as error:
+            expected = error
+        assert told(result.report or result.error) == told(expected)  # type: ignore[arg-type]
+        assert (result.report is None) != (result.error is None)
+    assert len(results[0].scores().frames) == len(LUMA)
+    with pytest.raises(InputError, match="cannot be read"):
+        results[1].scores()
+    assert results[2].error is not None
+    assert len(results[2].error.report.frames) == len(LUMA) - 1  # type: ignore[attr-defined]
+
+
+def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first is there before the last was begun."""
+    begun: list[str] = []
+    do = Worker.do
+    monkeypatch.setattr(Worker, "do", lambda self, task: begun.append(task.clips.distorted) or do(self, task))
+    results = vkssim.score_many(pairs * 4, raw=RAW, features=FEATURES, backend="cpu")
+    assert begun == [], "nothing is done until it is asked for"
+    assert next(results).number == 0
+    assert len(begun) < 4
+    results.close()  # type: ignore[attr-defined]
+    assert len(begun) < 4
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("vkssim-worker")]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"features": "none"}, "none"),
+        ({"features": "float_ssim=none=1"}, "none"),
+        ({"planes": "x"}, "planes"),
+        ({"engine": "spark"}, "engine is 'spark'; local or ray is possible"),
+        ({"address": "auto"}, "--address and --software are for --engine ray"),
+        ({"software": True}, "--address and --software are for --engine ray"),
+        ({"engine": "ray", "device": "0"}, "--device 0 is for one machine"),
+    ],
+)
+def test_options_are_checked_before_anything_runs(
+    pairs: Pairs, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str
+) -> None:
+    monkeypatch.setattr(engines.EngineOptions, "open", lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(OptionError, match=message):
+        vkssim.score_many(pairs, **options)  # type: ignore[arg-type]
+
+
+def test_no_pairs() -> None:
+    assert list(vkssim.score_many([], features=FEATURES, backend="cpu")) == []
+
+
+def test_on_two_workers_closed_early_they_end(pairs: Pairs, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Processes] = []
+    begin = Processes.__init__
+    monkeypatch.setattr(Processes, "__init__", lambda self, specs: opened.append(self) or begin(self, specs))
+    results = vkssim.score_many(pairs * 20, raw=RAW, features=FEATURES, device=[str(device.info.uuid)] * 2)
+    assert next(results).reference == str(pairs[0][0])
+    processes = [process for seat in opened[0]._seats for process in seat._executor._processes.values()]
+    assert len(processes) == 2
+    results.close()  # type: ignore[attr-defined]
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    do = Worker.do
+    failures = [WorkerDiedError("gone")]
+
+    def dying(self: Worker, task: Task) -> object:
+        if failures:
+            raise failures.pop()
+        return do(self, task)
+
+    monkeypatch.setattr(Worker, "do", dying)
+    with pytest.warns(LostWorkerWarning, match=r"on cpu ended without a word \(gone\); what it scored goes to another"):
+        results = list(vkssim.score_many(pairs[:1], raw=RAW, features=FEATURES, backend="cpu"))
+    assert results[0].report is not None
+
+
+def test_a_bar_counts_pairs(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[int, int | None]] = []
+    monkeypatch.setattr(ProgressBar, "__call__", lambda _self, done, total: seen.append((done, total)))
+    list(vkssim.score_many(pairs, raw=RAW, features=FEATURES, backend="cpu", progress=True))
+    assert seen == [(done, 4) for done in range(5)]

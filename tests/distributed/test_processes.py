@@ -1,0 +1,293 @@
+"""Two workers in processes of their own: the same bytes as one, whoever is killed meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.errors import InputError, OptionError
+from vkssim.host.device import Device
+from vkssim.interruption import SIGNALS
+from vkssim.report import render
+from vkssim.results import ScoreReport
+from vkssim.scorer import FrameScores
+
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import python_process, vkssim
+from ..frames.reading import describe
+from ..pictures import clip
+from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
+
+FEW = 12
+FRAMES = 150 * FEW
+SIZE = 64, 96
+RAW = describe(clip(1, *SIZE), "400")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clips, and the scores of a run on one device."""
+    folder = tmp_path_factory.mktemp("runs")
+    luma = clip(FEW, *SIZE)
+    frames = np.concatenate([luma] * (FRAMES // FEW))
+    write(folder / "ref.yuv", raw_bytes(frames, "400"))
+    write(folder / "dis.yuv", raw_bytes(frames // 16 * 16, "400"))
+    assert vkssim(*_words(folder, folder / "scores.json")).exit_code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two(device: Device) -> tuple[str, str]:
+    """Two workers on the device that all tests run on."""
+    return "--device", f"{device.info.uuid},{device.info.uuid}"
+
+
+def _words(folder: Path, output: Path, *more: str) -> list[str]:
+    clips = ("-r", str(folder / "ref.yuv"), "-d", str(folder / "dis.yuv"), *raw_flags(clip(1, *SIZE), "400"))
+    return ["score", *clips, *FEATURE, "-q", "-o", str(output), *more]
+
+
+def _is_right(folder: Path, output: Path) -> bool:
+    """Whether the scores are those of one device, and nothing else was left."""
+    assert [path.name for path in output.parent.iterdir()] == [output.name]
+    return output.read_bytes() == (folder / "scores.json").read_bytes()
+
+
+# -- from Python ------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> None:
+    told: list[FrameScores] = []
+    steps: list[tuple[int, int | None]] = []
+
+    def score(device: Sequence[str] | None) -> ScoreReport:
+        return score_files(
+            folder / "ref.yuv",
+            folder / "dis.yuv",
+            raw=RAW,
+            features=FEATURE[1],
+            device=device,
+            on_frames=told.extend if device else None,
+            progress=(lambda done, total: steps.append((done, total))) if device else None,
+        )
+
+    report = score([str(device.info.uuid)] * 2)
+    assert render(report, "json", "max") == render(score(None), "json", "max")
+    assert (report.troubles, report.warnings, report.resumed) == ([], [], 0)
+    assert told == report.frames
+    assert len(steps) > 4, "in parts"
+    assert steps == sorted(steps)
+    assert steps[-1] == (FRAMES, FRAMES)
+
+
+def test_errors_are_those_of_one_device(tmp_path: Path, device: Device) -> None:
+    path = write(tmp_path / "no.mp4", b"no video" * 99)
+    several = [str(device.info.uuid)] * 2
+    messages = []
+    for chosen in (None, several):
+        with pytest.raises(InputError) as raised:
+            score_files(path, path, device=chosen)
+        messages.append(str(raised.value))
+    assert messages[0] == messages[1]
+    with pytest.raises(OptionError):
+        score_files(path, path, device=several, features="none")
+    with pytest.raises(OptionError, match="none"):
+        score_files(path, path, device=several, fail_under=["none=1"])
+    with pytest.raises(InputError, match="a pipe is read once"):
+        score_files("-", path, device=several)
+    with pytest.raises(OptionError, match="has no devices"):
+        score_files(path, path, device=several, backend="cpu")
+
+
+SCRIPT = """
+import sys
+import vkssim
+vkssim.score_files(*sys.argv[1:3], raw=vkssim.RawDescription(96, 64, "400", 8), device=[sys.argv[3]] * 2)
+"""
+
+
+def test_a_script_without_its_main_is_told(folder: Path, tmp_path: Path, device: Device) -> None:
+    script = write(tmp_path / "script.py", SCRIPT.encode())
+    process = python_process(script, str(folder / "ref.yuv"), str(folder / "dis.yuv"), str(device.info.uuid))
+    assert process.returncode == 1
+    last = process.stderr.decode().strip().splitlines()[-1]
+    assert last.startswith("vkssim.errors.WorkerLostError")
+    assert last.endswith('a script that starts processes does so under `if __name__ == "__main__":`)')
+
+
+# -- killed and stopped -----------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, str], device: Device) -> None:
+    """Another one does what it was at, and the user hears of it."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: len(parts_of(output)) > 1)
+    os.kill(workers(process)[0], signal.SIGKILL)
+    told = ended(process)
+    assert process.returncode == 0
+    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended without a word" in told
+    assert "what it scored goes to another one" in told
+    assert _is_right(folder, output)
+
+
+def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    process = started(*_words(folder, tmp_path / "scores.json", *two))
+    until(lambda: parts_of(tmp_path / "scores.json"))
+    processes = family(process)
+    assert len(workers(process)) == 2
+    process.kill()
+    process.communicate()
+    until(lambda: are_gone(processes))
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple[str, str], number: signal.Signals) -> None:
+    """What is scored without a gap is in a valid file that says so; going on gives the file of a run that was not stopped."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: len(parts_of(output)) > 2)
+    processes = family(process)
+    process.send_signal(number)
+    told = ended(process)
+    assert process.returncode == 128 + number
+    until(lambda: are_gone(processes))
+    whole, part = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
+    frames = len(part["frames"])
+    assert 0 < frames < FRAMES
+    assert part["frames"] == whole["frames"][:frames]
+    assert part["warnings"] == [f"the run was stopped after {frames} frames; those behind them are missing"]
+    assert f"stopped after {frames} frames; what was scored is kept; --resume goes on from there" in told
+    result = vkssim(*_words(folder, output, *two, "--resume"))
+    assert result.exit_code == 0, result.output
+    assert _is_right(folder, output)
+
+
+def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """They leave it to their parent."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: parts_of(output))
+    for number in workers(process):
+        os.kill(number, signal.SIGINT)
+    told = ended(process)
+    assert process.returncode == 0
+    assert "warning" not in told
+    assert _is_right(folder, output)
+
+
+@pytest.mark.parametrize("delay", [0, 100])
+def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str, str], delay: int) -> None:
+    """At no moment is there a traceback, or a process that stays."""
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: family(process))
+    processes: list[int] = []
+    passes = iter(range(delay + 1))
+    until(lambda: next(passes, None) is None)
+    processes = family(process)
+    process.send_signal(signal.SIGINT)
+    told = ended(process)
+    assert process.returncode == 130, told
+    until(lambda: are_gone(processes))
+
+
+# -- gone on from -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def killed(folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run leaves that was killed on its way."""
+    output = tmp_path_factory.mktemp("killed") / "scores.json"
+    process = started(*_words(folder, output, *two))
+    until(lambda: len(parts_of(output)) > 2)
+    processes = family(process)
+    process.kill()
+    process.communicate()
+    until(lambda: are_gone(processes))
+    assert {path.name for path in output.parent.iterdir()} == {"scores.json.parts", "scores.json.journal"}
+    return output.parent
+
+
+@pytest.fixture
+def output(killed: Path, tmp_path: Path) -> Path:
+    """The output of a run that was killed, which may be gone on with."""
+    shutil.copytree(killed, tmp_path / "out")
+    return tmp_path / "out" / "scores.json"
+
+
+def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) -> None:
+    result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert f"note: goes on with the parts in {output}.parts" in result.output
+    assert _is_right(folder, output)
+
+
+@pytest.mark.parametrize("damage", ["torn", "gone"])
+def test_parts_that_are_damaged_are_scored_again(folder: Path, output: Path, two: tuple[str, str], damage: str) -> None:
+    for path in [*parts_of(output)[:2], *Path(f"{output}.parts").rglob("parts")]:
+        if not path.is_file():
+            continue
+        data = path.read_bytes()
+        path.write_bytes(data[:-9])
+        if damage == "gone":
+            path.unlink()
+    assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
+    assert _is_right(folder, output)
+
+
+def test_another_run_does_not_go_on_with_it(folder: Path, output: Path, two: tuple[str, str]) -> None:
+    before = {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()}
+    result = vkssim(*_words(folder, output, *two, "--resume", "--subsample", "2"))
+    assert result.exit_code == 2
+    assert "is of another run: selection of frames differ" in result.output
+    alone = vkssim(*_words(folder, output, "--resume"))
+    assert alone.exit_code == 2
+    assert "is of a run on several devices; --resume it with --device all, or remove it" in alone.output
+    assert {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_on_one_device_is_not_gone_on_with_on_two(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    output = tmp_path / "scores.json"
+    process = started(*_words(folder, output, "--backend", "cpu"))
+    until(lambda: (tmp_path / "scores.json.journal").exists() and (tmp_path / "scores.json.journal").stat().st_size > 2000)
+    process.kill()
+    process.communicate()
+    result = vkssim(*_words(folder, output, *two, "--resume"))
+    assert result.exit_code == 2
+    assert "is of a run on one device" in result.output
+
+
+def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str]) -> None:
+    result = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert f"note: {output}.parts had parts of a run that was cut off; --resume would have kept them" in result.output
+    assert _is_right(folder, output)
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)), resource.RLIM_INFINITY))
+from vkssim.__main__ import run
+run()
+"""
+
+
+def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """All is scored, the disk is full: the parts stay until their scores are where they belong."""
+    output = tmp_path / "scores.json"
+    limit = (folder / "scores.json").stat().st_size - 1
+    process = python_process("-c", LIMITED, str(limit), *_words(folder, output, *two))
+    assert process.returncode == 2
+    assert b"scores.json cannot be written: File too large; --resume goes on from there" in process.stderr
+    assert len(parts_of(output)) > 4
+    assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
+    assert _is_right(folder, output)

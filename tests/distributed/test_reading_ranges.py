@@ -1,0 +1,297 @@
+"""Clips of every kind scored in parts, in any order: the same bytes as in one go, whatever a decoder does after a seek."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim.frames.marks import KeyMarks
+from vkssim.frames.open import open_source
+
+from ..clips import write
+from ..frames.encoding import encode_frames, video_frame
+from ..frames.reading import NOTHING_SAID, read
+from ..pictures import clip
+from .in_parts import same_in_parts, small_parts
+
+FRAMES = 40
+HEIGHT, WIDTH = 64, 96
+GOP = 10
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_parts(monkeypatch)
+
+
+def _pictures(frames: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> list[av.VideoFrame]:
+    """Each is much of the one before, moved, and a little of its own."""
+    texture = clip(1, height, width + frames)[0] // 2
+    noise = np.random.default_rng(5).integers(0, 16, (frames, height, width), np.uint8)
+    chroma = [np.full((height // 2, width // 2), value, np.uint8) for value in (100, 150)]
+    return [
+        video_frame(width, height, "yuv420p", [texture[:, number : number + width] + noise[number], *chroma])
+        for number in range(frames)
+    ]
+
+
+def _x264(gop: int, *more: str) -> tuple[str, dict[str, str]]:
+    return "libx264", {"crf": "30", "x264-params": ":".join((f"keyint={gop}:min-keyint={gop}:scenecut=0", *more))}
+
+
+def _x265(gop: int, *more: str) -> tuple[str, dict[str, str]]:
+    words = f"log-level=none:keyint={gop}:min-keyint={gop}:scenecut=0:bframes=3", *more
+    return "libx265", {"crf": "30", "preset": "ultrafast", "x265-params": ":".join(words)}
+
+
+def _vpx(codec: str) -> tuple[str, dict[str, str]]:
+    return codec, {"auto-alt-ref": "1", "lag-in-frames": "12", "g": str(GOP), "b": "150k", "cpu-used": "5"}
+
+
+OPEN = "open-gop=1", "bframes=4", "b-pyramid=normal"
+
+KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "x264 with open GOPs": ("mp4", *_x264(GOP, *OPEN)),
+    "x264 with open GOPs, matroska": ("mkv", *_x264(GOP, *OPEN)),
+    "x264 with open GOPs, transport stream": ("ts", *_x264(GOP, *OPEN)),
+    "x264 with intra refresh": ("mp4", *_x264(GOP, "intra-refresh=1", "bframes=2")),
+    "x264 with intra refresh, transport stream": ("ts", *_x264(GOP, "intra-refresh=1", "bframes=2")),
+    "x264 interlaced": ("ts", *_x264(GOP, "interlaced=1", "bframes=2")),
+    "x265 with open GOPs": ("mkv", *_x265(GOP, "open-gop=1")),
+    "x265 with leading frames that decode": ("mp4", *_x265(GOP, "open-gop=0", "radl=2")),
+    "vp8 with hidden frames": ("webm", *_vpx("libvpx")),
+    "vp9 with hidden frames": ("webm", *_vpx("libvpx-vp9")),
+    "av1": ("mkv", "libsvtav1", {"g": str(GOP), "preset": "12", "svtav1-params": "irefresh-type=2"}),
+    "mpeg2": ("mpg", "mpeg2video", {"g": str(GOP), "bf": "2"}),
+    "mpeg2, transport stream": ("ts", "mpeg2video", {"g": str(GOP), "bf": "2"}),
+    "mpeg4, program stream": ("mpg", "mpeg4", {"g": str(GOP)}),
+    "mpeg4": ("mkv", "mpeg4", {"g": str(GOP), "bf": "2"}),
+    "mjpeg": ("avi", "mjpeg", {"strict": "unofficial"}),
+    "ffv1 of key frames": ("avi", "ffv1", {"g": "1"}),
+    "ffv1 with others": ("avi", "ffv1", {"g": str(GOP)}),
+    "snow": ("nut", "snow", {"g": str(GOP), "strict": "experimental"}),
+    "wmv2": ("wmv", "wmv2", {"g": str(GOP)}),
+    "flv": ("flv", "flv", {"g": str(GOP)}),
+}
+ALONE: dict[str, tuple[str, str, dict[str, str]]] = {
+    "x264 with one key frame": ("mp4", *_x264(1000, "bframes=2")),
+    "x264 with B-frames, avi": ("avi", *_x264(GOP, "bframes=3")),
+    "x264, elementary stream": ("264", *_x264(GOP, "bframes=3")),
+    "mpeg4, transport stream": ("ts", "mpeg4", {"g": str(GOP)}),
+}
+"""Of which nobody knows where frames are: of some a part is tried and refused, of others none."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("clips")
+
+
+@pytest.fixture(scope="module")
+def other(folder: Path) -> str:
+    """A clip with fewer key frames, at other places, and open GOPs."""
+    return _encode(folder / "other.mp4", *_x264(14, *OPEN))
+
+
+def _encode(path: Path, codec: str, options: dict[str, str], **settings: Any) -> str:
+    return encode_frames(path, _pictures(), codec, options=options, **settings)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
+    """As the reference and as the distorted clip: cuts are before key frames of the one or of the other."""
+    ending, codec, options = KINDS[kind]
+    path = _encode(folder / f"{kind}.{ending}", codec, options)
+    assert same_in_parts(path, other) > 1
+    assert same_in_parts(other, path) > 1
+
+
+@pytest.mark.parametrize("kind", ALONE)
+def test_what_cannot_be_read_in_parts_is_one(folder: Path, other: str, kind: str) -> None:
+    ending, codec, options = ALONE[kind]
+    assert same_in_parts(_encode(folder / f"{kind}.{ending}", codec, options), other) == 1
+
+
+def test_prores(folder: Path) -> None:
+    luma = clip(12, HEIGHT, WIDTH, 10)
+    chroma = np.full((HEIGHT, WIDTH // 2), 512, np.uint16)
+    frames = [video_frame(WIDTH, HEIGHT, "yuv422p10le", [picture, chroma, chroma]) for picture in luma]
+    paths = [
+        encode_frames(folder / f"{profile}.mov", frames, "prores_ks", options={"profile": profile}) for profile in ("0", "3")
+    ]
+    assert same_in_parts(paths[1], paths[0], planes="all") == 4
+
+
+@pytest.mark.parametrize("options", [{}, {"sync": "pts"}], ids=["index", "pts"])
+def test_frames_of_varying_duration(folder: Path, other: str, options: dict[str, str]) -> None:
+    times = np.cumsum(np.random.default_rng(3).integers(1, 9, FRAMES)) / 50
+    path = _encode(folder / "vfr.mp4", *_x264(GOP, *OPEN), times=times.tolist())
+    assert (same_in_parts(path, path, **options) > 1) == (not options)
+    assert (same_in_parts(path, other, **options) > 1) == (not options)
+
+
+# -- cut recordings ---------------------------------------------------------------------------------------------------
+
+
+def _remuxed(source: str, path: Path, *, begin: float = 0, key: bool | None = None, shift: int = 0) -> str:
+    """The packets of a clip from the key frame before `begin` seconds on; all said to be key frames, or moved by ticks."""
+    with av.open(source) as old, av.open(str(path), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        old.seek(int(begin * av.time_base))
+        for packet in old.demux(old.streams.video[0]):
+            if packet.dts is None:
+                continue
+            packet.stream = stream
+            packet.is_keyframe = packet.is_keyframe or bool(key)
+            assert packet.pts is not None
+            packet.pts, packet.dts = packet.pts + shift, packet.dts + shift
+            new.mux(packet)
+    return str(path)
+
+
+def _edited(source: str, path: Path, skip: int) -> str:
+    """An mp4 whose edit list leaves out the first `skip` frames, of the 25 that a second has."""
+    data = Path(source).read_bytes()
+    at = data.index(b"elst")
+    assert data[at + 4] == 0, "its version, of numbers of 32 bits"
+    begins = int.from_bytes(data[at + 16 : at + 20], "big")
+    with av.open(source) as container:
+        ticks = round(skip / 25 / container.streams.video[0].time_base)
+    path.write_bytes(data[: at + 16] + (begins + ticks).to_bytes(4, "big") + data[at + 20 :])
+    return str(path)
+
+
+def test_an_edit_list(folder: Path, other: str) -> None:
+    path = _edited(_encode(folder / "whole.mp4", *_x264(GOP, *OPEN)), folder / "edited.mp4", 13)
+    with open_source(path, NOTHING_SAID) as source:
+        assert len(read(source)) < FRAMES
+    assert same_in_parts(path, other) > 1
+    assert same_in_parts(other, path) > 1
+
+
+def test_a_clip_cut_at_a_key_frame_of_an_open_gop(folder: Path, other: str) -> None:
+    """The frames before it that refer to the GOP before are there, and cannot be decoded."""
+    source = _encode(folder / "open.mkv", *_x264(GOP, *OPEN))
+    path = _remuxed(source, folder / "cut.mkv", begin=0.5)
+    assert same_in_parts(path, other) > 1
+    assert same_in_parts(other, path) > 1
+
+
+def test_times_that_begin_below_zero(folder: Path, other: str) -> None:
+    source = _encode(folder / "zero.nut", *_x264(GOP, "bframes=3"))
+    path = _remuxed(source, folder / "below.nut", shift=-25 * 512)
+    assert same_in_parts(path, other) > 1
+
+
+@pytest.mark.parametrize("codec", ["mpeg2video", "libx264"])
+def test_a_transport_stream_cut_between_key_frames(folder: Path, other: str, codec: str) -> None:
+    options = {"mpeg2video": {"g": str(GOP), "bf": "2", "b": "2M"}, "libx264": _x264(GOP, *OPEN)[1]}[codec]
+    data = Path(_encode(folder / f"{codec}.ts", codec, options)).read_bytes()
+    packets = len(data) // 188
+    path = write(folder / f"{codec} cut.ts", data[packets // 6 * 188 :])
+    assert same_in_parts(path, other) > 1
+
+
+@pytest.mark.parametrize("seconds", [30, -0.8], ids=["a gap", "an overlap"])
+def test_recordings_put_together(folder: Path, other: str, seconds: float) -> None:
+    """Behind a gap of time is a second recording; or the times of two overlap, so that a time is at two places."""
+    first = _encode(folder / "first.ts", "mpeg2video", {"g": str(GOP), "bf": "2"})
+    shift = round((seconds + FRAMES / 25) * 90000) + (0 if seconds > 0 else 900)
+    second = _remuxed(first, folder / "second.ts", shift=shift)
+    path = write(folder / f"{seconds}.ts", Path(first).read_bytes() + Path(second).read_bytes())
+    parts = same_in_parts(path, path)
+    assert parts > 1 if seconds > 0 else parts == 1
+
+
+def test_a_size_that_changes(folder: Path) -> None:
+    """A problem in the middle is one, with the frames before it."""
+    first = _encode(folder / "large.ts", *_x264(GOP, "bframes=2"))
+    second = encode_frames(folder / "small.ts", _pictures(10, 48, 64), "libx264")
+    path = write(folder / "sizes.ts", Path(first).read_bytes() + Path(second).read_bytes())
+    assert same_in_parts(path, first) == 1
+
+
+def test_two_video_streams(folder: Path, other: str) -> None:
+    path = folder / "two.mkv"
+    with av.open(str(path), "w") as container:
+        streams: list[Any] = []
+        for gop in (GOP, 7):
+            codec, options = _x264(gop, *OPEN)
+            stream: Any = container.add_stream(codec, rate=25, options=options)
+            stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+            streams.append(stream)
+        for number, frame in enumerate(_pictures()):
+            for stream in streams:
+                frame.pts, frame.time_base = number, Fraction(1, 25)
+                container.mux(stream.encode(frame))
+        for stream in streams:
+            container.mux(stream.encode(None))
+    assert same_in_parts(path, other) > 1
+
+
+# -- packets that lie -------------------------------------------------------------------------------------------------
+
+
+LYING = {
+    "flv": ("flv", {"g": str(GOP)}),
+    "mpeg4": ("nut", {"g": str(GOP), "bf": "2"}),
+    "mpeg2video": ("mov", {"g": str(GOP)}),
+    "svq1": ("mov", {"g": str(GOP)}),
+    "libx264": ("flv", _x264(GOP)[1]),
+    "libx265": ("mov", _x265(GOP)[1]),
+}
+REFUSED = "flv", "svq1", "mpeg4", "libx264"
+
+
+@pytest.mark.parametrize("codec", LYING)
+def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: str) -> None:
+    """Some decoders refuse them, some make up what they refer to and say nothing: parts then differ where they meet."""
+    ending, options = LYING[codec]
+    pixel_format = "yuv410p" if codec == "svq1" else "yuv420p"
+    frames = [frame.reformat(format=pixel_format) for frame in _pictures()]
+    lying = _remuxed(
+        encode_frames(folder / f"honest.{ending}", frames, codec, options=options), folder / f"lying.{ending}", key=True
+    )
+    exact = encode_frames(folder / "exact.avi", frames, "ffv1", options={"g": "1"})
+    for paths in ((lying, exact), (exact, lying)):
+        assert (same_in_parts(*paths) == 1) == (codec in REFUSED)
+
+
+def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
+    """Nothing but the part before it tells."""
+    honest = _encode(folder / "honest.flv", "flv", {"g": str(GOP)})
+    lying = _remuxed(honest, folder / "lying.flv", key=True)
+    place = GOP + 4
+    with open_source(lying, NOTHING_SAID) as first, open_source(lying, NOTHING_SAID) as second:
+        marks = first.marks()
+        assert isinstance(marks, KeyMarks)
+        assert marks.before(place) == place
+        read(first, range(place))
+        expected = first.check_passed(place, marks.place(place - 1))
+        assert None is not second.go_to(place, marks.place(place)) != expected
+        assert not second.damaged
+
+
+@pytest.mark.parametrize("codec", ["mpeg2video", "libx264", "libx265", "libvpx-vp9"])
+@pytest.mark.parametrize("place", [0.3, 0.6])
+def test_damage(folder: Path, codec: str, place: float) -> None:
+    """Bytes flipped in the middle: in one part, or in parts with the same scores."""
+    options = {
+        "mpeg2video": {"g": str(GOP), "bf": "2"},
+        "libx264": _x264(GOP, *OPEN)[1],
+        "libx265": _x265(GOP)[1],
+        "libvpx-vp9": _vpx("libvpx-vp9")[1],
+    }[codec]
+    ending = "webm" if codec == "libvpx-vp9" else "ts"
+    sound = _encode(folder / f"sound {codec}.{ending}", codec, options)
+    data = bytearray(Path(sound).read_bytes())
+    begin = int(place * len(data)) // 188 * 188 + 60
+    data[begin : begin + 60] = bytes(255 - value for value in data[begin : begin + 60])
+    path = write(folder / f"damaged {codec} {place}.{ending}", bytes(data))
+    same_in_parts(path, sound)
+    same_in_parts(sound, path)
