@@ -27,7 +27,7 @@ from vkssim.journal_file import journal_path
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
-from vkssim.ladder.together import ScoreOptions
+from vkssim.score_options import ScoreOptions
 from vkssim.shaders.interface import Shape
 
 from . import vapoursynth_stand_in as stand_in

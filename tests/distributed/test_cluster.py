@@ -25,13 +25,13 @@ from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import Pool
+from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
-from vkssim.ladder.together import ScoreOptions
-from vkssim.parts import PartScores
+from vkssim.parts import Part, PartScores
 from vkssim.report import render
+from vkssim.score_options import ScoreOptions
 
 from ..clips import raw_bytes, write
 from ..pictures import clip
@@ -129,8 +129,9 @@ class Run:
 def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
-    def on_part(job: Job, done: Done, scores: PartScores) -> None:
-        run.parts[job.key, scores.report.frames[0].index] += 1
+    def on_part(job: Job, part: Part, _scores: PartScores, done: Done | None) -> None:
+        assert done is not None, "nothing was there before"
+        run.parts[job.key, part.first] += 1
         run.devices.add(done.device)
         meanwhile()
 
@@ -235,7 +236,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert f"{poison} was tried 3 times and given up" in str(lost)
+    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 
@@ -244,10 +245,10 @@ DRIVER = """
 import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import Pool
+from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
-from vkssim.ladder.together import ScoreOptions
+from vkssim.score_options import ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)

@@ -12,7 +12,7 @@ from vkssim import score_files
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.files import score_in_parts
 from vkssim.distributed.kept import KeptParts
-from vkssim.distributed.pool import Pool, WorkerDiedError
+from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
 from vkssim.distributed.task import Clips, Done, Task
 from vkssim.distributed.threads import Alone
 from vkssim.distributed.worker import Worker
@@ -240,8 +240,8 @@ def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
 
 
 def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
-    _fail_at(monkeypatch, 8, WorkerDiedError("gone"), 3)
-    with pytest.raises(WorkerLostError, match="was tried 3 times and given up") as raised:
+    _fail_at(monkeypatch, 8, WorkerDiedError("gone"), MOST_ATTEMPTS)
+    with pytest.raises(WorkerLostError, match=f"was tried {MOST_ATTEMPTS} times and given up") as raised:
         _score(clips)
     assert raised.value.report is not None
     assert raised.value.report.frames == _in_one(clips).frames[:8]

@@ -6,9 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 
 from ..interruption import SIGNALS
@@ -33,6 +34,19 @@ def _end_with_parent(leash: Connection) -> None:
     os._exit(1)
 
 
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold back the signals that end a run: a process that is started meanwhile does not hear them even before `_begin`."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows has none to speak of
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _do(task: Task) -> Done:
     assert _worker is not None
     return _worker.do(task)
@@ -55,7 +69,8 @@ class ProcessSeat(Seat):
         """See Seat."""
         outcome: Future[Done] = Future()
         try:
-            inner = self._executor.submit(_do, task)
+            with _held_back():
+                inner = self._executor.submit(_do, task)
         except BrokenProcessPool as error:
             outcome.set_exception(self._died(error))
         else:
@@ -63,6 +78,9 @@ class ProcessSeat(Seat):
         return outcome
 
     def _pass_on(self, inner: Future[Done], outer: Future[Done]) -> None:
+        if inner.cancelled():  # the seat is being closed
+            outer.cancel()
+            return
         error = inner.exception()
         if isinstance(error, BrokenProcessPool):
             outer.set_exception(self._died(error))
