@@ -29,9 +29,9 @@ from vkssim.distributed.pool import Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
-from vkssim.ladder.together import ScoreOptions
-from vkssim.parts import PartScores
+from vkssim.parts import Part, PartScores
 from vkssim.report import render
+from vkssim.score_options import ScoreOptions
 
 from ..clips import raw_bytes, write
 from ..pictures import clip
@@ -118,9 +118,10 @@ def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
 
 @dataclass
 class Run:
-    """What came of scoring jobs: outcomes by key, which parts were scored how often, what was told."""
+    """What came of scoring jobs: outcomes by key, parts that were found and how often others were scored, what was told."""
 
     outcomes: dict[str, Any] = field(default_factory=dict)
+    found: set[tuple[str, int]] = field(default_factory=set)
     parts: Counter[tuple[str, int]] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     devices: set[str] = field(default_factory=set)
@@ -129,8 +130,11 @@ class Run:
 def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
-    def on_part(job: Job, done: Done, scores: PartScores) -> None:
-        run.parts[job.key, scores.report.frames[0].index] += 1
+    def on_part(job: Job, part: Part, _scores: PartScores, done: Done | None) -> None:
+        if done is None:
+            run.found.add((job.key, part.first))
+            return
+        run.parts[job.key, part.first] += 1
         run.devices.add(done.device)
         meanwhile()
 
@@ -247,7 +251,7 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import Pool
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
-from vkssim.ladder.together import ScoreOptions
+from vkssim.score_options import ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
@@ -263,7 +267,7 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
     folder = tmp_path / "parts"
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
     with subprocess.Popen([sys.executable, "-c", DRIVER, *map(str, words)]) as driver:
-        _wait_until(lambda: len(_scored(folder)) > 2)
+        _wait_until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
         driver.kill()
     assert driver.returncode == -signal.SIGKILL
     _wait_until(lambda: not _scoring())
@@ -272,13 +276,14 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
         run = _score(engine, jobs, folder)
     _assert_right(run, jobs, "cpu")
     assert kept
+    assert run.found == kept
     assert set(run.parts) == _full(jobs) - kept
 
 
 def _scored(folder: Path) -> set[tuple[str, int]]:
     """The parts whose scores are in the folder."""
-    names = [path for path in folder.glob("*/*") if path.name.isdecimal() or path.name == "whole"]
-    return {(path.parent.name, 0 if path.name == "whole" else int(path.name)) for path in names}
+    names = [path for path in folder.glob("*/*") if path.name[0].isdecimal() or path.name == "whole"]
+    return {(path.parent.name, 0 if path.name == "whole" else int(path.name.partition("-")[0])) for path in names}
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:
