@@ -239,7 +239,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert f"{poison} was tried 3 times and given up" in str(lost)
+    assert re.search(f"{re.escape(poison)} was tried [34] times and given up", str(lost))  # twice at a time, where it is late
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 
