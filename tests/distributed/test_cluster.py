@@ -118,9 +118,10 @@ def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
 
 @dataclass
 class Run:
-    """What came of scoring jobs: outcomes by key, which parts were scored how often, what was told."""
+    """What came of scoring jobs: outcomes by key, parts that were found and how often others were scored, what was told."""
 
     outcomes: dict[str, Any] = field(default_factory=dict)
+    found: set[tuple[str, int]] = field(default_factory=set)
     parts: Counter[tuple[str, int]] = field(default_factory=Counter)
     told: list[str] = field(default_factory=list)
     devices: set[str] = field(default_factory=set)
@@ -130,7 +131,9 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
     run = Run()
 
     def on_part(job: Job, part: Part, _scores: PartScores, done: Done | None) -> None:
-        assert done is not None, "nothing was there before"
+        if done is None:
+            run.found.add((job.key, part.first))
+            return
         run.parts[job.key, part.first] += 1
         run.devices.add(done.device)
         meanwhile()
@@ -168,7 +171,6 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
     assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
     assert run.told == []
-    assert not [path for path in (tmp_path / "parts").rglob("*") if path.is_file()]
 
 
 def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -236,7 +238,8 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
+    times = f"{MOST_ATTEMPTS}|{MOST_ATTEMPTS + 1}"  # two may try what is late, and end together
+    assert re.search(f"{re.escape(poison)} was tried ({times}) times and given up", str(lost))
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 
@@ -245,7 +248,7 @@ DRIVER = """
 import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
+from vkssim.distributed.pool import Pool
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
 from vkssim.score_options import ScoreOptions
@@ -264,7 +267,7 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
     folder = tmp_path / "parts"
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
     with subprocess.Popen([sys.executable, "-c", DRIVER, *map(str, words)]) as driver:
-        _wait_until(lambda: len(_scored(folder)) > 2)
+        _wait_until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
         driver.kill()
     assert driver.returncode == -signal.SIGKILL
     _wait_until(lambda: not _scoring())
@@ -273,13 +276,14 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
         run = _score(engine, jobs, folder)
     _assert_right(run, jobs, "cpu")
     assert kept
+    assert run.found == kept
     assert set(run.parts) == _full(jobs) - kept
 
 
 def _scored(folder: Path) -> set[tuple[str, int]]:
     """The parts whose scores are in the folder."""
-    names = [path for path in folder.glob("*/*") if path.name.isdecimal() or path.name == "whole"]
-    return {(path.parent.name, 0 if path.name == "whole" else int(path.name)) for path in names}
+    names = [path for path in folder.glob("*/*") if path.name[0].isdecimal() or path.name == "whole"]
+    return {(path.parent.name, 0 if path.name == "whole" else int(path.name.partition("-")[0])) for path in names}
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:

@@ -216,13 +216,15 @@ def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
 
 def _meant(error: BaseException) -> BaseException:
     """What an error of Ray means here; others mean what they say."""
-    from ray.exceptions import RayActorError, RayError, RayTaskError
+    from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
     if isinstance(error, RayTaskError):
         cause: BaseException = error.cause
         return cause
     if isinstance(error, RayActorError) and error.actor_init_failed:
         return UnsuitableDeviceError(f"no worker can begin there; is vkssim installed? {_lines(error)[-1]}")
+    if isinstance(error, ActorUnavailableError):
+        return WorkerDiedError("it cannot be reached")
     if isinstance(error, RayError):
         return WorkerDiedError(_lines(error)[0])
     return error
