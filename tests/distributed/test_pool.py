@@ -219,7 +219,7 @@ def test_nothing_is_believed_when_every_worker_always_dies(count: int) -> None:
     with pytest.raises(VkssimError) as raised:
         _given_up_one_after_the_other(pool)
     assert isinstance(raised.value, WorkerLostError | DeviceError)
-    assert sum(len(seat.tasks) for seat in seats) <= MOST_ATTEMPTS**2 + count
+    assert sum(len(seat.tasks) for seat in seats) <= MOST_ATTEMPTS * (MOST_ATTEMPTS + count)
 
 
 def _given_up_one_after_the_other(pool: Pool) -> None:
