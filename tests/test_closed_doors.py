@@ -1,4 +1,4 @@
-"""The package starts no process, opens no connection and runs no code that it reads: by its source, and as it runs."""
+"""What the package opens: processes in one module, no connection, and no code that it reads; by its source, and as it runs."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed.coordinator import Coordinator, Job
+from vkssim.distributed.engines import EngineOptions
 from vkssim.distributed.files import score_in_parts
 from vkssim.distributed.kept import KeptParts
 from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
@@ -290,11 +291,16 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
 
 def test_a_batch_whose_parts_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no pair's fault: none has a row with that error."""
-    from vkssim.distributed.engines import EngineOptions
+    write_file = Folder.write
+
+    def full(self: Folder, name: str, data: bytes) -> None:
+        if not name.endswith("/parts"):  # which the worker does not write
+            raise OutputError("the folder is full")
+        write_file(self, name, data)
 
     monkeypatch.setattr(EngineOptions, "several", lambda _self: True)
-    write(tmp_path / "results.csv.parts", b"")
+    monkeypatch.setattr(Folder, "write", full)
     path = manifest(tmp_path / "m.csv", [{"reference": clips.reference, "distorted": clips.distorted}])
     result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)
-    assert result.exit_code == 2, result.output
+    assert (result.exit_code, result.output) == (2, "vkssim: the folder is full\n")
     assert not (tmp_path / "results.csv").exists()

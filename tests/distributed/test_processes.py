@@ -27,7 +27,7 @@ from ..pictures import clip
 from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
 
 FEW = 12
-FRAMES = 150 * FEW
+FRAMES = 120 * FEW
 SIZE = 64, 96
 RAW = describe(clip(1, *SIZE), "400")
 
