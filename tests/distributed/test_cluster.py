@@ -52,11 +52,8 @@ def nodes() -> Iterator[Any]:
     patch = pytest.MonkeyPatch()
     for name, value in connection._ENVIRONMENT.items():
         patch.setenv(name, value)
-    from ray.cluster_utils import Cluster as Nodes
-
     folder = tempfile.mkdtemp(prefix="ray-")  # short: it is in the names of sockets
-    head = {**NODE, "include_dashboard": False, "temp_dir": folder, "_system_config": SOON}
-    started = Nodes(initialize_head=True, head_node_args=head)
+    started = _head(folder)
     try:
         for number in (2, 3):
             started.add_node(wait=False, node_ip_address=f"127.0.0.{number}", **NODE)
@@ -69,6 +66,17 @@ def nodes() -> Iterator[Any]:
                 os.kill(process, signal.SIGKILL)  # an agent of a node that was killed lives on for a minute
         shutil.rmtree(folder)
         patch.undo()
+
+
+def _head(folder: str, attempts: int = 3) -> Any:
+    """A cluster of one node. Ray gives it 30 s to begin, which a busy machine may take."""
+    from ray.cluster_utils import Cluster as Nodes
+
+    head = {**NODE, "include_dashboard": False, "temp_dir": folder, "_system_config": SOON}
+    for _ in range(attempts - 1):
+        with suppress(Exception):
+            return Nodes(initialize_head=True, head_node_args=head)
+    return Nodes(initialize_head=True, head_node_args=head)
 
 
 def _with_files_in(folder: str) -> set[int]:

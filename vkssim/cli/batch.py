@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import DemandError
-from ..frames.remote import named
+from ..frames.remote import is_url, named
 from ..progress import ProgressBar
 from .main import SETTINGS
 from .messages import say
@@ -172,7 +173,8 @@ def _in_parts(workers: EngineOptions, path: Place, seconds: float, progress: Pro
         if progress is not None:
             progress.say(f"{frames} frames on {count} workers")
 
-    return in_parts(workers, parts_folder(str(path)), seconds, lambda trouble: say(f"warning: {trouble}"), show)
+    folder = parts_folder(str(path) if is_url(path) else os.path.abspath(path))  # which workers elsewhere find as well
+    return in_parts(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
 def check_all_scored(rows: Sequence[Row], path: Place) -> None:

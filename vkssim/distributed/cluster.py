@@ -21,6 +21,7 @@ PATIENCE = 60.0
 """Seconds that a cluster may have no worker."""
 
 _SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that clips are divided among all
+_SECONDS_TO_END = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
 _MORE_NODES = "--software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
@@ -44,6 +45,7 @@ class ClusterSeat(Seat):
         self._place = place
         self._backend = backend
         self._profile = profile
+        self.doing: Future[Done] | None = None
         self._open()
 
     def _open(self) -> None:
@@ -72,7 +74,8 @@ class ClusterSeat(Seat):
             outcome: Future[Done] = Future()
             outcome.set_exception(error)
             return outcome
-        return _outcome(self._actor.do.options(name=_name(task)).remote(task))
+        self.doing = _outcome(self._actor.do.options(name=_name(task)).remote(task))
+        return self.doing
 
     def _begun(self) -> str:
         try:
@@ -159,8 +162,11 @@ class Cluster(Engine):
         """See Engine."""
         import ray
 
-        while self._seats:
-            self._seats.popitem()[1].close()
+        seats = list(self._seats.values())
+        self._seats.clear()
+        for seat in seats:
+            seat.close()
+        wait([seat.doing for seat in seats if seat.doing is not None], _SECONDS_TO_END)  # nothing is written behind the end
         if self._ours:
             self._ours = False
             ray.shutdown()
