@@ -360,9 +360,9 @@ def test_a_container_and_a_truncated_file(folder: Path, tmp_path: Path) -> None:
     [
         (("-o", "scores.json"), ("-", "short_dis.yuv"), "standard input cannot be read a second time"),
         (("-o", "scores.json"), ("short_ref.yuv", "pipe"), "pipe cannot be read a second time"),
-        (("-o", "-"), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
-        (("--json",), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
-        ((), ("short_ref.yuv", "short_dis.yuv"), "beside an output file, which --output names"),
+        (("-o", "-"), ("short_ref.yuv", "short_dis.yuv"), "beside a local output file, which --output names"),
+        (("--json",), ("short_ref.yuv", "short_dis.yuv"), "beside a local output file, which --output names"),
+        ((), ("short_ref.yuv", "short_dis.yuv"), "beside a local output file, which --output names"),
     ],
 )
 def test_nothing_to_resume_by(
