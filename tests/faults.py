@@ -152,11 +152,13 @@ class Reuse:
         return 0
 
     def close(self) -> None:
-        """Destroy them; there is one device."""
+        """Destroy them; there is one device. What comes after makes new ones."""
         for device in self._devices.values():
             for pipeline in self._pipelines.values():
                 _call_real(_LIBRARY.vkDestroyPipeline, device, pipeline, None)
             _call_real(_LIBRARY.vkDestroyDevice, device, None)
+        self._devices.clear()
+        self._pipelines.clear()
 
     def __enter__(self) -> Self:
         return self
