@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -99,9 +100,9 @@ class Folder:
             for name in names:
                 (Path(self._place) / name).unlink(missing_ok=True)
 
-    def remove_all(self) -> None:
-        """Remove every file of `names`, and what is empty then."""
-        self.remove(self.names())
+    def remove_all(self, like: re.Pattern[str]) -> None:
+        """Remove every file of `names` that is like that from beginning to end, and what is empty then."""
+        self.remove(name for name in self.names() if like.fullmatch(name))
         if self._remote:
             return
         for folder, _, _ in os.walk(self._place, topdown=False):

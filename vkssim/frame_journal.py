@@ -41,7 +41,8 @@ Identity = Mapping[str, Any]
 PARTS_MAGIC = b"vkssim parts 1 "
 """What the journal of a run on several devices begins with; see `distributed.kept`."""
 
-_MAGIC = b"vkssim frames 1 "
+FRAMES_MAGIC = b"vkssim frames 1 "
+"""What the journal of a run on one device begins with."""
 CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
 """The errors after which a run may go on."""
 
@@ -105,13 +106,14 @@ class FrameJournal:
     def _read(self) -> None:
         for number, line in enumerate(self._file.lines()):
             if number == 0 and line.startswith(PARTS_MAGIC):
-                raise InputError(
-                    f"{self._file.path} is of a run on several devices; --resume it with --device all, or remove it"
-                )
-            if number == 0 and not (line.startswith(_MAGIC[: len(line)]) or not line.strip(b"\0")):
+                if self._resume:
+                    raise OptionError(f"{self._file.path} is of a run on several devices; --resume it on those")
+                self._tell(f"{self._file.path} was of a run on several devices; --resume on those would have kept its parts")
+                break
+            if number == 0 and not (line.startswith(FRAMES_MAGIC[: len(line)]) or not line.strip(b"\0")):
                 raise InputError(f"{self._file.path} is no journal of vkssim; move it away, or give another --output")
             try:
-                entry, total = _parsed(line if number else line.removeprefix(_MAGIC), self._sum)
+                entry, total = _parsed(line if number else line.removeprefix(FRAMES_MAGIC), self._sum)
                 if number == 0:
                     self._found = dict(entry)
                 else:
@@ -150,7 +152,7 @@ class FrameJournal:
             self._tell(f"{path} had {self._kept} frames of a run that was cut off; --resume would have kept them")
         self._file.cut(0)
         self._sum = self._kept = 0
-        self._file.add(_MAGIC + self._line(identity))
+        self._file.add(FRAMES_MAGIC + self._line(identity))
         self._file.sync()
         return []
 

@@ -90,7 +90,8 @@ def merged(parts: Sequence[PartScores]) -> ScoreReport:
         ),
         seconds=sum(other.seconds for other in reports),
         stage_seconds={
-            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports) for stage in reports[0].stage_seconds
+            stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports)
+            for stage in dict.fromkeys(chain.from_iterable(other.stage_seconds for other in reports))
         },
     )
 
@@ -110,4 +111,4 @@ def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequen
 
 
 def _named(names: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(names))
+    return "; ".join(sorted(set(names)))

@@ -9,7 +9,8 @@ from .demands import Demand, check_names
 from .formats import FrameFormat
 from .frames.pictures import PictureOptions
 from .planes import FrameMetrics, plane_formats
-from .selection import Selection
+from .scorer import BACKENDS, unknown_backend
+from .selection import Selection, check_sync
 
 Selector = str | int | Sequence[str | int] | None
 """A device, see `Scorer`, or several: ``"all"``, a list, or a text with commas between them."""
@@ -33,7 +34,10 @@ _LARGE_ENOUGH = 1024  # for every metric with every option
 
 
 def check_options(options: ScoreOptions, demands: Sequence[Demand] = ()) -> None:
-    """Raise OptionError for features, or demands on their scores, that there are not; before anything is opened."""
+    """Raise OptionError for what there is not, demands on scores among it; before anything is opened."""
+    check_sync(options.sync)
+    if options.backend not in BACKENDS:
+        raise unknown_backend(options.backend)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
     check_names(demands, metrics.names, metrics.similarities)

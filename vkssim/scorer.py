@@ -73,7 +73,12 @@ def open_backend(
         if device is not None:
             raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
         return CpuBackend(planes, slots)
-    raise OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
+    raise unknown_backend(name)
+
+
+def unknown_backend(name: str) -> OptionError:
+    """What to say of a backend that there is not."""
+    return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
 def opened_aloud(backend: Backend) -> Backend:

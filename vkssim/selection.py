@@ -92,8 +92,7 @@ class Selection:
 
     def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
         """The pairs of two sources, by ``"index"`` or by ``"pts"``. Raises InputError where a time is needed and not known."""
-        if sync not in SYNCS:
-            raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
+        check_sync(sync)
         first, last = (
             None if place is None else max(0, _frame(name, place, reference) - self.first_reference)
             for name, place in (("--start", self.start), ("--end", self.end))
@@ -141,6 +140,12 @@ class Selection:
                 " have none in the other clip within half a frame of their time; they were not compared"
             )
         return Schedule(pairing, self.subsample, start, stop, stop, stop, unmatched)
+
+
+def check_sync(sync: str) -> None:
+    """Raise OptionError where pairs cannot be made that way."""
+    if sync not in SYNCS:
+        raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
 
 
 def _left(frames: Iterable[int | None], skips: Iterable[tuple[FrameSource, int]]) -> list[int | None]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..distributed.rates import SECONDS
 from ..errors import DemandError
 from ..frames.remote import is_url, named
 from ..progress import ProgressBar
@@ -22,6 +24,7 @@ from .options import (
     planes_option,
     raw_options,
     selection_options,
+    split_devices,
     sync_option,
     urls_option,
 )
@@ -57,11 +60,11 @@ if TYPE_CHECKING:
 @click.option(
     "--task-seconds",
     type=click.FloatRange(0.1, 3600),
-    default=15.0,
+    default=SECONDS,
     show_default=True,
     help="Several devices score ranges of frames that take about as long.",
 )
-@click.option("--plan", is_flag=True, help="Show what there is to do, to read and to wait for, and score nothing.")
+@click.option("--plan", is_flag=True, help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
 def command(
     manifest: Place,
@@ -89,7 +92,7 @@ def command(
     from ..ladder.manifest import read_manifest
     from ..score_options import ScoreOptions
 
-    options = ScoreOptions(features, planes, selection, sync, pictures, strict, **where)
+    options = ScoreOptions(features, planes, selection, sync, pictures, strict, **split_devices(where)[1])
     workers = EngineOptions(**where, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:
@@ -109,7 +112,7 @@ def score_manifest(
     frames: Place | None,
     quiet: bool,
     workers: EngineOptions | None = None,
-    task_seconds: float = 15.0,
+    task_seconds: float = SECONDS,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
     from ..folder import Folder, check_output, write_output
@@ -152,8 +155,8 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOpt
         ["frames", f"{expected.frames:,}"],
         ["tasks", f"{expected.tasks:,}"],
         ["read", f"{expected.bytes / 1e9:,.2f} GB"],
-        ["time of one worker", duration(expected.seconds)],
-        [f"time on {expected.workers} x {kinds[0]}", duration(expected.seconds / expected.workers)],
+        [f"time of one {kinds[0]} worker", duration(expected.seconds)],
+        [f"time on {', '.join(f'{count} {kind}' for kind, count in Counter(kinds).items())}", duration(expected.elapsed)],
     ]
     print_table("plan", ["", "expected"], rows, sys.stdout)
     if expected.opened < expected.pairs:

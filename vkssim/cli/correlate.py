@@ -22,6 +22,7 @@ from .options import (
     planes_option,
     raw_options,
     selection_options,
+    split_devices,
     sync_option,
     urls_option,
 )
@@ -29,6 +30,7 @@ from .output import print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
+    from ..distributed.engines import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..ladder.correlate import Correlation
@@ -87,6 +89,7 @@ def command(
 
     PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score.
     """
+    from ..distributed.engines import EngineOptions
     from ..ladder.tables import csv_text, is_results, labels_of, read_table, score_columns
     from ..score_options import ScoreOptions
 
@@ -97,8 +100,8 @@ def command(
             raise InputError(f"{table} has no column {column!r}; there are {', '.join(labels_of(rows)) or 'no labels'}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
-        options = ScoreOptions(features, planes, selection, sync, pictures, **where)
-        rows = _scored(rows, table, opinion, path, urls, raw, options, quiet)
+        options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
+        rows = _scored(rows, table, opinion, path, urls, raw, options, EngineOptions(**where), quiet)
     groups = _groups(rows, by)
     found = []
     for score, column in score_columns(rows, (), pooling).items():
@@ -138,6 +141,7 @@ def _scored(
     urls: bool,
     raw: RawDescription,
     options: ScoreOptions,
+    workers: EngineOptions,
     quiet: bool,
 ) -> list[Row]:
     """The results of a manifest, scored after its opinions have been seen to be numbers."""
@@ -149,7 +153,7 @@ def _scored(
     pairs = read_manifest(table, raw, urls=urls)
     for row in rows:
         number(row, opinion, str(row["distorted"]))
-    scored = score_manifest(table, pairs, path, options, None, quiet)
+    scored = score_manifest(table, pairs, path, options, None, quiet, workers)
     check_all_scored(scored, path)
     return scored
 

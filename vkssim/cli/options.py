@@ -156,7 +156,9 @@ engine_options = option_group(
         help="Score on this machine, or on the GPUs of a Ray cluster.",
     ),
     click.Option(
-        ["--address"], metavar="ADDRESS", help="The cluster, such as auto or HOST:6379; else Ray is started on this machine."
+        ["--address"],
+        metavar="ADDRESS",
+        help="The cluster: auto, or HOST:6379; else that of RAY_ADDRESS, the one that runs here, or a new one.",
     ),
     click.Option(["--software"], is_flag=True, help="With ray, nodes without a GPU score as well, on Mesa's lavapipe."),
 )

@@ -49,11 +49,14 @@ def open_journal(
     place = journal_path(Path(path))
     check_target(place, "the journal", inputs)
     identity = run_identity(*inputs, **what)
-    if parts:
-        from ..distributed.kept import KeptParts
+    from ..distributed.kept import KeptParts, remove_parts
 
+    if parts:
         return click.get_current_context().with_resource(KeptParts(Path(path), identity, resume=resume, tell=tell))
-    return click.get_current_context().with_resource(FrameJournal(place, identity, resume=resume, tell=tell))
+    journal = FrameJournal(place, identity, resume=resume, tell=tell)
+    if not resume:
+        remove_parts(Path(path))
+    return click.get_current_context().with_resource(journal)
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:

@@ -12,6 +12,7 @@ from ..parts import Part, PartScores
 from ..score_options import ScoreOptions
 from .coordinator import Coordinator, Job
 from .engines import EngineOptions
+from .parts_file import KEPT
 from .pool import Pool
 from .task import Clips, Done
 
@@ -32,7 +33,7 @@ def in_parts(
     def scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
         if todo:
             yield from _scored(todo, options)
-        Folder(folder).remove_all()
+        Folder(folder).remove_all(KEPT)
 
     def _scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
         pairs = dict(todo)

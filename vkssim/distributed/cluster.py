@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
+from ..frames.remote import named
 from ..harmless import visible
 from ..interruption import at_once
 from .connection import connect, nodes
@@ -43,6 +44,7 @@ class ClusterSeat(Seat):
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
         self._place = place
+        self.host = place.node
         self._backend = backend
         self._profile = profile
         self.doing: Future[Done] | None = None
@@ -243,7 +245,7 @@ def _lines(error: Exception) -> list[str]:
 
 def _name(task: Task) -> str:
     """What Ray's dashboard calls it."""
-    clip = visible(task.clips.distorted.rpartition("/")[2])
+    clip = visible(named(task.clips.distorted).rpartition("/")[2])
     if task.part is None:
         return f"divide {clip}"
     return f"score {clip} {task.part.first}-{task.part.stop or ''}"

@@ -54,13 +54,14 @@ def connect(address: str | None) -> bool:
     """Connect this process to the cluster at `address`, as `ray.init` has it; True where that was needed.
 
     None is the cluster that it is connected to, else the one that RAY_ADDRESS names or that runs on this machine, else a new
-    one of this machine alone. Raises OptionError where Ray is missing or does not answer.
+    one of this machine alone. What Ray takes from the environment is set there, and stays. Raises OptionError where Ray is
+    missing or does not answer.
     """
     given = address not in (None, "local")
     for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
         os.environ.setdefault(name, value)
     ray = need("ray", "ray", "a cluster")
-    if address is None and ray.is_initialized():
+    if address in (None, "auto") and ray.is_initialized():
         return False
     try:
         with _same_handler():

@@ -14,10 +14,8 @@ from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from .parts_file import packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
+from .rates import SECONDS
 from .task import Clips, Done, Task
-
-SECONDS = 15.0
-"""That a part should take: long beside what it costs to begin one and to hand it out, short beside what is lost with one."""
 
 _PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
 _PARTS, _WHOLE = "parts", "whole"
@@ -109,6 +107,7 @@ class Coordinator:
         for place, scores in state.scores.items():
             self._on_part(job, state.parts[place], scores, None)
         if not found:
+            self._pool.look()
             least = -(-_PARTS_EACH * self._pool.seats // jobs)
             task = Task(job.clips, self._options, None, self._seconds, least, self._path, self._name(job, _WHOLE))
             self._pool.put(TaskKey(number, 0), task)

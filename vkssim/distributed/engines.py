@@ -20,8 +20,8 @@ ENGINES = ("local", "ray")
 class EngineOptions:
     """Where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
 
-    Without an address Ray is started on this machine. `software` lets nodes without a GPU work as well, on Mesa's lavapipe.
-    Raises OptionError for what does not go together.
+    Without an address it is the one that RAY_ADDRESS names or that runs on this machine, else a new one. `software` lets nodes
+    without a GPU work as well, on Mesa's lavapipe. Raises OptionError for what does not go together.
     """
 
     engine: str = "local"

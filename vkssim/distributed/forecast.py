@@ -27,7 +27,7 @@ MOST_OPENED = 1000
 class Forecast:
     """What is expected of `pairs` pairs, `opened` of which were looked at; `failed` of those cannot be scored.
 
-    `bytes` are read in `tasks` tasks, which take `seconds` of one of the `workers`.
+    `bytes` are read in `tasks` tasks, which take `seconds` of one of the first kind of workers, `elapsed` of all of them.
     """
 
     pairs: int
@@ -37,7 +37,7 @@ class Forecast:
     tasks: int
     bytes: int
     seconds: float
-    workers: int
+    elapsed: float
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,14 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
     def look(pair: Pair) -> _Expected | str:
         try:
             return _expected(pair, options, kinds[0], cores / len(kinds))
-        except VkssimError as error:
+        except (VkssimError, OSError) as error:
             return str(error)
 
     with ThreadPoolExecutor(min(32, 4 * (os.cpu_count() or 1))) as pool:
         found = list(pool.map(look, chosen))
     known = [entry for entry in found if isinstance(entry, _Expected)]
     scale = len(pairs) / len(chosen)
+    seconds = scale * sum(entry.seconds for entry in known)
     return Forecast(
         len(pairs),
         len(chosen),
@@ -71,8 +72,8 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
         round(scale * sum(entry.frames for entry in known)),
         round(scale * sum(max(1, round(entry.seconds / task_seconds)) for entry in known)),
         round(scale * sum(entry.bytes for entry in known)),
-        scale * sum(entry.seconds for entry in known),
-        len(kinds),
+        seconds,
+        seconds / sum(PIXELS_A_SECOND[kind] / PIXELS_A_SECOND[kinds[0]] for kind in kinds),
     )
 
 

@@ -10,13 +10,19 @@ from typing import Any, Self
 
 from ..errors import InputError, OptionError, OutputError, VkssimError
 from ..folder import Folder
-from ..frame_journal import CUT_OFF, PARTS_MAGIC, Identity
+from ..frame_journal import CUT_OFF, FRAMES_MAGIC, PARTS_MAGIC, Identity
 from ..journal_file import JournalFile, journal_path
+from .parts_file import KEPT
 
 
 def parts_folder(results: str) -> str:
     """Where the scores of parts are kept until a file of results is written."""
     return f"{results}.parts"
+
+
+def remove_parts(output: Path) -> None:
+    """Remove what a run on several devices left beside its output. Raises OutputError."""
+    Folder(parts_folder(str(output))).remove_all(KEPT)
 
 
 class KeptParts:
@@ -41,11 +47,12 @@ class KeptParts:
 
     def _begin(self, identity: Any, resume: bool, tell: Callable[[str], None]) -> None:
         line = next(self._file.lines(), b"")
-        if line and not line.startswith(PARTS_MAGIC[: len(line)]):
-            raise InputError(
-                f"{self._file.path} is of a run on one device, or no journal of vkssim; --resume it on that device, or remove"
-                " it"
-            )
+        if line.startswith(FRAMES_MAGIC):
+            if resume:
+                raise OptionError(f"{self._file.path} is of a run on one device; --resume it on that device")
+            tell(f"{self._file.path} had frames of a run on one device; --resume on that device would have kept them")
+        elif line and not line.startswith(PARTS_MAGIC[: len(line)]):
+            raise InputError(f"{self._file.path} is no journal of vkssim; move it away, or give another --output")
         try:
             found = json.loads(line.removeprefix(PARTS_MAGIC))
         except ValueError:
@@ -62,7 +69,7 @@ class KeptParts:
             return
         if there:
             tell(f"{self.folder} had parts of a run that was cut off; --resume would have kept them")
-        self._folder.remove_all()
+        self._folder.remove_all(KEPT)
         self._file.cut(0)
         self._file.add(PARTS_MAGIC + json.dumps(identity).encode() + b"\n")
         self._file.sync()
@@ -77,13 +84,13 @@ class KeptParts:
         for failure in failures:
             self.leave(failure)
         if not any(isinstance(failure, CUT_OFF) for failure in failures):
-            self._folder.remove_all()
+            self._folder.remove_all(KEPT)
 
     def close(self) -> None:
         """Close the file; without parts it goes."""
         with suppress(OutputError):
             if not self._folder.names():
-                self._folder.remove_all()
+                self._folder.remove_all(KEPT)
                 self._file.remove()
         self._file.close()
 

@@ -15,9 +15,10 @@ from ..progress import progress_bar
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, Selector, check_options
 from ..selection import Selection
-from .coordinator import SECONDS, Coordinator, Job
+from .coordinator import Coordinator, Job
 from .engines import EngineOptions
 from .pool import Pool
+from .rates import SECONDS
 from .task import Clips
 
 Path = str | os.PathLike[str]
@@ -70,8 +71,8 @@ def score_many(
         References and distorted clips, as in `score_files`; on a cluster paths that its nodes have, or URLs.
     engine, address, software
         ``"local"``: this machine. ``"ray"``: the Ray cluster at `address`, ``"auto"`` for the one that this machine belongs to;
-        without an address one that is started here. Its GPUs work, and where `software` is set also its nodes without GPU, on
-        Mesa's lavapipe.
+        without an address the one that RAY_ADDRESS names or that runs on this machine, else a new one. Its GPUs work, and where
+        `software` is set also its nodes without GPU, on Mesa's lavapipe.
     device
         Of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a script
         needs ``if __name__ == "__main__":``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +14,9 @@ from ..parts import Cut, Part, PartScores
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import FrameScores
+
+KEPT = re.compile(r"[0-9a-z]+/(parts|whole|\d{12}-\d*)")
+"""The names of what is kept in a folder of parts, and of nothing else: the key of a pair, and what it is of."""
 
 _FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warnings", "notes", "rate", "seconds", "similarities")
 _TUPLES = ("names", "similarities")

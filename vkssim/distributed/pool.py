@@ -16,10 +16,13 @@ from ..errors import (
     DeviceLostError,
     DeviceMemoryError,
     DeviceTimeoutError,
+    InputError,
     NoDeviceError,
+    RangeError,
     VkssimError,
     WorkerLostError,
 )
+from ..frames.remote import named
 from ..interruption import at_once
 from .task import Done, Task
 
@@ -39,6 +42,8 @@ class Seat(ABC):
     """A place where a worker runs, one task at a time."""
 
     label: str
+    host: str = ""
+    """The machine that it is on."""
 
     @abstractmethod
     def submit(self, task: Task) -> Future[Done]:
@@ -89,6 +94,7 @@ class _Errand:
     seats: set[Seat] = field(default_factory=set)
     started: float = 0.0
     attempts: int = 0
+    doubted: bool = False
     done: bool = False
 
 
@@ -114,9 +120,14 @@ class Pool:
 
     @property
     def seats(self) -> int:
-        """How many workers there are."""
-        self._look_for_seats()
+        """How many workers there were at the last look."""
         return len(self._seats)
+
+    def look(self) -> None:
+        """See which workers there are. Raises DeviceError where there is none."""
+        self._seats = [seat for seat in self._engine.seats() if seat not in self._retired]
+        if not self._seats:
+            raise self._last_error
 
     @property
     def hungry(self) -> bool:
@@ -139,7 +150,7 @@ class Pool:
         Raises DeviceError where no worker is left, WorkerLostError where none gets anything done, Interruption for a signal.
         """
         while True:
-            self._look_for_seats()
+            self.look()
             self._hand_out()
             with at_once():
                 finished, _ = wait(self._running, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
@@ -147,14 +158,11 @@ class Pool:
                 errand, seat = self._running.pop(future)
                 errand.seats.discard(seat)
                 outcome = self._outcome(future, errand, seat)
+                if isinstance(outcome, Exception) and errand.seats:  # the other attempt decides
+                    continue
                 if outcome is not None and not errand.done:
                     errand.done = True
                     return errand.key, outcome
-
-    def _look_for_seats(self) -> None:
-        self._seats = [seat for seat in self._engine.seats() if seat not in self._retired]
-        if not self._seats:
-            raise self._last_error
 
     def _hand_out(self) -> None:
         busy = {seat for _, seat in self._running.values()}
@@ -196,12 +204,25 @@ class Pool:
             self._retire(seat, str(error))
             self._again(errand)
             return None
+        except RangeError as error:
+            return error
+        except InputError as error:
+            return None if self._doubted(errand, seat) else error
         except Exception as error:
             return error
         self._failures[seat] = self._given_up = 0
         if done.scores is not None:
             self._durations.append(done.seconds)
         return done
+
+    def _doubted(self, errand: _Errand, seat: Seat) -> bool:
+        """Have clips that a node cannot read tried once on another one: the first may lack a share that the others have."""
+        if errand.doubted or not any(other.host != seat.host for other in self._seats):
+            return False
+        errand.doubted = True
+        errand.tried_by.update(other for other in self._seats if other.host == seat.host)
+        self._again(errand)
+        return True
 
     def _failed(self, errand: _Errand, seat: Seat, why: str) -> VkssimError | None:
         errand.attempts += 1
@@ -217,7 +238,7 @@ class Pool:
         self._failures.clear()  # it was the task's fault
         self._given_up += 1
         clips = errand.task.clips
-        lost = WorkerLostError(f"{clips.distorted} was tried {errand.attempts} times and given up: {why}")
+        lost = WorkerLostError(f"{named(clips.distorted)} was tried {errand.attempts} times and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost
         return lost

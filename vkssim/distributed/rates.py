@@ -1,4 +1,4 @@
-"""What a worker is expected to do in a second before it is known, as docs/scale.md has it."""
+"""What is expected of workers before it is known, and asked of them, as docs/scale.md has it."""
 
 from __future__ import annotations
 
@@ -7,3 +7,6 @@ PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
 
 DECODED_PIXELS_A_SECOND = 8e7
 """Of the reference, decoded with the distorted clip, by a core: H.264."""
+
+SECONDS = 15.0
+"""That a part should take: long beside what it costs to begin one and to hand it out, short beside what is lost with one."""

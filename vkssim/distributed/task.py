@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..frames.open import RawDescription
 from ..parts import Part, PartScores
 from ..score_options import ScoreOptions
+from .rates import SECONDS
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Task:
     clips: Clips
     options: ScoreOptions
     part: Part | None = None
-    seconds: float = 15.0
+    seconds: float = SECONDS
     least: int = 1
     folder: str | None = None
     name: str = ""

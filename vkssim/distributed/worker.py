@@ -44,9 +44,8 @@ class Worker:
         """
         try:
             return self._do(task)
-        except DeviceMemoryError as error:
-            if error.report is None:  # not even a frame fits
-                raise
+        except DeviceMemoryError:  # batches of one frame may fit
+            pass
         except DeviceError:
             self._reopen(None)
             raise

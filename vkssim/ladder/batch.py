@@ -120,9 +120,9 @@ def score_pairs(
     check_options(options)
     keys = keys_of(pairs, options)
     written = None if frames is None else frames.names()
-    todo = {
-        key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(journal.records.get(key), pair, key, written)
-    }
+    records = journal.records
+    left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(records.get(key), pair, key, written)}
+    todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # what failed before keeps nothing else waiting
     done = len(set(keys)) - len(todo)
     report_progress = progress or (lambda _done, _total: None)
     report_progress(done, len(set(keys)))
