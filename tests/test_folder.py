@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,8 @@ from .buckets import Bucket, put_in_place
 from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, vkssim
 from .pictures import clip
+
+ALL = re.compile(".*")
 
 
 @pytest.fixture
@@ -49,9 +52,11 @@ def test_what_is_removed_is_gone(place: str) -> None:
         folder.write(name, b"")
     folder.remove(["a", "ranges/c", "none"])
     assert folder.names() == {"b", "ranges/d"}
-    folder.remove_all()
+    folder.remove_all(re.compile("ranges/."))
+    assert folder.names() == {"b"}
+    folder.remove_all(ALL)
     assert folder.names() == set()
-    folder.remove_all()
+    folder.remove_all(ALL)
     folder.write("a", b"1")
     assert folder.names() == {"a"}
 
@@ -65,7 +70,7 @@ def test_nothing_but_its_own_is_seen_or_removed(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "folder")
     folder.write("a", b"")
     assert folder.names() == {"a"}
-    folder.remove_all()
+    folder.remove_all(ALL)
     assert kept.read_bytes() == b"1"
     assert sorted(os.listdir(tmp_path / "folder")) == [".vkssim-half", "link"]
 

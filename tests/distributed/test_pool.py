@@ -93,6 +93,16 @@ def _failing(error: Exception, times: int = 1000) -> Answer:
 DIED = WorkerDiedError("gone")
 
 
+class Impatient:
+    """In place of the queue of what is finished: whoever waits for it gives up at once."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.put = pool._finished.put
+
+    def get(self, timeout: float) -> Future[Done]:
+        raise TimeoutError(timeout)
+
+
 def _pool(*seats: FakeSeat, tasks: int = 0) -> tuple[Pool, FakeEngine, list[str]]:
     told: list[str] = []
     engine = FakeEngine(*seats)
@@ -147,6 +157,7 @@ def test_a_slow_worker_does_not_hold_up_the_others() -> None:
 
 def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
     pool, _, _ = _pool(FakeSeat("a", None), FakeSeat("b", None))
+    pool.look()
     assert pool.seats == 2
     for number in range(2):
         assert pool.hungry
@@ -283,7 +294,7 @@ def _late(clock: list[float]) -> tuple[Pool, FakeSeat, FakeSeat]:
     quick.answer = None
     clock[0] = 1.9
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "wait", _given_up)
+        patch.setattr(pool, "_finished", Impatient(pool))
         with pytest.raises(TimeoutError):
             pool.take()
         assert quick.tasks == ["0/1", "0/2", "0/3"], "it is not late yet"
@@ -292,10 +303,6 @@ def _late(clock: list[float]) -> tuple[Pool, FakeSeat, FakeSeat]:
             pool.take()
     assert (slow.tasks, quick.tasks[3:]) == (["0/0"], ["0/0"])
     return pool, slow, quick
-
-
-def _given_up(*_: object) -> None:
-    raise TimeoutError
 
 
 @pytest.mark.parametrize("winner", ["slow", "quick"])
@@ -351,7 +358,7 @@ def test_what_is_dropped_is_neither_done_nor_told() -> None:
         _put(pool, number, job=1)
     _put(pool, 0, job=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "wait", _given_up)
+        patch.setattr(pool, "_finished", Impatient(pool))
         with pytest.raises(TimeoutError):
             pool.take()
     pool.drop(1)
@@ -366,7 +373,7 @@ def test_seats_that_come_later_work_as_well() -> None:
     first, second = FakeSeat("first", None), FakeSeat("second")
     pool, engine, _ = _pool(first, tasks=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "wait", _given_up)
+        patch.setattr(pool, "_finished", Impatient(pool))
         with pytest.raises(TimeoutError):
             pool.take()
     engine.there.append(second)
@@ -378,7 +385,7 @@ def test_the_task_of_a_seat_that_went_goes_to_another() -> None:
     going, staying = FakeSeat("going", None), FakeSeat("staying", None)
     pool, engine, _ = _pool(going, staying, tasks=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool_module, "wait", _given_up)
+        patch.setattr(pool, "_finished", Impatient(pool))
         with pytest.raises(TimeoutError):
             pool.take()
     engine.there.remove(going)
@@ -387,3 +394,33 @@ def test_the_task_of_a_seat_that_went_goes_to_another() -> None:
     staying.answer = _done
     assert _places(pool, 2) == [0, 1]
     assert staying.tasks == ["0/1", "0/0"]
+
+
+# -- clips that cannot be read ----------------------------------------------------------------------------------------
+
+UNREADABLE = InputError("1.mp4 cannot be read: No such file or directory")
+
+
+def test_clips_that_a_node_cannot_read_are_tried_on_another() -> None:
+    first, second = FakeSeat("a", _failing(UNREADABLE)), FakeSeat("b")
+    first.host, second.host = "one", "two"
+    pool, _, told = _pool(first, second, tasks=4)
+    outcomes = dict(pool.take() for _ in range(4))
+    assert all(isinstance(outcome, Done) for outcome in outcomes.values())
+    assert told == []
+
+
+def test_clips_that_no_node_can_read_are_an_error() -> None:
+    seats = [FakeSeat(name, _failing(UNREADABLE)) for name in "ab"]
+    for seat in seats:
+        seat.host = seat.label
+    pool, _, _ = _pool(*seats, tasks=1)
+    assert pool.take()[1] is UNREADABLE
+    assert sum(len(seat.tasks) for seat in seats) == 2
+
+
+def test_on_one_machine_nothing_is_read_twice() -> None:
+    seats = [FakeSeat(name, _failing(UNREADABLE)) for name in "ab"]
+    pool, _, _ = _pool(*seats, tasks=1)
+    assert pool.take()[1] is UNREADABLE
+    assert sum(len(seat.tasks) for seat in seats) == 1

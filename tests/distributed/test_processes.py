@@ -251,7 +251,7 @@ def test_another_run_does_not_go_on_with_it(folder: Path, output: Path, two: tup
     assert "is of another run: selection of frames differ" in result.output
     alone = vkssim(*_words(folder, output, "--resume"))
     assert alone.exit_code == 2
-    assert "is of a run on several devices; --resume it with --device all, or remove it" in alone.output
+    assert "is of a run on several devices; --resume it on those" in alone.output
     assert {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()} == before
 
 
@@ -264,6 +264,23 @@ def test_a_run_on_one_device_is_not_gone_on_with_on_two(folder: Path, tmp_path: 
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 2
     assert "is of a run on one device" in result.output
+    anew = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
+    assert anew.exit_code == 0, anew.output
+    assert "had frames of a run on one device; --resume on that device would have kept them" in anew.output
+    assert _is_right(folder, output)
+
+
+def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -> None:
+    """What the two kept goes, and nothing else beside it."""
+    other = Path(f"{output}.parts") / "notes.txt"
+    other.write_text("somebody's own")
+    result = vkssim(*[word for word in _words(folder, output) if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert "was of a run on several devices; --resume on those would have kept its parts" in result.output
+    assert [path.name for path in Path(f"{output}.parts").rglob("*")] == [other.name]
+    other.unlink()
+    other.parent.rmdir()
+    assert _is_right(folder, output)
 
 
 def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str]) -> None:

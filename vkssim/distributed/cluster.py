@@ -134,8 +134,10 @@ class Cluster(Engine):
             self._look()
             if not self._seats:  # nobody waits a minute for what is not there
                 raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
-            with at_once():
-                wait([seat.begun for seat in self._seats.values()], _SECONDS_TOGETHER)
+            together = time.monotonic() + _SECONDS_TOGETHER
+            while time.monotonic() < together and not all(seat.begun.done() for seat in self._seats.values()):
+                with at_once():
+                    time.sleep(_SECONDS_BETWEEN_TRIES)
         until = time.monotonic() + self._patience
         while True:
             self._look()

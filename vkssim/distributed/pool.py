@@ -6,8 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from statistics import mean
 from typing import Self
 
@@ -111,6 +112,8 @@ class Pool:
         self._tell = tell
         self._queue: deque[_Errand] = deque()
         self._running: dict[Future[Done], tuple[_Errand, Seat]] = {}
+        # A signal that ends `concurrent.futures.wait` may leave futures locked, and whoever sets them waiting for ever.
+        self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
         self._failures: Counter[Seat] = Counter()  # one after the other
         self._retired: set[Seat] = set()
         self._given_up = 0  # tasks, one after the other
@@ -152,17 +155,19 @@ class Pool:
         while True:
             self.look()
             self._hand_out()
-            with at_once():
-                finished, _ = wait(self._running, _SECONDS_BETWEEN_LOOKS, FIRST_COMPLETED)
-            for future in finished:
-                errand, seat = self._running.pop(future)
-                errand.seats.discard(seat)
-                outcome = self._outcome(future, errand, seat)
-                if isinstance(outcome, Exception) and errand.seats:  # the other attempt decides
-                    continue
-                if outcome is not None and not errand.done:
-                    errand.done = True
-                    return errand.key, outcome
+            try:
+                with at_once():
+                    future = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            except Empty:
+                continue
+            errand, seat = self._running.pop(future)
+            errand.seats.discard(seat)
+            outcome = self._outcome(future, errand, seat)
+            if isinstance(outcome, Exception) and errand.seats:  # the other attempt decides
+                continue
+            if outcome is not None and not errand.done:
+                errand.done = True
+                return errand.key, outcome
 
     def _hand_out(self) -> None:
         busy = {seat for _, seat in self._running.values()}
@@ -172,7 +177,9 @@ class Pool:
                 errand.tried_by.add(seat)
                 errand.seats.add(seat)
                 errand.started = time.monotonic()
-                self._running[seat.submit(errand.task)] = errand, seat
+                future = seat.submit(errand.task)
+                self._running[future] = errand, seat
+                future.add_done_callback(self._finished.put)
 
     def _next_for(self, seat: Seat) -> _Errand | None:
         """The first task that this worker has not failed at, or all have; where there is none, one that is late elsewhere."""

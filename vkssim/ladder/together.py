@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from queue import SimpleQueue
 from typing import Self
 
 from ..backends.shared import SharedBackend
@@ -62,12 +63,14 @@ class TogetherScorer:
                 pool.submit(self._score_one, place, source, (reference, path), len(distorted), raw): place
                 for place, (source, path) in enumerate(zip(references, distorted, strict=True))
             }
-            running = set(places)
-            while running:
+            # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
+            finished: SimpleQueue[Future[ScoreReport]] = SimpleQueue()
+            for future in places:
+                future.add_done_callback(finished.put)
+            for _ in places:
                 with at_once():
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield places[future], _outcome(future)
+                    future = finished.get()
+                yield places[future], _outcome(future)
 
     def _open_engine(self, batch: int | None) -> SharedBackend:
         options = self._options
