@@ -101,12 +101,15 @@ class Folder:
                 (Path(self._place) / name).unlink(missing_ok=True)
 
     def remove_all(self, like: re.Pattern[str]) -> None:
-        """Remove every file of `names` that is like that from beginning to end, and what is empty then."""
+        """Remove every file of `names` that is like that from beginning to end, what killed writers left, and what is empty."""
         self.remove(name for name in self.names() if like.fullmatch(name))
         if self._remote:
             return
-        for folder, _, _ in os.walk(self._place, topdown=False):
+        for folder, _, files in os.walk(self._place, topdown=False):
             with suppress(OSError):  # somebody else's files are in it
+                for name in files:
+                    if name.startswith(UNFINISHED):
+                        os.unlink(os.path.join(folder, name))
                 os.rmdir(folder)
 
     def _opened(self) -> tuple[Any, str]:
