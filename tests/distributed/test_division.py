@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim.distributed import division
@@ -219,6 +219,7 @@ def test_a_raw_part_reads_its_own_frames_alone(folder: Path, threes: None, monke
     assert done.bytes == 2 * len(asked) * 24 * 32
 
 
+@settings(deadline=None)
 @given(
     lengths=st.tuples(st.integers(1, 14), st.integers(1, 14)),
     skips=st.tuples(st.integers(0, 5), st.integers(0, 5)),
