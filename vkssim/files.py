@@ -20,7 +20,7 @@ from .frames.remote import named
 from .frames.source import FrameSource
 from .judging import ClipEnd, judge
 from .parts import Cut, Fingerprints, Part, PartScores
-from .planes import FrameMetrics, PlaneMetrics, plane_formats
+from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .recovery import Engines, readable_again, score_on
 from .results import ScoreReport
 from .run import OnFrames, Progress, Run
@@ -123,9 +123,7 @@ def score_files(
     if len(devices) > 1:
         from .distributed.files import score_on_devices
 
-        options = ScoreOptions(
-            (features,) if isinstance(features, str) else tuple(features), planes, selection, sync, pictures, strict
-        )
+        options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict)
         return score_on_devices(paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)
     one = cast("FrameJournal | None", journal)
     batch = None if on_frames is None else 1

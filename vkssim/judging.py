@@ -42,22 +42,7 @@ def judge(
     strict: bool,
     demands: Sequence[Demand],
 ) -> None:
-    """Add warnings to a report. Raises InputError and DemandError, with the report."""
-    try:
-        _judge(report, ends, out_of_step, shorter, strict, demands)
-    except (InputError, DemandError) as error:
-        error.report = report
-        raise
-
-
-def _judge(
-    report: ScoreReport,
-    ends: Sequence[ClipEnd],
-    out_of_step: str | None,
-    shorter: str | None,
-    strict: bool,
-    demands: Sequence[Demand],
-) -> None:
+    """Add warnings to a report. Raises InputError for what is wrong with the clips, DemandError where scores fail a demand."""
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from .demands import Demand
+from .errors import VkssimError
 from .judging import ClipEnd, judge
 from .results import ScoreReport
 from .timing import Clock
@@ -106,7 +107,11 @@ def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequen
     clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
     others = chain.from_iterable(part.others for part in parts)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
-    judge(report, parts[-1].ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
+    try:
+        judge(report, parts[-1].ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
+    except VkssimError as error:
+        error.report = report
+        raise
     return report
 
 

@@ -64,7 +64,7 @@ class FrameMetrics:
     """
 
     def __init__(self, features: Sequence[str] | str, formats: Sequence[FrameFormat], *, total: bool = False) -> None:
-        texts = [features] if isinstance(features, str) else list(features)
+        texts = feature_texts(features)
         if not texts:
             raise OptionError("no feature asked for")
         if len(texts) > MOST_FEATURES:
@@ -116,6 +116,11 @@ class FrameMetrics:
         scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
         mean: Doubles = np.average(scores, axis=0, weights=areas)
         return mean
+
+
+def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:
+    """Features as several texts, where one text is one feature."""
+    return (features,) if isinstance(features, str) else tuple(features)
 
 
 def _scorers(features: Sequence[str], plane: FrameFormat, name: str) -> tuple[FrameScorer, ...]:

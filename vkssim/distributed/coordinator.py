@@ -165,8 +165,7 @@ class Coordinator:
         self._pool.drop(number)
         self._remove(state)
         state.parts, state.scores = [Part()], {}
-        name = self._name(state.job, _WHOLE)
-        self._pool.put(TaskKey(number, 0), Task(state.job.clips, self._options, Part(), folder=self._path, name=name))
+        self._put_parts(number, state)
 
     def _joined(self, state: _State) -> ScoreReport | Exception:
         parts = [state.scores[place] for place in range(len(state.parts))]
@@ -190,4 +189,4 @@ class Coordinator:
         return f"{job.key}/{name}"
 
     def _part_name(self, job: Job, part: Part) -> str:
-        return self._name(job, f"{part.first:012d}-{part.stop or ''}")
+        return self._name(job, _WHOLE if part.is_whole else f"{part.first:012d}-{part.stop or ''}")

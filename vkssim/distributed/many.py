@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..errors import LostWorkerWarning
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
+from ..planes import feature_texts
 from ..progress import progress_bar
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, Selector, check_options
@@ -91,9 +92,7 @@ def score_many(
         No device is left that works. What is wrong with a pair is in its `PairScores.error`.
 
     """
-    options = ScoreOptions(
-        (features,) if isinstance(features, str) else tuple(features), planes, selection, sync, pictures, strict, backend
-    )
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
     check_options(options)
     where = EngineOptions(engine, backend, device, address, software)
     jobs = [
