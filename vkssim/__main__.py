@@ -12,7 +12,9 @@ def run() -> None:
     atexit.register(ignore)  # the first to register is the last to be called
     listen()
     from .cli import main
+    from .cli.streams import install
 
+    install()
     main()
 
 

@@ -8,22 +8,31 @@ from collections.abc import Sequence
 from ..errors import OutputError
 from ..report.numbers import NumberFormat
 from ..scorer import FrameScores
-from .output import discard_standard_output, print_text
+from .output import print_text
 
 
 class LiveLines:
-    """Prints the line of each frame and flushes it. Raises OutputError where nobody reads on, so that the run ends."""
+    """Print the line of each frame as soon as it is scored.
 
-    def __init__(self, precision: str) -> None:
+    Where a line cannot be written, a run with results to write elsewhere goes on without lines, and `failure` says why. With
+    `ends_run` there is nothing else to go on for, and a call raises the failure, which is an OutputError.
+    """
+
+    def __init__(self, precision: str, *, ends_run: bool) -> None:
         self._numbers = NumberFormat.parse(precision)
+        self._ends_run = ends_run
+        self.failure: OutputError | None = None
 
     def __call__(self, frames: Sequence[FrameScores]) -> None:
-        """Print the lines of these frames."""
+        """Print the lines of these frames. Raises OutputError."""
+        if self.failure is not None:
+            return
         try:
             print_text("".join(json.dumps(self._entry(frame), allow_nan=False) + "\n" for frame in frames))
-        except BrokenPipeError:
-            discard_standard_output()
-            raise OutputError("nobody reads standard output any more, the run ended there") from None
+        except OutputError as error:
+            self.failure = OutputError(f"{error}; {'the run ended there' if self._ends_run else 'the run went on without it'}")
+            if self._ends_run:
+                raise self.failure from None
 
     def _entry(self, frame: FrameScores) -> dict[str, object]:
         return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from importlib import import_module
@@ -12,7 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import InterruptedRunError, VkssimError, exit_code
+from ..errors import InterruptedRunError, OutputError, VkssimError, exit_code
 from ..harmless import visible
 from ..interruption import listening
 from .messages import say
@@ -40,17 +39,16 @@ class _Main(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         with listening():
-            return super().main(*args, **kwargs)
+            try:
+                return super().main(*args, **kwargs)
+            except OutputError as error:  # the help, which is printed before any command is invoked
+                sys.exit(_report(error))
 
     def invoke(self, ctx: click.Context) -> Any:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # whose encoding may lack what a name has
-                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
         except VkssimError as error:
-            say(error)
-            ctx.exit(exit_code(error))
+            ctx.exit(_report(error))
         except click.UsageError as error:
             raise click.UsageError(visible(error.format_message(), lines=True), error.ctx) from None
         except (click.ClickException, click.exceptions.Exit):
@@ -58,11 +56,6 @@ class _Main(click.Group):
         except (KeyboardInterrupt, click.Abort) as stop:
             say("interrupted")
             ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))
-        except BrokenPipeError:
-            from .output import discard_standard_output
-
-            discard_standard_output()
-            ctx.exit(2)
         except Exception as error:
             if os.environ.get(TRACEBACK_VARIABLE) == "1":
                 sys.excepthook = _print_traceback
@@ -72,6 +65,13 @@ class _Main(click.Group):
                 f" under {TRACEBACK_VARIABLE}=1"
             )
             ctx.exit(2)
+
+
+def _report(error: VkssimError) -> int:
+    """Say what went wrong, and return the exit code. A reader that leaves, as `head` does, has seen all that it wanted."""
+    if not isinstance(error.__cause__, BrokenPipeError):
+        say(error)
+    return exit_code(error)
 
 
 def _print_traceback(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,16 +82,6 @@ def _same_file(first: str, second: str) -> bool:
 
 
 def print_text(text: str) -> None:
-    """To standard output. Raises OutputError where it cannot be written, BrokenPipeError where nobody reads on."""
-    try:
-        with at_once():
-            click.echo(text, nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputError(f"standard output cannot be written: {error.strerror}") from None
-
-
-def discard_standard_output() -> None:
-    """After its reader has gone: or the interpreter complains as it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Print text to standard output. Raises OutputError where it cannot be written."""
+    with at_once():
+        click.echo(text, nl=False)

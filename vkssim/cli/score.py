@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -33,6 +33,7 @@ from .vmaf_flags import vmaf_flags
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
+    from ..results import ScoreReport
     from ..selection import Selection
 
 
@@ -125,6 +126,7 @@ def command(
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
     what["pictures"] = pictures
+    lines = LiveLines(precision, ends_run=not (path or html or maps.folder)) if live else None
     journal = open_journal(path, form, (reference, distorted), what, resume=resume, quiet=quiet, parts=several)
     failures: list[VkssimError] = []
     try:
@@ -134,7 +136,7 @@ def command(
             strict=strict,
             profile=profile,
             progress=progress,
-            on_frames=LiveLines(precision) if live else None,
+            on_frames=lines,
             fail_under=fail_under,
             journal=journal,
             **what,
@@ -154,18 +156,15 @@ def command(
         _attempt(failures, deliver, report)
     if journal is not None:
         journal.settle(failures)
+    if lines is not None and lines.failure not in (None, failure):
+        failures.append(lines.failure)
     if not quiet:
         for note in report.notes:
             say(f"note: {note}")
     for warning in [*report.troubles, *report.warnings]:
         say(f"warning: {warning}")
     if not quiet:
-        from ..summary import print_profile, print_summary, print_worst
-
-        print_summary(report, summary_to)
-        print_worst(report, worst, summary_to)
-        if profile:
-            print_profile(report, summary_to)
+        _attempt(failures, _print_tables, report, worst, profile, summary_to)
     if page is not None:
         if not failures:
             check()
@@ -178,6 +177,15 @@ def command(
         say(other)
     if failures:
         raise failures[-1]
+
+
+def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
+    from ..summary import print_profile, print_summary, print_worst
+
+    print_summary(report, file)
+    print_worst(report, worst, file)
+    if profile:
+        print_profile(report, file)
 
 
 def _attempt(failures: list[VkssimError], write: Callable[..., None], *what: object) -> None:

@@ -132,6 +132,8 @@ def check_chroma(source: FrameSource) -> None:
 def open_file(path: str, raw: RawDescription) -> FrameSource:
     """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
     if path == "-":
+        if sys.stdin is None:
+            raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if remote.is_url(path):
         return _open_url(remote.named(path), raw)

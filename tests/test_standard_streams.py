@@ -1,0 +1,106 @@
+"""Standard streams that are closed, full, or without a reader: they cost no result, and a lost result is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, python_process
+from .pictures import clip
+
+LUMA = clip(2, 32, 32)
+
+AFTER_CLOSING = """
+import os, sys
+for descriptor in map(int, sys.argv[1].split(",")):
+    os.close(descriptor)
+os.execv(sys.executable, [sys.executable, "-m", "vkssim", *sys.argv[2:]])
+"""
+CLOSED = "vkssim: standard output cannot be written: it is closed"
+FULL = "vkssim: standard output cannot be written: No space left on device"
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """The words that score a pair of raw clips."""
+    path = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
+    return ["score", "-r", path, "-d", path, *raw_flags(LUMA), *TINY]
+
+
+def _closed(descriptors: str, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return python_process("-c", AFTER_CLOSING, descriptors, *words)
+
+
+def _full(*words: str) -> subprocess.CompletedProcess[bytes]:
+    with open("/dev/full", "wb") as full:
+        return python_process("-m", "vkssim", *words, stdout=full)
+
+
+def test_messages_that_cannot_be_written_change_nothing(words: list[str], tmp_path: Path) -> None:
+    output = tmp_path / "scores.json"
+    whole = _closed("2", *words, "-o", str(output))
+    assert (whole.returncode, b"float_ssim" in whole.stdout) == (0, True)
+    assert len(json.loads(output.read_text())["frames"]) == len(LUMA)
+    with open("/dev/full", "wb") as full:
+        again = python_process("-m", "vkssim", *words, "--strict", "--fail-under", "float_ssim=2", stderr=full)
+    assert again.returncode == 1
+
+
+@pytest.mark.parametrize("results", [["-o"], ["--html"], ["-o", "--html"]], ids=" ".join)
+def test_a_table_that_cannot_be_written_costs_no_file(words: list[str], tmp_path: Path, results: list[str]) -> None:
+    files = [tmp_path / f"scores{flag}.json" for flag in results]
+    process = _closed("1", *words, *(str(part) for pair in zip(results, files, strict=True) for part in pair))
+    assert (process.returncode, process.stderr.decode().splitlines()) == (2, [CLOSED])
+    assert all(file.stat().st_size for file in files)
+
+
+def test_nothing_to_print_needs_no_standard_output(words: list[str], tmp_path: Path) -> None:
+    process = _closed("0,1,2", *words, "-q", "-o", str(tmp_path / "scores.csv"))
+    assert process.returncode == 0
+    assert (tmp_path / "scores.csv").read_text().startswith("Frame,float_ssim")
+
+
+@pytest.mark.parametrize("more", [["--json"], ["--live"], []], ids=str)
+def test_a_result_that_cannot_be_written_is_told(words: list[str], more: list[str]) -> None:
+    for process, message in ((_closed("1", *words, *more), CLOSED), (_full(*words, *more), FULL)):
+        told = process.stderr.decode()
+        assert process.returncode == 2, told
+        assert message in told
+        assert "Traceback" not in told
+        assert "fault of vkssim" not in told
+
+
+@pytest.mark.parametrize(
+    "command", [["features"], ["devices"], ["completion", "bash"], ["--help"], ["score", "--help"]], ids=str
+)
+def test_every_command_says_so(command: list[str]) -> None:
+    process = _full(*command)
+    assert (process.returncode, process.stderr.decode()) == (2, f"{FULL}\n")
+
+
+def test_a_closed_standard_input_is_no_clip(words: list[str]) -> None:
+    process = _closed("0", *words[:4], "-", *words[5:])
+    assert process.returncode == 2
+    assert b"standard input is closed; pipe the clip into it" in process.stderr
+
+
+def test_no_file_gets_the_number_of_a_closed_stream(tmp_path: Path) -> None:
+    """What a driver prints to standard error must not land in a file that happens to be its descriptor."""
+    program = """
+import os
+from vkssim.cli.streams import install
+install()
+with open("results", "wb") as file:
+    number = file.fileno()
+os.write(2, b"a warning of the driver")
+raise SystemExit(number)
+"""
+    script = "import os, sys; os.close(1); os.close(2); os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
+    process = subprocess.run([sys.executable, "-c", script, program], cwd=tmp_path, timeout=60, check=False)
+    assert process.returncode > 2
+    assert (tmp_path / "results").read_bytes() == b""
