@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 from weakref import WeakSet
 
@@ -20,6 +21,7 @@ from .backends.base import Backend, BackendInfo, Batch
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.base import Doubles
 from .formats import FrameFormat
+from .lending import Lending
 from .opened import warn
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .types import Samples
@@ -227,6 +229,7 @@ class Scorer:
         self._fed = 0
         self._failure: VkssimError | None = None
         self._reserved = False
+        self._lending = Lending()
         self._closed = False
         _scorers.add(self)
 
@@ -245,10 +248,13 @@ class Scorer:
         """Where the next reference and distorted frame go: two (H, W) arrays to be written, then `commit`; two tuples of three
         such arrays where all planes are scored.
 
-        They are the memory that the device reads, so filling them is the only copy. Rows may be padded.
+        They are the memory that the device reads, so filling them is the only copy. Rows may be padded. `commit` makes them
+        read-only, and they may be kept: the memory, and with it the device, stays until the last view of it has gone. Other
+        libraries' views of them, such as memoryviews and tensors, are not known here: write to none after `commit`.
         """
-        reference, distorted = self._reserve()
-        return (reference, distorted) if len(self._formats) > 1 else (reference[0], distorted[0])
+        planes = self._lending.lend(tuple(chain(*self._reserve())))
+        half = len(self._formats)
+        return (planes[:half], planes[half:]) if half > 1 else (planes[0], planes[1])
 
     def _reserve(self) -> tuple[tuple[Samples, ...], tuple[Samples, ...]]:
         if self._closed:
@@ -265,9 +271,13 @@ class Scorer:
 
     @_alone
     def commit(self) -> list[FrameScores]:
-        """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order."""
+        """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order.
+
+        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed.
+        """
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
+        self._lending.take_back()
         self._reserved = False
         self._check_working()
         self._filled += 1
@@ -377,12 +387,14 @@ class Scorer:
     def close(self) -> None:
         """Let go of the device; frames not yet scored are dropped. A second call does nothing."""
         with self._in_use:
+            if self._closed:
+                return
             self._closed, self._reserved = True, False
             self._filling, self._filled = None, 0  # their memory goes with the device
             self._in_flight.clear()
             if self._copier is not None:
                 self._copier.shutdown()
-            self._backend.close()
+            self._lending.close(self._backend.close)
 
     def __enter__(self) -> Self:
         return self
