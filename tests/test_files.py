@@ -286,10 +286,11 @@ import vkssim
 fifo = sys.argv[1]
 writer = os.open(fifo, os.O_RDWR)
 os.write(writer, bytes(32 * 24 * 3 // 2))  # a frame, and no end
-threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+def interrupt(done, total):  # once the first frame is scored, and the run waits for the second
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 raw = vkssim.RawDescription(32, 24, "420", 8)
 try:
-    vkssim.score_files(fifo, sys.argv[2], features="float_ssim=scale=1", backend="cpu", raw=raw)
+    vkssim.score_files(fifo, sys.argv[2], features="float_ssim=scale=1", backend="cpu", raw=raw, progress=interrupt)
 except vkssim.errors.InterruptedRunError as error:
     print(error)
 """

@@ -8,14 +8,18 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 import pytest
 
+from vkssim import interruption
 from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
 from vkssim.interruption import SIGNALS
@@ -417,3 +421,34 @@ def test_an_interrupted_reader_says_so(folder: Path, tmp_path: Path, monkeypatch
     output = tmp_path / "scores.json"
     assert vkssim(*_words(folder, "long", output)).exit_code == 143
     assert len(json.loads(output.read_text())["frames"]) < FRAMES
+
+
+# -- signals that another thread gets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wait", ["queue", "future"])
+def test_a_signal_is_heard_while_the_main_thread_waits(wait: str) -> None:
+    """Where the system gives a signal to another thread, nothing wakes the main one, whose handler has to run."""
+    answer: Future[str] = Future()
+    queue: SimpleQueue[str] = SimpleQueue()
+
+    def come() -> None:
+        time.sleep(0.2)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+        time.sleep(10)  # far longer than it takes to be heard
+        queue.put("too late")
+        answer.set_result("too late")
+
+    with interruption.listening():
+        threading.Thread(target=come, daemon=True).start()
+        with pytest.raises(interruption.Interruption):
+            interruption.take(queue) if wait == "queue" else interruption.result_of(answer)
+
+
+def test_what_was_waited_for_is_given() -> None:
+    answer: Future[str] = Future()
+    queue: SimpleQueue[str] = SimpleQueue()
+    threading.Timer(0.7, lambda: (queue.put("entry"), answer.set_exception(TimeoutError("its own")))).start()
+    assert interruption.take(queue) == "entry"
+    with pytest.raises(TimeoutError, match="its own"):
+        interruption.result_of(answer)

@@ -15,13 +15,22 @@ import signal
 import stat
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from queue import Empty, SimpleQueue
 from types import FrameType
+from typing import TypeVar
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Those that end a run; SIGHUP is no signal of Windows."""
 
 _PATIENCE = 3  # signals until the process ends on the spot
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+"""The longest wait in one call. Python hears of a signal between two bytecodes: one that comes just before the main thread
+begins to wait in the system is not heard until that wait ends."""
+
+Thing = TypeVar("Thing")
 
 
 class Interruption(KeyboardInterrupt):
@@ -118,6 +127,24 @@ def at_once() -> Iterator[None]:
         yield
     finally:
         _signals.waiting = False
+
+
+def take(queue: SimpleQueue[Thing]) -> Thing:
+    """Return the next entry of a queue, however long that takes, and raise Interruption as soon as a signal comes."""
+    while True:
+        with suppress(Empty), at_once():
+            return queue.get(timeout=_SECONDS_BETWEEN_LOOKS)
+
+
+def result_of(future: Future[Thing]) -> Thing:
+    """Return what a future gives, however long that takes, and raise Interruption as soon as a signal comes."""
+    while True:
+        try:
+            with at_once():
+                return future.result(_SECONDS_BETWEEN_LOOKS)
+        except TimeoutError:
+            if future.done():  # the error is the future's own, or it ended at this moment
+                return future.result()
 
 
 @contextmanager

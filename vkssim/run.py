@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .backends.base import Backend, Batch
 from .frames.source import FrameSource
-from .interruption import at_once
+from .interruption import at_once, result_of
 from .parts import Part
 from .planes import FrameMetrics
 from .results import ScoreReport
@@ -117,8 +117,7 @@ class Run:
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
         waited = time.perf_counter()
-        with at_once():
-            counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
+        counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
@@ -205,7 +204,7 @@ class _Reader:
     def finish(self, parts: list[Future[int]], frames: int) -> int:
         """How many of `frames` frames were read before the first that was not: a file may be cut while it is read."""
         size, count = self._part_size(frames), 0
-        for read in [future.result() for future in parts]:
+        for read in [result_of(future) for future in parts]:
             count += read
             if read < size:
                 break

@@ -366,7 +366,10 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     journal = tmp_path / "results.jsonl.journal"
     _until(lambda: journal.exists() and journal.read_bytes().endswith(b"\n"))
     process.send_signal(number)
-    _, told = process.communicate(timeout=60)
+    try:
+        _, told = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in told
     if number == signal.SIGINT:

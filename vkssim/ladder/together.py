@@ -17,7 +17,7 @@ from ..frames.open import RawDescription, open_file, turned
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
-from ..interruption import at_once
+from ..interruption import take
 from ..recovery import readable_again
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
@@ -68,8 +68,7 @@ class TogetherScorer:
             for future in places:
                 future.add_done_callback(finished.put)
             for _ in places:
-                with at_once():
-                    future = finished.get()
+                future = take(finished)
                 yield places[future], _outcome(future)
 
     def _open_engine(self, batch: int | None) -> SharedBackend:
