@@ -5,6 +5,7 @@ pytest-xdist's workers.
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +30,8 @@ _cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-")
 os.environ["XDG_CACHE_HOME"] = _cache.name
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("LP_NUM_THREADS", "1")  # lavapipe's threads: the cores are taken by workers
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start commands in the background: tests send it to children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_unconfigure() -> None:
