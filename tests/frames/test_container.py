@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import weakref
 import zlib
 from pathlib import Path
 
@@ -150,3 +152,16 @@ def test_skipped_frames_are_passed_over() -> None:
     whole = read_file(path)
     with open_source(path, NOTHING_SAID) as source:
         np.testing.assert_array_equal(read(source, range(3, 12, 4)), whole[3:12:4])
+
+
+def test_a_closed_clip_is_let_go_of_at_once() -> None:
+    """Its decoder has threads and memory that must not wait for Python's search for cycles: a plan opens thousands of clips."""
+    gc.disable()
+    try:
+        source = open_source(str(clip_paths("bbb_576x324_10bit")[0]), NOTHING_SAID)
+        source.close()
+        left = weakref.ref(source)
+        del source
+        assert left() is None
+    finally:
+        gc.enable()

@@ -187,6 +187,28 @@ def test_a_bad_file_is_a_row_with_its_error(tmp_path: Path, rungs: Rows) -> None
         assert row["float_ssim_mean"] is None
 
 
+def test_no_reference_is_opened_for_files_that_are_not_there(
+    tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    begin = ContainerFile.__init__
+
+    def note(self: ContainerFile, path: str) -> None:
+        opened.append(Path(path).name)
+        begin(self, path)
+
+    monkeypatch.setattr(ContainerFile, "__init__", note)
+    manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": f"absent{number}.mp4"} for number in range(12)])
+    rows = _batch(tmp_path, code=1)
+    assert [row["error"] for row in rows] == [
+        f"{tmp_path}/absent{number}.mp4 cannot be read: No such file or directory" for number in range(12)
+    ]
+    assert opened == []
+    manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": "absent0.mp4"}, rungs[1]])
+    assert [row["frames"] for row in _batch(tmp_path, code=1)] == [None, 6]
+    assert opened == ["clip.mkv", "clip_30.mp4"]
+
+
 def test_scores_before_the_end_of_a_broken_reference_are_of_each_pair(tmp_path: Path) -> None:
     luma = clip(4, 32, 32)
     write(tmp_path / "reference.y4m", y4m_bytes(luma)[:-100])

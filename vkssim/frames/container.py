@@ -314,6 +314,7 @@ class ContainerFile(SequentialSource):
     def close(self) -> None:
         """Close the container."""
         self._container.close()
+        self._frames = iter(())  # which holds this source: else its decoder and its threads stay until Python looks for cycles
 
 
 def _rate(stream: Any) -> Fraction | None:

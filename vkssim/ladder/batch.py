@@ -18,7 +18,7 @@ from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, Interrupte
 from ..folder import Folder
 from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
-from ..input_state import FileState, input_states
+from ..input_state import input_states
 from ..journal_file import journal_path
 from ..place import Place
 from ..recovery import readable_again
@@ -45,25 +45,29 @@ Scored = Callable[[Sequence[tuple[str, Pair]], ScoreOptions], Outcomes]
 """Scores pairs by their keys."""
 
 
-def key_of(pair: Pair, options: ScoreOptions) -> str:
-    """What a pair and its scores are known by: all their files with size and time of change, and how they are scored.
-
-    Which device scores them is not part of it: every row says it.
-    """
-    return _key(pair, options, [input_states(path) for path in (pair.reference_path, pair.distorted_path)])
-
-
 def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
-    """`key_of` each pair; every file is asked for once, and servers many at a time."""
-    clips = list(dict.fromkeys(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path)))
+    """Return what each pair and its scores are known by: its files with size and time of change, and how they are scored.
+
+    Which device scores them is not part of it: every row says it. Every file is asked for once, and servers many at a time.
+    """
+    entries = [(pair.reference_path, pair.distorted_path, pair.raw) for pair in pairs]
+    clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
-        states = dict(zip(clips, pool.map(input_states, clips), strict=True))
-    return [_key(pair, options, [states[pair.reference_path], states[pair.distorted_path]]) for pair in pairs]
+        states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
+    how = _as_json(asdict(replace(options, device=None)))
+    raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
+    keys = {entry: _key(states[entry[0]], states[entry[1]], raws[entry[2]], how) for entry in dict.fromkeys(entries)}
+    return [keys[entry] for entry in entries]
 
 
-def _key(pair: Pair, options: ScoreOptions, files: Sequence[Sequence[FileState]]) -> str:
-    scored = [__version__, files, asdict(pair.raw), asdict(replace(options, device=None))]
-    return hashlib.sha256(json.dumps(scored, sort_keys=True).encode()).hexdigest()
+def _key(reference: str, distorted: str, raw: str, how: str) -> str:
+    """Return the digest of what a pair's scores depend on, each given as JSON."""
+    scored = f"[{_as_json(__version__)}, [{reference}, {distorted}], {raw}, {how}]"
+    return hashlib.sha256(scored.encode()).hexdigest()
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def open_journal(results: Place) -> Journal | ObjectJournal:
@@ -123,19 +127,18 @@ def score_pairs(
     records = journal.records
     left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(records.get(key), pair, key, written)}
     todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # what failed before keeps nothing else waiting
-    done = len(set(keys)) - len(todo)
+    total = len(set(keys))
+    done = total - len(todo)
     report_progress = progress or (lambda _done, _total: None)
-    report_progress(done, len(set(keys)))
+    report_progress(done, total)
     try:
         with closing((scored or _together)(list(todo.items()), options)) as outcomes:
             for (key, pair), outcome in outcomes:
                 _keep(journal, key, pair, outcome, frames)
                 done += 1
-                report_progress(done, len(set(keys)))
+                report_progress(done, total)
     except (KeyboardInterrupt, InterruptedRunError) as stop:
-        stopped = InterruptedRunError(
-            f"stopped with {done} of {len(set(keys))} pairs done; the same command goes on from there"
-        )
+        stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command goes on from there")
         stopped.signal = getattr(stop, "signal", signal.SIGINT)
         raise stopped from None
     return [journal.records[key] for key in keys]

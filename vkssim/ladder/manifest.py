@@ -29,7 +29,7 @@ _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "b
 _LARGEST_NUMBER = 2**63 - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A row of a manifest: what to score, and whatever else the row says.
 
@@ -133,7 +133,7 @@ def _pair(where: str, row: dict[str, Any], folder: Place, raw: RawDescription) -
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    return Pair(files[0], files[1], folder, replace(raw, **described), labels)
+    return Pair(files[0], files[1], folder, replace(raw, **described) if described else raw, labels)
 
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:

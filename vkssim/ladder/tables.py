@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import InputError, OptionError
@@ -68,37 +68,58 @@ def check_labels(pairs: Sequence[Pair]) -> None:
 def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
     """Flat rows, all with the same columns. `reports` are the files with the scores of each pair's frames."""
     labels = _typed_labels(pairs)
+    scores = _score_columns(records)
+    missing = dict.fromkeys(scores.values())
     rows = []
     for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
         error = record["error"] or {}
         row: Row = {"reference": named(pair.reference), "distorted": named(pair.distorted), **said}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
-        row |= {"report": report, "error_type": error.get("type"), "error": error.get("message")}
+        row |= {"report": report, "error_type": error.get("type"), "error": error.get("message"), **missing}
         for name, pooled in record.get("pooled", {}).items():
-            row |= {f"{name}_{pooling}": value for pooling, value in pooled.items()}
+            row |= {scores[name, pooling]: value for pooling, value in pooled.items()}
         rows.append(row)
-    columns = {name: None for row in rows for name in row}
-    return [{**columns, **row} for row in rows]
+    return rows
+
+
+def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
+    """Return the column of each score and pooling that any of the records has, in the order in which they come."""
+    found = {}
+    for record in {id(record): record for record in records}.values():  # many rows may be of one pair
+        for name, pooled in record.get("pooled", {}).items():
+            found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled if (name, pooling) not in found})
+    return found
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
     """The table in the form of that ending. File names that are no UTF-8 are spelt, for no form can have them."""
-    rows = [{encodable(name): _encodable(value) for name, value in row.items()} for row in rows]
     if form == ".parquet":
         return _parquet(rows)
-    if form == ".csv":
-        return csv_text(rows).encode()
-    return "".join(json.dumps(row, allow_nan=False) + "\n" for row in rows).encode()
+    lines = _csv_lines(rows) if form == ".csv" else _json_lines(rows)
+    target = io.BytesIO()
+    target.writelines(line.encode() for line in lines)
+    return target.getvalue()
+
+
+def _json_lines(rows: Iterable[Row]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps({encodable(name): _encodable(value) for name, value in row.items()}, allow_nan=False) + "\n"
 
 
 def csv_text(rows: Sequence[Row]) -> str:
     """CSV. A text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    lines = [[cell(name) for name in rows[0]] if rows else []]
-    lines += [
-        ["" if value is None else cell(value) if isinstance(value, str) else value for value in row.values()] for row in rows
-    ]
-    return "".join(map(_csv_line, lines))
+    return "".join(_csv_lines(rows))
+
+
+def _csv_lines(rows: Sequence[Row]) -> Iterator[str]:
+    yield _csv_line([cell(encodable(name)) for name in rows[0]] if rows else [])
+    for row in rows:
+        yield _csv_line([_csv_cell(_encodable(value)) for value in row.values()])
+
+
+def _csv_cell(value: Any) -> Any:
+    return "" if value is None else cell(value) if isinstance(value, str) else value
 
 
 def _csv_line(values: Sequence[Any]) -> str:
@@ -211,9 +232,9 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
     arrays = {}
     for name in rows[0]:
-        values = [row[name] for row in rows]
+        values = [_encodable(row[name]) for row in rows]
         kind = next((type(value) for value in values if value is not None), str)
-        arrays[name] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string"))())
+        arrays[encodable(name)] = arrow.array(values, getattr(arrow, _TYPES.get(kind, "string"))())
     target = io.BytesIO()
     parquet.write_table(arrow.table(arrays), target)
     return target.getvalue()

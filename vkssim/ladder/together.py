@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +16,8 @@ from ..errors import InputError, InterruptedRunError
 from ..files import score_sources
 from ..frames.open import RawDescription, open_file, turned
 from ..frames.pictures import made_alike
+from ..frames.remote import is_url
+from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..interruption import take
@@ -50,6 +53,16 @@ class TogetherScorer:
 
         An error's attribute `report` may hold the frames scored before it.
         """
+        missing = {place: error for place, path in enumerate(distorted) if (error := _why_missing(path, raw)) is not None}
+        yield from missing.items()
+        there = [place for place in range(len(distorted)) if place not in missing]
+        if there:
+            for place, outcome in self._score_all(reference, [distorted[place] for place in there], raw):
+                yield there[place], outcome
+
+    def _score_all(
+        self, reference: str, distorted: Sequence[str], raw: RawDescription
+    ) -> Generator[tuple[int, ScoreReport | Exception], None, None]:
         with ExitStack() as stack:
             try:
                 references = self._open(stack, reference, len(distorted), raw)
@@ -127,6 +140,18 @@ def open_regular(path: str, raw: RawDescription) -> FrameSource:
     if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
     return open_file(path, raw)
+
+
+def _why_missing(path: str, raw: RawDescription) -> InputError | None:
+    """Return the error for a path that names nothing: then no reference need be opened. None for every other path."""
+    if is_url(path) or os.path.exists(path):
+        return None
+    try:
+        if sequence(path) is None:
+            open_regular(path, raw).close()
+    except InputError as error:
+        return error
+    return None
 
 
 def _outcome(future: Future[ScoreReport]) -> ScoreReport | Exception:
