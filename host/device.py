@@ -60,6 +60,12 @@ class Device:
         """True where host and device share one memory, so that a copy to the device gains nothing."""
         return self.info.kind in (DeviceKind.CPU, DeviceKind.INTEGRATED)
 
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of all its memory heaps together, used or free."""
+        heaps = self.memory_properties
+        return sum(heaps.memoryHeaps[index].size for index in range(heaps.memoryHeapCount))
+
     def own(self, stack: ExitStack, kind: str, handle: Any, destroy: Callable[..., None]) -> Any:
         """Count `handle` as a live `kind` and have `stack` destroy it; returns the handle."""
         self.live_objects[kind] += 1

@@ -14,6 +14,7 @@ from .errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from .host.device import Device
 from .host.devices import DEVICE_VARIABLE, choose_device, list_devices
 from .host.instance import shared_instance
+from .host.plan import Plan, Role
 
 Thing = TypeVar("Thing")
 
@@ -47,13 +48,26 @@ def open_device(stack: ExitStack, selector: str | int | None) -> Device:
     return device
 
 
-def fitted(device: Device, most: int, make: Callable[[int], Thing]) -> tuple[Thing, tuple[str, ...]]:
-    """What `make` gives for batches of `most` frames, or half of that, and so on down to 1, until the device has the memory;
-    and, where it is fewer, a sentence that says so.
+def largest_batch(device: Device, plan: Plan, slots: int) -> int:
+    """Return the number of frames whose buffers the device can bind and could have memory for, 1 at least.
 
+    It is an upper bound from the limits that the device states: as a rule the memory that is free holds fewer.
+    """
+    largest = max(spec.frame_bytes for spec in plan.buffers)
+    frame_bytes = sum(spec.frame_bytes * (1 if spec.role is Role.WORK else slots) for spec in plan.buffers)
+    return max(1, min(device.info.max_storage_bytes // largest, device.memory_bytes // frame_bytes))
+
+
+def fitted(
+    device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
+) -> tuple[Thing, tuple[str, ...]]:
+    """Return `make(frames)` for batches of `most` frames, or of half as many, and so on down to 1, until the device has the
+    memory; and, where the batches are smaller than `most`, a sentence that says so.
+
+    `possible` is the `largest_batch`, with which the search begins where `most` is more: each try compiles and allocates.
     Raises DeviceMemoryError where one frame is still too much.
     """
-    frames = most
+    frames = most if possible is None else min(most, possible)
     while True:
         try:
             made = make(frames)

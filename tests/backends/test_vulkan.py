@@ -9,7 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from vkssim.errors import SmallerBatchWarning
 from vkssim.formats import FrameFormat
+from vkssim.host.device import Device
+from vkssim.host.executor import Executor
+from vkssim.host.plan import Plan
 from vkssim.loss.engine import LossEngine
 from vkssim.loss.spec import Loss, constants
 from vkssim.mapper import SsimMapper
@@ -49,3 +53,23 @@ def test_the_kind_of_device_changes_no_bit(compute: Callable[[], Arrays], kind: 
     pretend(monkeypatch, kind)
     for got, wanted in zip(compute(), expected, strict=True):
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_batch_that_no_device_could_hold_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try compiles the kernels: the first is for what the device states that it can bind and has memory for."""
+    tried: list[int] = []
+    begin = Executor.__init__
+
+    def note(self: Executor, device: Device, plan: Plan, *arguments: Any, batch: int = 1, **options: Any) -> None:
+        if batch > 1000:  # else it is the self-test's
+            tried.append(batch)
+            assert max(spec.frame_bytes for spec in plan.buffers) * batch <= device.info.max_storage_bytes
+        begin(self, device, plan, *arguments, batch=min(batch, 8), **options)
+
+    monkeypatch.setattr(Executor, "__init__", note)
+    with (
+        pytest.warns(SmallerBatchWarning, match="batches of 1000000000 frames; batches of "),
+        Scorer(32, 24, bits=8, features="float_ssim=scale=1", batch=10**9) as scorer,
+    ):
+        assert len(list(scorer.score([(clip(1, 24, 32)[0],) * 2]))) == 1
+    assert len(tried) == 1

@@ -18,7 +18,7 @@ from ..formats import FrameFormat
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..opened import fitted, open_device
+from ..opened import fitted, largest_batch, open_device
 from ..planes import PLANES, PlaneMetrics
 from ..shaders import load_module
 from ..shaders.interface import Shape
@@ -98,7 +98,7 @@ class VulkanBackend(Backend):
         Index, name or UUID of the device; see `host.devices.choose_device`.
     batch
         The most frames of a submission; None chooses by the size of the frames and the kind of device. Where the device has
-        not the memory they are halved until it has, which `warnings` says.
+        not the memory for so many, batches get smaller until it has, which `warnings` says.
     slots
         Batches that may be on their way at a time.
     profile
@@ -144,7 +144,7 @@ class VulkanBackend(Backend):
                 )
 
             wanted = batch or _choose_batch(planes, plan, shape.shape, info.max_storage_bytes)
-            executor, self.warnings = fitted(self.device, wanted, make)
+            executor, self.warnings = fitted(self.device, wanted, make, largest_batch(self.device, plan, slots))
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot) for slot in self._executor.slots)
             guard.pop_all()
