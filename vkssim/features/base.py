@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,9 @@ from ..formats import FrameFormat
 from ..host.plan import BufferSpec, Dispatch
 from ..types import DoublePlane, FloatPlane
 from .planes import KernelShape, PlanePair
+
+if TYPE_CHECKING:
+    from .options import Settings
 
 Doubles = npt.NDArray[np.float64]
 
@@ -33,6 +36,8 @@ class FrameScorer(Protocol):
     """The scores that it gives, in the order in which they are written."""
     similarities: tuple[str, ...]
     """Those of them that are the metric itself, 1 for identical frames: none where it is given in dB."""
+    settings: Settings
+    """All of its options, as they are used for these frames."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """The steps that compute the metric's partial sums from a pair of planes."""

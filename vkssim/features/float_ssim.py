@@ -15,7 +15,18 @@ from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
 from ..types import DoublePlane, FloatPlane
 from .base import Doubles, FeaturePlan, sum_groups
-from .options import COMMON, Option, OptionValue, boolean, integer_between, is_exact, one_of, parse_options, to_decibel
+from .options import (
+    COMMON,
+    Option,
+    OptionValue,
+    boolean,
+    integer_between,
+    is_exact,
+    one_of,
+    parse_options,
+    settings,
+    to_decibel,
+)
 from .planes import KernelShape, PlanePair, WindowWalk, downscale, partials, window
 from .windows import Windows, choose_windows
 
@@ -28,7 +39,9 @@ class FloatSsim:
     name = "float_ssim"
     options: Mapping[str, Option] = {
         **COMMON,
-        "scale": Option("downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", 0, integer_between(0, 10)),
+        "scale": Option(
+            "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", 0, integer_between(0, 10), automatic=0
+        ),
         "window": Option(
             "gaussian11, libvmaf's, or uniform8, 8x8 equal weights and sample variances",
             "gaussian11",
@@ -77,6 +90,8 @@ class FloatSsimScorer:
         names = tuple(FloatSsim.name + term for term in _TERMS)
         self.names = names if options["enable_lcs"] else names[:1]
         self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
+        used = {"exact": windows.has_exact and is_exact(frame, options), "scale": factor}
+        self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, frame)
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """One dispatch, or two where a downscale comes first."""

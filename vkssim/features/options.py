@@ -20,11 +20,54 @@ _SMALL_FRAME_PIXELS = 1 << 17
 
 @dataclass(frozen=True)
 class Option:
-    """One option: what it is, its default, and how a value is read. `parse` raises ValueError for what it cannot be."""
+    """One option: what it is, its default, and how a value is read. `parse` raises ValueError for what it cannot be.
+
+    One that `adds` asks for further scores and changes none. The value `automatic`, where there is one, leaves it to the size
+    of the frames.
+    """
 
     summary: str
     default: OptionValue
     parse: Callable[[str], OptionValue]
+    adds: bool = False
+    automatic: OptionValue | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A metric as it was asked for and as it is computed.
+
+    `text` asks for it, as `name=key=value` with the options that are not their defaults. `options` are all of them with the
+    values that are used, in place of those that were left to the size of the frames, which `automatic` names. `limit_db` is the
+    most dB that a score can have, None for no limit.
+    """
+
+    text: str
+    options: Mapping[str, OptionValue]
+    automatic: tuple[str, ...]
+    limit_db: float | None
+
+
+def settings(
+    feature: str,
+    known: Mapping[str, Option],
+    values: Mapping[str, OptionValue],
+    used: Mapping[str, OptionValue],
+    frame: FrameFormat,
+) -> Settings:
+    """Return the settings of a feature of which `values` were asked for; `used` are those of options that can be automatic."""
+    asked = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
+    return Settings(
+        "=".join([feature, *([":".join(asked)] if asked else [])]),
+        {**values, **used},
+        tuple(name for name in used if values[name] == known[name].automatic),
+        max_decibel(frame) if values["enable_db"] and values["clip_db"] else None,
+    )
+
+
+def option_text(value: OptionValue) -> str:
+    """Return the value of an option as its parser takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def boolean(text: str) -> bool:
@@ -61,12 +104,13 @@ def one_of(*choices: str) -> Callable[[str], str]:
 
 
 COMMON: dict[str, Option] = {
-    "enable_lcs": Option("also give luminance, contrast and structure", False, boolean),
+    "enable_lcs": Option("also give luminance, contrast and structure", False, boolean, adds=True),
     "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, boolean),
     "exact": Option(
         "round as libvmaf does, to the sixth decimal, at some cost of time; auto: frames up to 2^17 pixels",
         "auto",
         one_of("auto", "true", "false"),
+        automatic="auto",
     ),
     "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, boolean),
 }
@@ -78,9 +122,8 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
     for name, value in given.items():
         if name not in known:
             raise OptionError(f"{feature} has no option {name!r}{_suggestion(name, known)}; it has {', '.join(sorted(known))}")
-        text = str(value).lower() if isinstance(value, bool) else str(value)
         try:
-            values[name] = known[name].parse(text)
+            values[name] = known[name].parse(option_text(value))
         except ValueError as error:
             raise OptionError(f"{feature}: {name} is {value!r}; it must be {error}") from None
     return values
@@ -126,11 +169,14 @@ def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionV
     """
     if not options["enable_db"]:
         return score
-    limit = np.inf
-    if options["clip_db"]:
-        limit = np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height))
+    limit = max_decibel(frame) if options["clip_db"] else np.inf
     limited: Doubles = np.minimum(decibel(score), limit)
     return limited
+
+
+def max_decibel(frame: FrameFormat) -> float:
+    """Return the limit of `clip_db`, ceil(10 log10(peak^2 2 w h))."""
+    return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
 
 
 def is_exact(frame: FrameFormat, options: Mapping[str, OptionValue]) -> bool:

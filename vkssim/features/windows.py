@@ -19,7 +19,7 @@ class Windows:
     """A window, which of its places count, and what computes l, c, s there.
 
     `stem` is the kernel, `walk` how it is cut into workgroups, `maps` its twin; `columns` gives how many columns of windows
-    count in a plane of some width.
+    count in a plane of some width. With `has_exact` there is a kernel that rounds as libvmaf does.
     """
 
     side: int
@@ -27,13 +27,14 @@ class Windows:
     walk: Callable[[KernelShape, PlanePair], WindowWalk]
     columns: Callable[[int], int]
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
+    has_exact: bool = False
 
     def count(self, width: int, height: int) -> int:
         """Windows that count in a plane."""
         return self.columns(width) * (height - self.side + 1)
 
 
-GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
+GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", WindowWalk.over, lambda width: width - MARGIN, lcs_maps, has_exact=True)
 UNIFORM8 = Windows(UNIFORM, "ssim_uniform", WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
 ESTIMATE = Windows(UNIFORM, "ssim_estimate", WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps)
 
