@@ -45,7 +45,7 @@ def names_in(path: Path, form: str) -> list[str]:
     if form == "xml":
         return list(ElementTree.fromstring(text).find("frames/frame").attrib)[1:]  # type: ignore[union-attr]
     if form == "csv":
-        return text.splitlines()[0].split(",")[1:]
+        return [name for name in text.splitlines()[0].split(",")[1:] if name]  # the last has none, as in libvmaf's
     return [part.split(":")[0] for part in text.splitlines()[0].split("|")[1:]]
 
 

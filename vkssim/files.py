@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from .backends.base import Backend
 from .demands import Demand, check_names, parse_demand
@@ -26,6 +26,7 @@ from .results import ScoreReport
 from .run import OnFrames, Progress, Run
 from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
+from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
 from .timing import Clock, Shown
 
@@ -138,6 +139,7 @@ def score_files(
                 engines,
                 features=features,
                 planes=planes,
+                raw=raw,
                 selection=selection,
                 sync=sync,
                 pictures=pictures,
@@ -160,6 +162,7 @@ def score_sources(
     *,
     features: Sequence[str] | str,
     planes: str = "y",
+    raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
     selection: Selection,
     sync: str = "index",
     pictures: PictureOptions,
@@ -173,15 +176,16 @@ def score_sources(
 ) -> ScoreReport:
     """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
 
-    `paths` are their names in the report, `pictures` what was done to them already. The backend is closed at the end, the
-    sources are not.
+    `paths` are their names in the report, `raw` is how they were opened, `pictures` what was done to them already. The backend
+    is closed at the end, the sources are not.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, features, planes)
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
         engine = stack.enter_context(open_engine(metrics.planes))
-        report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
+        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
+        report = _begun(sources, paths, metrics, engine, **how)
         if journal is not None and not journal.begun:
             done = journal.begin(report.names, report.backend)
         report.frames += done[:-1]
@@ -193,6 +197,7 @@ def score_sources(
             stack.enter_context(run)
             run.score()
             ends = [ClipEnd.of(source) for source in sources]
+            report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
             judge(report, ends, clock.out_of_step, run.shorter, strict=strict, demands=demands)
         except VkssimError as error:
             if len(report.frames) < len(done):  # the last of them was to be scored again
@@ -221,6 +226,7 @@ def score_part(
     *,
     features: Sequence[str] | str,
     planes: str,
+    raw: RawDescription,
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
@@ -238,7 +244,8 @@ def score_part(
         begins = _went_to(part.start, sources, schedule)
         engine = stack.enter_context(open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # of other parts on the same engine
-        report = _begun(sources, paths, metrics, engine, selection, sync, pictures)
+        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
+        report = _begun(sources, paths, metrics, engine, **how)
         shown: list[Shown] = []
         run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
         stack.enter_context(run)
@@ -248,8 +255,17 @@ def score_part(
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         ends = ClipEnd.of(sources[0]), ClipEnd.of(sources[1])
-        starts = _first_left(sources, schedule)() if sync == "pts" else None
-        return PartScores(report, [other for _, _, other in shown], ends, run.shorter, starts, schedule.pairs, begins, behind)
+        return PartScores(
+            report,
+            [other for _, _, other in shown],
+            ends,
+            run.shorter,
+            _first_left(sources, schedule)() if sync == "pts" else None,
+            schedule.pairs,
+            begins,
+            behind,
+            video_packets(sources, selection) if part.is_whole else None,
+        )
 
 
 def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
@@ -284,6 +300,9 @@ def _begun(
     paths: tuple[str, str],
     metrics: FrameMetrics,
     engine: Backend,
+    *,
+    planes: str,
+    raw: RawDescription,
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
@@ -296,7 +315,25 @@ def _begun(
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
     report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
     report.selection, report.sync, report.pictures = selection, sync, pictures
+    report.scoring = scoring_record(
+        sources,
+        paths,
+        metrics,
+        engine.info.backend,
+        planes=planes,
+        raw=raw,
+        selection=selection,
+        sync=sync,
+        pictures=pictures,
+    )
     return report
+
+
+def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
+    """Return the packets of both clips' video streams; None where a part of the clips was asked for, or a clip ended early."""
+    if not selection.takes_all or any(source.problem is not None for source in sources):
+        return None
+    return sources[0].packets(), sources[1].packets()
 
 
 def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:

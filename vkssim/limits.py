@@ -29,11 +29,14 @@ LONGEST_LINE = 4096
 LONGEST_PATH = 4096
 """Characters of a file's name: Linux's PATH_MAX."""
 
-LARGEST_TABLE_BYTES = 1 << 26
-"""Of a manifest or of results, in the file and unpacked: a row has some 500 bytes, so 100,000 pairs."""
+LARGEST_TABLE_BYTES = 1 << 28
+"""Of a manifest or of results, in the file and unpacked: a row of results has some 2,000 bytes, so 100,000 pairs."""
 
-MOST_CELLS = 1 << 22
-"""Rows times columns of a table: 100,000 rows of 40 columns."""
+MOST_ROWS = 1 << 20
+"""Of a table: each takes memory beside that of its cells."""
+
+MOST_CELLS = 1 << 23
+"""Rows times columns of a table: 100,000 rows of 80 columns."""
 
 MOST_COLUMNS = 4096
 """Of a table; all scores with all poolings are some 900."""
@@ -44,8 +47,8 @@ LARGEST_REPORT_BYTES = 1 << 28
 MOST_REPORT_VALUES = 1 << 24
 """Of a report in JSON; each takes up to 100 bytes once it is read."""
 
-LARGEST_JOURNAL_BYTES = 1 << 28
-"""Of the journal of a batch: as a report."""
+LARGEST_JOURNAL_BYTES = 1 << 29
+"""Of the journal of a batch: a record has some 3,000 bytes, so 100,000 pairs."""
 
 LONGEST_OPTION = 1024
 """Characters of a text given as an option: a feature with its options, a demand, a choice of frames, a place in a clip."""

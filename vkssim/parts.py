@@ -10,6 +10,7 @@ from .demands import Demand
 from .errors import VkssimError
 from .judging import ClipEnd, judge
 from .results import ScoreReport
+from .scoring_record import ClipPackets, merged_records, with_whole_clips
 from .timing import Clock
 
 Fingerprints = tuple[int | None, int | None]
@@ -60,6 +61,7 @@ class PartScores:
     and the distorted clip ended, `shorter` what to say where one did before the other, `starts` when the first frames that are
     not skipped are shown, where pairs are made by time. `pairs` is how many all parts together should have. `begins` and
     `behind` are the fingerprints of both clips' first frames, and of those behind the last; see `FrameSource.check_passed`.
+    `packets` are those of both clips' video streams where the part is all there is.
     """
 
     report: ScoreReport
@@ -70,6 +72,7 @@ class PartScores:
     pairs: int | None = None
     begins: Fingerprints = (None, None)
     behind: Fingerprints = (None, None)
+    packets: ClipPackets | None = None
 
     @property
     def problem(self) -> bool:
@@ -89,6 +92,7 @@ def merged(parts: Sequence[PartScores]) -> ScoreReport:
             device=_named(other.backend.device for other in reports),
             driver=_named(other.backend.driver for other in reports),
         ),
+        scoring=merged_records([other.scoring for other in reports]),
         seconds=sum(other.seconds for other in reports),
         stage_seconds={
             stage: sum(other.stage_seconds.get(stage, 0.0) for other in reports)
@@ -97,18 +101,29 @@ def merged(parts: Sequence[PartScores]) -> ScoreReport:
     )
 
 
-def joined(parts: Sequence[PartScores], *, strict: bool = False, demands: Sequence[Demand] = ()) -> ScoreReport:
+def joined(
+    parts: Sequence[PartScores],
+    packets: ClipPackets | None = None,
+    *,
+    strict: bool = False,
+    demands: Sequence[Demand] = (),
+) -> ScoreReport:
     """The report of two clips from all their parts, in order: the same as if they had been one.
+
+    `packets` are those of the clips' video streams, where they were counted as the clips were divided.
 
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """
     report = merged(parts)
     starts = parts[0].starts
     clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
+    ends = parts[-1].ends
+    counted = None if any(part.problem for part in parts) else packets or parts[0].packets
+    report.scoring = with_whole_clips(report.scoring, counted, ends, parts[-1].shorter)
     others = chain.from_iterable(part.others for part in parts)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
     try:
-        judge(report, parts[-1].ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
+        judge(report, ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
     except VkssimError as error:
         error.report = report
         raise

@@ -13,6 +13,7 @@ from .features.base import Doubles
 from .features.options import decibel
 from .frames.pictures import PictureOptions
 from .scorer import FrameScores
+from .scoring_record import ScoringRecord
 from .selection import Selection
 
 PERCENTILES = (1, 5, 10, 50)
@@ -25,9 +26,10 @@ class ScoreReport:
     `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
     dB may be infinite. `similarities` are those names that are a metric itself and not in dB already. `notes` say what was done
     to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
-    `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them. `seconds` is the time
-    from the first frame read to the last scored, `resumed` how many of the frames were scored by an earlier run and take none
-    of it. `troubles` are devices that failed on the way, where others did their work; they are in no file.
+    `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them; `scoring` is all that
+    the scores depend on, None for reports of other tools. `seconds` is the time from the first frame read to the last scored,
+    `resumed` how many of the frames were scored by an earlier run and take none of it. `troubles` are devices that failed on
+    the way, where others did their work; they are in no file.
     """
 
     reference: str
@@ -45,6 +47,7 @@ class ScoreReport:
     sync: str = "index"
     pictures: PictureOptions = field(default_factory=PictureOptions)
     version: str = __version__
+    scoring: ScoringRecord | None = None
     seconds: float = 0.0
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     similarities: tuple[str, ...] = ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from .errors import InputError, OptionError
+from .facts import Differs, Fact, fact
 from .frames.source import FrameSource
 from .limits import LARGEST_NUMBER, MOST_DIGITS, shown, whole_number
 from .pairing import ROUNDING, SYNCS, ByIndex, ByTime, Pairing
@@ -48,6 +49,11 @@ class Schedule:
         return self.pairing.reference(alone)[0], self.pairing.distorted(alone)[0]
 
 
+def _option(title: str, flag: str) -> dict[str, Fact]:
+    """Return the metadata of an option: reports of other frames can be compared, by the frames that both have."""
+    return fact(title, Differs.WARNED, flag=flag)
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file.
@@ -57,13 +63,13 @@ class Selection:
     ``"12.5s"`` or ``"00:01:02.5"``.
     """
 
-    skip_reference: int = 0
-    skip_distorted: int = 0
-    count: int | None = None
-    subsample: int = 1
-    offset: int = 0
-    start: int | str | None = None
-    end: int | str | None = None
+    skip_reference: int = field(default=0, metadata=_option("frames skipped of the reference", "--frame_skip_ref"))
+    skip_distorted: int = field(default=0, metadata=_option("frames skipped of the distorted clip", "--frame_skip_dist"))
+    count: int | None = field(default=None, metadata=_option("most frames", "--frame_cnt"))
+    subsample: int = field(default=1, metadata=_option("subsample", "--subsample"))
+    offset: int = field(default=0, metadata=_option("offset", "--offset"))
+    start: int | str | None = field(default=None, metadata=_option("start", "--start"))
+    end: int | str | None = field(default=None, metadata=_option("end", "--end"))
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -79,6 +85,11 @@ class Selection:
         for name, place in (("--start", self.start), ("--end", self.end)):
             if place is not None:
                 _place(name, place)
+
+    @property
+    def takes_all(self) -> bool:
+        """True where no part of the clips is asked for: they are compared until one of them ends."""
+        return self.count is None and self.start is None and self.end is None
 
     @property
     def first_reference(self) -> int:

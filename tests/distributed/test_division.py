@@ -16,6 +16,7 @@ from vkssim.distributed.parts_file import packed_parts, unpacked_parts
 from vkssim.distributed.task import Clips, Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
+from vkssim.frames.clip_facts import VideoPackets
 from vkssim.frames.marks import KeyMarks
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
@@ -85,8 +86,10 @@ def test_parts_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPat
 def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> None:
     parts = _parts(folder, "mp4", 5)
     assert len(parts) > 2
-    data = packed_parts(parts)
-    assert unpacked_parts(data) == parts
+    packets = VideoPackets(5678, 1.25), None
+    assert unpacked_parts(packed_parts(parts, None)) == (parts, None)
+    data = packed_parts(parts, packets)
+    assert unpacked_parts(data) == (parts, packets)
     for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
         assert unpacked_parts(torn) is None
 

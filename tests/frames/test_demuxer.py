@@ -14,7 +14,6 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.frames.open import open_source
-from vkssim.ladder.bitrate import measured_kbps
 
 from ..golden import FIXTURES
 from .encoding import encode_frames, noise_planes, video_frame
@@ -71,7 +70,6 @@ def test_lists_of_files_are_refused(folder: Path, name: str, text: str) -> None:
         assert followed.streams.video[0].width == 576, "FFmpeg itself follows it"
     with pytest.raises(InputError, match="HLS, DASH, SDP or concat do, is not read: name the file itself"):
         open_source(name, NOTHING_SAID)
-    assert measured_kbps(name) is None
 
 
 @pytest.mark.parametrize("scheme", ["http://", "http:/", "tcp://", "rtsp://", "ftp://"])

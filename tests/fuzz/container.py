@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkssim import PictureOptions, Selection, score_files
-from vkssim.ladder.bitrate import measured_kbps
+from vkssim.frames.open import RawDescription, open_source
 
 from .harness import Choices, refusals, scratch
 from .y4m import FEATURE
@@ -30,4 +30,5 @@ def one_input(data: bytes) -> None:
             planes=planes,
             backend="cpu",
         )
-    measured_kbps(path)
+    with refusals(), open_source(path, RawDescription()) as source:
+        source.packets()

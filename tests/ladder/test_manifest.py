@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         read_manifest(tmp_path / "binary.csv")
 
 
-@pytest.mark.parametrize("label", ["frames", "error", "device", "measured_kbps", "float_ssim_mean"])
+@pytest.mark.parametrize("label", ["frames", "error", "device", "measured_kbps", "float_ssim_mean", "distorted_fps", "scoring"])
 def test_labels_that_results_have_themselves(tmp_path: Path, label: str) -> None:
     pairs = read_manifest(_write(tmp_path, f"reference,distorted,{label}\na,b,1\n"))
     with pytest.raises(InputError, match=f"column {label}, which results have themselves; rename it"):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 from vkssim.backends.base import BackendInfo
+from vkssim.frames.clip_facts import ClipFacts
+from vkssim.frames.open import RawDescription
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
+from vkssim.scoring_record import FeatureFacts, ScoringRecord
 
 NAMES = ("float_ms_ssim", "float_ssim")
 
@@ -27,4 +30,27 @@ def small_report() -> ScoreReport:
         ],
         warnings=["a warning"],
         seconds=0.5,
+    )
+
+
+def small_record(path: str = "dis.yuv") -> ScoringRecord:
+    """How the small report was scored."""
+    options = {"enable_lcs": False, "enable_db": False, "exact": True, "clip_db": False}
+    return ScoringRecord(
+        version="0.1.0",
+        command=f"vkssim score -r 'ref & <original>.yuv' -d {path}",
+        features=(
+            FeatureFacts("float_ms_ssim", "y", {**options, "negative": "null"}, ("exact",)),
+            FeatureFacts(
+                "float_ssim", "y", {**options, "scale": 1, "window": "gaussian11", "estimate": False}, ("exact", "scale")
+            ),
+        ),
+        planes="y",
+        sync="index",
+        width=32,
+        height=24,
+        bits=10,
+        raw=RawDescription(32, 24, "420", 10),
+        reference=ClipFacts("ref & <original>.yuv", "raw", codec="rawvideo", decoder="raw", width=32, height=24, bits=10),
+        distorted=ClipFacts(path, "raw", codec="rawvideo", decoder="raw", width=32, height=24, bits=10, fps=25.0),
     )

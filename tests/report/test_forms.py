@@ -12,12 +12,14 @@ from xml.etree import ElementTree
 
 import pytest
 
+from vkssim import facts
 from vkssim.errors import OptionError, OutputError
 from vkssim.report import WRITERS, check_writable, render, write
 from vkssim.results import ScoreReport
+from vkssim.scoring_record import ScoringRecord
 
 from ..golden import CLIPS, clip_report
-from .reports import NAMES, small_report
+from .reports import NAMES, small_record, small_report
 
 
 @pytest.mark.parametrize("clip", CLIPS)
@@ -83,6 +85,48 @@ def test_xml_is_libvmafs() -> None:
 def test_csv() -> None:
     rows = list(csv.reader(io.StringIO(render(small_report(), "csv"))))
     assert rows == [["Frame", *NAMES], ["0", "1.000000", "0.333333"], ["5", "", ""]]
+
+
+def recorded_report() -> ScoreReport:
+    return replace(small_report(), scoring=small_record("dis\x1b\udcff.yuv"))
+
+
+def test_json_says_how_it_was_scored() -> None:
+    """Behind all other keys, which stay what they were."""
+    plain, recorded = (json.loads(render(report, "json")) for report in (small_report(), recorded_report()))
+    assert list(recorded) == [*plain, "scoring"]
+    assert {key: recorded[key] for key in plain} == plain
+    assert facts.read(ScoringRecord, recorded["scoring"], "scoring") == recorded_report().scoring
+
+
+def test_xml_says_how_it_was_scored() -> None:
+    """As elements and attributes behind libvmaf's own; what is not known has no attribute."""
+    root = ElementTree.fromstring(render(recorded_report(), "xml"))
+    scoring = root[-1]
+    assert [child.tag for child in root] == ["params", "fyi", "frames", "pooled_metrics", "aggregate_metrics", "scoring"]
+    assert (scoring.get("sync"), scoring.get("planes"), scoring.get("width")) == ("index", "y", "32")
+    features = {child.get("name"): child for child in scoring.findall("features")}
+    options = features["float_ssim"].find("options")
+    assert options is not None
+    assert (options.get("window"), options.get("scale"), options.get("exact")) == ("gaussian11", "1", "true")
+    assert [child.get("value") for child in features["float_ssim"].findall("automatic")] == ["exact", "scale"]
+    distorted = scoring.find("distorted")
+    assert distorted is not None
+    assert (distorted.get("path"), distorted.get("fps"), distorted.get("kbps")) == (r"dis\x1b\udcff.yuv", "25.0", None)
+
+
+def test_csv_says_how_it_was_scored() -> None:
+    """In a last column without a name, which readers of libvmaf's CSV know: its lines end in a comma."""
+    text = render(recorded_report(), "csv")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert [row[:-1] for row in rows] == list(csv.reader(io.StringIO(render(small_report(), "csv"))))
+    assert [bool(row[-1]) for row in rows] == [False, True, False]
+    assert facts.read(ScoringRecord, json.loads(rows[1][-1]), "scoring") == recorded_report().scoring
+    assert text.isascii()
+
+
+def test_subtitles_do_not() -> None:
+    assert render(recorded_report(), "sub") == render(small_report(), "sub")
 
 
 def test_sub() -> None:

@@ -15,7 +15,7 @@ from vkssim.report.reading import read_report
 from vkssim.selection import Selection
 
 from ..golden import FIXTURES
-from .reports import small_report
+from .reports import small_record, small_report
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
@@ -23,6 +23,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     report.notes, report.rate = ["distorted scaled"], 25.0
     report.selection, report.sync, report.version = Selection(3, 4, offset=-1), "pts", "0.0.9"
     report.pictures = PictureOptions("20x16+4+2", "reference", "lanczos")
+    report.scoring = small_record()
     path = tmp_path / "scores.json"
     path.write_text(render(report, "json", "max"))
     found = read_report(path)
@@ -46,6 +47,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         report.pictures,
         "0.0.9",
     )
+    assert found.scoring == report.scoring
     assert found.frames[0] == report.frames[0]
     assert [frame.index for frame in found.frames] == [0, 5]
     assert math.isnan(found.frames[1].metrics["float_ms_ssim"])
@@ -53,6 +55,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def test_reports_of_libvmaf_are_read() -> None:
     report = read_report(FIXTURES / "bbb_576x324.libvmaf.json")
+    assert report.scoring is None
     assert len(report.frames) == 48
     assert report.pooled()["float_ssim"]["mean"] == pytest.approx(0.839040, abs=1e-5)
 
@@ -73,6 +76,9 @@ def test_reports_of_libvmaf_are_read() -> None:
         f'{{"frames": [{{"frameNum": {10**400}, "metrics": {{"a": 1}}}}]}}',
         f'{{"frames": [{{"frameNum": 0, "metrics": {{"a": {10**400}}}}}]}}',
         '{"frames": [{"frameNum": -1, "metrics": {"a": 1}}]}',
+        '{"frames": [], "scoring": []}',
+        '{"frames": [], "scoring": {"version": "1"}}',
+        '{"frames": [], "scoring": {"selection": {"subsample": 0}}}',
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from ..folder import Folder
 from ..parts import Part, PartScores, joined
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
+from ..scoring_record import ClipPackets
 from .parts_file import packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .rates import SECONDS
@@ -39,6 +40,7 @@ class _State:
 
     job: Job
     parts: list[Part] = field(default_factory=list)
+    packets: ClipPackets | None = None
     scores: dict[int, PartScores] = field(default_factory=dict)
 
     def fits(self, place: int) -> bool:
@@ -125,7 +127,7 @@ class Coordinator:
             state.parts, state.scores = [Part()], {} if scores is None else {0: scores}
             return scores is not None
         parts = self._read(self._name(state.job, _PARTS))
-        state.parts = (None if parts is None else unpacked_parts(parts)) or []
+        state.parts, state.packets = (None if parts is None else unpacked_parts(parts)) or ([], None)
         for place, part in enumerate(state.parts):
             data = self._read(self._part_name(state.job, part))
             scores = None if data is None else unpacked(data, self._options)
@@ -147,9 +149,9 @@ class Coordinator:
         if isinstance(done, Exception):
             return done
         if done.scores is None:
-            state.parts = done.parts
+            state.parts, state.packets = done.parts, done.packets
             if self._folder is not None:
-                self._folder.write(self._name(state.job, _PARTS), packed_parts(done.parts))
+                self._folder.write(self._name(state.job, _PARTS), packed_parts(done.parts, done.packets))
             self._put_parts(number, state)
             return None
         state.parts = state.parts or done.parts
@@ -164,13 +166,13 @@ class Coordinator:
         """Have the clips scored in one part: they are not what their packets promised."""
         self._pool.drop(number)
         self._remove(state)
-        state.parts, state.scores = [Part()], {}
+        state.parts, state.packets, state.scores = [Part()], None, {}
         self._put_parts(number, state)
 
     def _joined(self, state: _State) -> ScoreReport | Exception:
         parts = [state.scores[place] for place in range(len(state.parts))]
         try:
-            return joined(parts, strict=self._options.strict, demands=self._demands)
+            return joined(parts, state.packets, strict=self._options.strict, demands=self._demands)
         except VkssimError as error:
             return error
 

@@ -9,11 +9,14 @@ from dataclasses import asdict
 from typing import Any
 
 from ..backends.base import BackendInfo
+from ..facts import plain, read
+from ..frames.clip_facts import VideoPackets
 from ..judging import ClipEnd
 from ..parts import Cut, Part, PartScores
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import FrameScores
+from ..scoring_record import ClipPackets, ScoringRecord
 
 KEPT = re.compile(r"[0-9a-z]+/(parts|whole|\d{12}-\d*)")
 """The names of what is kept in a folder of parts, and of nothing else: the key of a pair, and what it is of."""
@@ -39,6 +42,8 @@ def packed(scores: PartScores) -> bytes:
             "pairs": scores.pairs,
             "begins": scores.begins,
             "behind": scores.behind,
+            "scoring": plain(report.scoring),
+            "packets": plain(scores.packets),
         }
     )
 
@@ -46,7 +51,7 @@ def packed(scores: PartScores) -> bytes:
 def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
     """The same again, for how the clips were scored; None for anything that `packed` did not give."""
     entry = _unframed(data)
-    if entry is None:
+    if not (isinstance(entry, dict) and "scoring" in entry):
         return None
     facts = entry["report"] | {name: tuple(entry["report"][name]) for name in _TUPLES}
     report = ScoreReport(
@@ -55,6 +60,7 @@ def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
         selection=options.selection,
         sync=options.sync,
         pictures=options.pictures,
+        scoring=None if entry["scoring"] is None else read(ScoringRecord, entry["scoring"], "scoring"),
         frames=[
             FrameScores(index, dict(zip(facts["names"], values, strict=True)), time)
             for index, time, _, *values in entry["frames"]
@@ -66,21 +72,31 @@ def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, _, other, *_ in entry["frames"]]
     begins, behind = tuple(entry["begins"]), tuple(entry["behind"])
-    return PartScores(report, others, (reference, distorted), entry["shorter"], starts, entry["pairs"], begins, behind)
+    ends = reference, distorted
+    packets = _packets(entry["packets"])
+    return PartScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
 
 
-def packed_parts(parts: list[Part]) -> bytes:
-    """How clips were divided."""
-    return _framed([asdict(part.start) for part in parts[1:] if part.start is not None])
+def packed_parts(parts: list[Part], packets: ClipPackets | None) -> bytes:
+    """Return how clips were divided, and the packets of their video streams, as bytes."""
+    cuts = [asdict(part.start) for part in parts[1:] if part.start is not None]
+    return _framed({"cuts": cuts, "packets": plain(packets)})
 
 
-def unpacked_parts(data: bytes) -> list[Part] | None:
-    """The same again; None for anything that `packed_parts` did not give."""
+def unpacked_parts(data: bytes) -> tuple[list[Part], ClipPackets | None] | None:
+    """Return the same again; None for anything that `packed_parts` did not give."""
     entry = _unframed(data)
+    if not isinstance(entry, dict):
+        return None
+    cuts = [Cut(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
+    return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
+
+
+def _packets(entry: Any) -> ClipPackets | None:
     if entry is None:
         return None
-    cuts = [Cut(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry]
-    return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
+    reference, distorted = (None if clip is None else read(VideoPackets, clip, "packets") for clip in entry)
+    return reference, distorted
 
 
 def _framed(entry: Any) -> bytes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ..frames.open import RawDescription
 from ..parts import Part, PartScores
 from ..score_options import ScoreOptions
+from ..scoring_record import ClipPackets
 from .rates import SECONDS
 
 
@@ -53,7 +54,7 @@ class Task:
 
 @dataclass
 class Done:
-    """What came of a task: `scores`, or the `parts` that its clips are to be divided into.
+    """What came of a task: `scores`, or the `parts` that its clips are to be divided into, and their `packets`.
 
     `frames` were scored and `bytes` of the clips read in so many `seconds` on `device`.
     """
@@ -64,3 +65,4 @@ class Done:
     bytes: int
     seconds: float
     device: str
+    packets: ClipPackets | None = None

@@ -10,7 +10,7 @@ from typing import Self
 
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
-from ..files import score_part
+from ..files import score_part, video_packets
 from ..folder import Folder
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
@@ -70,7 +70,9 @@ class Worker:
                 parts = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
                 if len(parts) > 1:
                     seconds = time.perf_counter() - started
-                    return Done(None, parts, 0, sum(source.bytes_read for source in sources), seconds, self._spec.label)
+                    read = sum(source.bytes_read for source in sources)
+                    packets = video_packets(sources, task.options.selection)
+                    return Done(None, parts, 0, read, seconds, self._spec.label, packets)
                 part = parts[0]
             scores = self._scored(sources, task, part)
             frames = len(scores.report.frames)
@@ -95,6 +97,7 @@ class Worker:
             part,
             features=options.features,
             planes=options.planes,
+            raw=task.clips.raw,
             selection=options.selection,
             sync=options.sync,
             pictures=options.pictures,

@@ -88,7 +88,7 @@ def _of_track(file: _Description, track: list[int], width: int, height: int) -> 
     if any(edge.denominator != 1 for edge in edges):
         return None
     across, rows, left, top = (int(edge) for edge in edges)
-    return Crop(across, rows, left, top, _NOTE)
+    return Crop(across, rows, left, top, _NOTE, asked=False)
 
 
 def _within(file: _Description, place: list[int], *names: bytes) -> list[int] | None:
@@ -135,7 +135,8 @@ def _of_entry(file: _Description, entry: list[int], width: int, height: int) -> 
         if kind == _VIDEO:
             said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *place)}
             left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
-            return Crop(width - left - said.get(_RIGHT, 0), height - top - said.get(_BOTTOM, 0), left, top, _NOTE)
+            right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
+            return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
     return None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
@@ -17,6 +19,7 @@ from ..errors import InputError, RangeError, ReadError
 from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import stated_crop
+from .clip_facts import ClipFacts, VideoPackets
 from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
 from .demuxer import MOST_PIXELS_OPTION, open_container
 from .forks import keep_in_forks
@@ -24,6 +27,7 @@ from .info import VideoInfo
 from .layout import check_size
 from .marks import KeyMarks, Marks
 from .orientation import Orientation, by_degrees, orientation
+from .packets import PacketCount
 from .pixels import PixelFormat, pixel_format
 from .raw import unreadable
 from .sequence import sequence
@@ -33,6 +37,7 @@ _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a containe
 _MOST_TORN_PACKETS = 1000
 _SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
 _MOST_PLANES = 3
+_UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
@@ -46,6 +51,8 @@ class ContainerFile(SequentialSource):
     def __init__(self, path: str) -> None:
         super().__init__()
         self._path = path
+        self._read: PacketCount | None = PacketCount()  # None where frames are not read from the first packet on
+        self._all_packets: VideoPackets | None = None
         self._container = self._open()
         try:
             self._open_stream()
@@ -124,11 +131,16 @@ class ContainerFile(SequentialSource):
 
     def _decoded(self, *, from_key: bool = False) -> Iterator[Any]:
         """Frames, `from_key` from the next key frame on: some decoders make up what others refer to, and say nothing."""
+        count = self._read
         for packet in self._container.demux(self._stream):
             self.bytes_read += packet.size
+            if count is not None:
+                count.add(packet)
             from_key = from_key and not packet.is_keyframe
             if not from_key:
                 yield from packet.decode()
+        if count is not None:
+            count.complete = True
 
     def _check_size(self, width: int, height: int) -> None:
         try:
@@ -253,8 +265,51 @@ class ContainerFile(SequentialSource):
     def _packets(self) -> list[tuple[int | None, bool]]:
         """When each packet's frame is shown, in ticks, and whether it is a key frame."""
         with self._open() as container:
-            packets = container.demux(container.streams.video[0])
-            return [(packet.pts, packet.is_keyframe) for packet in packets if packet.size and not packet.is_discard]
+            count = PacketCount()
+            found = []
+            for packet in container.demux(container.streams.video[0]):
+                count.add(packet)
+                if packet.size and not packet.is_discard:
+                    found.append((packet.pts, packet.is_keyframe))
+            self._all_packets = self._total(count)
+            return found
+
+    def clip_facts(self) -> ClipFacts:
+        """See FrameSource.clip_facts."""
+        import av
+
+        stream, decoder = self._stream, self._stream.codec_context
+        return replace(
+            super().clip_facts(),
+            container=self._container.format.name,
+            stream=stream.index,
+            codec=decoder.codec.canonical_name,
+            decoder=decoder.name,
+            decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
+            bits=self._format.bits,
+            duration=round(float(stream.duration * stream.time_base), 6) if stream.duration and self.info.fps else None,
+            file_bytes=self._size_of_files(),
+        )
+
+    def _size_of_files(self) -> int | None:
+        with suppress(OSError):
+            size = self._container.size if self._sequence is None else sum(map(os.path.getsize, self._sequence.files))
+            return int(size) if size > 0 else None
+        return None
+
+    def packets(self) -> VideoPackets | None:
+        """See FrameSource.packets."""
+        if self.info.fps is None or self._stream.codec_context.name in _UNCOMPRESSED:
+            return None
+        if self._read is not None and self._read.complete:
+            return self._total(self._read)
+        with suppress(*self._failure):
+            if self._all_packets is None:
+                self._packets()
+        return self._all_packets
+
+    def _total(self, count: PacketCount) -> VideoPackets:
+        return count.total(self._stream.time_base, self.info.fps)
 
     def _ticks(self, packets: Sequence[tuple[int | None, bool]]) -> npt.NDArray[np.int64]:
         """Their times, rising; before the first frame none is decoded."""
@@ -262,6 +317,7 @@ class ContainerFile(SequentialSource):
 
     def go_to(self, number: int, place: int) -> int | None:
         """See FrameSource.go_to: decodes from the key frame before it on."""
+        self._read = None
         for earlier in _SEEK_SECONDS:
             try:
                 self._container.seek(place - round(earlier / self._stream.time_base), stream=self._stream)
@@ -303,6 +359,7 @@ class ContainerFile(SequentialSource):
             yield from super().sample(count)
             return
         for number in range(count):
+            self._read = None
             try:
                 container.seek((container.start_time or 0) + container.duration * number // count)
                 self._frames = container.decode(self._stream)

@@ -20,13 +20,14 @@ _GRID = 2
 
 @dataclass(frozen=True)
 class Crop:
-    """A rectangle of luma samples, and the chroma that belongs to it."""
+    """A rectangle of luma samples, and the chroma that belongs to it. It was `asked` for unless the clip states it itself."""
 
     width: int
     height: int
     left: int = 0
     top: int = 0
     found: str = ""
+    asked: bool = True
 
     @classmethod
     def parse(cls, text: str) -> Crop:
@@ -45,7 +46,8 @@ class Crop:
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {before.width}x{before.height}")
         chroma = before.chroma if self._aligned(before) else "400"  # of luma any rectangle can be taken
         notes = (*before.notes, f"cropped to {self}{self.found}")
-        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes)
+        crop = str(self) if self.asked else before.crop
+        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes, crop=crop)
 
     def check_aligned(self, before: VideoInfo) -> None:
         """Raise InputError where chroma has no samples at the upper left of the rectangle."""

@@ -16,7 +16,8 @@ class VideoInfo:
     """What is known of a stream when it is opened.
 
     `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`
-    and `range` ("full" or "limited") where it does not state them. `notes` say what was done to its pictures.
+    and `range` ("full" or "limited") where it does not state them. `notes` say what was done to its pictures; `crop` is the
+    rectangle that they were cropped to because somebody asked for it, and `resampler` what scaled them.
     """
 
     path: str
@@ -30,6 +31,8 @@ class VideoInfo:
     matrix: str | None = None
     range: str | None = None
     notes: tuple[str, ...] = ()
+    crop: str | None = None
+    resampler: str | None = None
 
     def new_planes(self, count: int) -> Planes:
         """Memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from ..errors import InputError
+from ..facts import Differs, fact
 from ..limits import shown
 from . import remote, y4m
 from .info import VideoInfo
@@ -49,10 +50,10 @@ _ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"m
 class RawDescription:
     """What the caller says of raw files; None where nothing was said."""
 
-    width: int | None = None
-    height: int | None = None
-    pixel_format: str | None = None
-    bits: int | None = None
+    width: int | None = field(default=None, metadata=fact("width", Differs.FREE, flag="--width"))
+    height: int | None = field(default=None, metadata=fact("height", Differs.FREE, flag="--height"))
+    pixel_format: str | None = field(default=None, metadata=fact("pixel format", Differs.FREE, flag="--pixel_format"))
+    bits: int | None = field(default=None, metadata=fact("depth", Differs.FREE, flag="--bitdepth"))
 
     @property
     def given(self) -> bool:

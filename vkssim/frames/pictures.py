@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..errors import InputError, OptionError
+from ..facts import Differs, fact
 from .colour import RGB_DEFAULT, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
@@ -19,6 +20,7 @@ from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
 _SAMPLED_FRAMES = 12
+_FREE, _REFUSED = Differs.FREE, Differs.REFUSED  # to differ: for one reference counts what was done in the end
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,9 @@ class PictureOptions:
     ``"auto"``, which takes off what are black bars in the reference. Raises OptionError for anything else.
     """
 
-    crop: str | None = None
-    scale: str | None = None
-    resampler: str = "bicubic"
+    crop: str | None = field(default=None, metadata=fact("crop", _FREE, flag="--crop"))
+    scale: str | None = field(default=None, metadata=fact("scale", _FREE, across=_REFUSED, optional=True, flag="--scale"))
+    resampler: str = field(default="bicubic", metadata=fact("resampler", _FREE, flag="--resampler"))
 
     def __post_init__(self) -> None:
         if self.crop not in (None, "auto"):

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Planes
+from .clip_facts import ClipFacts, VideoPackets
 from .info import VideoInfo
 from .marks import Marks
 from .source import FrameSource
@@ -78,6 +79,14 @@ class ProcessedSource(FrameSource):
     def check_passed(self, number: int, last: int) -> int | None:
         """See FrameSource.check_passed."""
         return self._source.check_passed(number, last)
+
+    def clip_facts(self) -> ClipFacts:
+        """See FrameSource.clip_facts."""
+        return self._source.clip_facts()
+
+    def packets(self) -> VideoPackets | None:
+        """See FrameSource.packets."""
+        return self._source.packets()
 
     def sample(self, count: int) -> Iterator[Planes]:
         """See FrameSource.sample."""

@@ -48,6 +48,7 @@ class _RawFrames(FrameSource):
         frames, rest = divmod(size, layout.frame_bytes)
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
+        self.file_bytes = size
         if rest:
             problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
             if not frames:  # before memory for such a frame is taken

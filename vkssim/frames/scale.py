@@ -38,7 +38,8 @@ class Scale:
         """What is known of the scaled stream."""
         check_size(self.width, self.height)
         note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
-        return replace(before, width=self.width, height=self.height, notes=(*before.notes, note))
+        notes = (*before.notes, note)
+        return replace(before, width=self.width, height=self.height, notes=notes, resampler=self.resampler)
 
     def __call__(self, planes: Planes) -> Planes:
         """The scaled planes."""

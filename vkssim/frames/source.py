@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ..errors import InputError, RangeError
 from ..interruption import check
 from ..types import Planes
+from .clip_facts import ClipFacts, VideoPackets
 from .colour import Colour
 from .crop import Crop
 from .info import VideoInfo
@@ -37,6 +38,8 @@ class FrameSource(ABC):
     """Numbers of the frames read so far in which the decoder had to make up what is missing."""
     bytes_read = 0
     """How many bytes of the file were read for its frames so far."""
+    file_bytes: int | None = None
+    """How many bytes the file has, or all files of a sequence together; None for a pipe."""
     aperture: Crop | None = None
     """What of the frames is to be shown, where that is not all."""
     orientation: Orientation | None = None
@@ -85,6 +88,31 @@ class FrameSource(ABC):
 
         Gives the fingerprint of the frame of that number, by which `go_to` elsewhere is known to have found the same; None
         where frames cannot depend on others.
+        """
+        return None
+
+    def clip_facts(self) -> ClipFacts:
+        """Return what is known of the clip itself without reading it, whatever is done to its pictures."""
+        info = self.info
+        return ClipFacts(
+            container=info.kind,
+            codec="rawvideo",
+            decoder=info.kind,
+            width=info.width,
+            height=info.height,
+            bits=info.bits,
+            chroma=info.chroma,
+            matrix=info.matrix,
+            range=info.range,
+            fps=None if info.fps is None else round(float(info.fps), 6),
+            frames=info.frames,
+            file_bytes=self.file_bytes,
+        )
+
+    def packets(self) -> VideoPackets | None:
+        """Return all packets of the video stream together; None where it is not compressed.
+
+        Those that were not read for its frames are read for this, from the file opened once more.
         """
         return None
 

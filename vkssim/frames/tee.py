@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Planes
+from .clip_facts import ClipFacts, VideoPackets
 from .source import FrameSource
 
 _MOST_FRAMES = 8  # that the quickest reader may be ahead of the slowest
@@ -30,6 +31,9 @@ class Tee:
         self._spare: list[Planes] = []
         self._end: int | None = None
         self._failure: BaseException | None = None
+        self._packets: VideoPackets | None = None
+        self._packets_known = False
+        self._packets_lock = threading.Lock()
         self.readers = tuple(_TeeReader(self, source) for _ in range(readers))
         self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
@@ -49,6 +53,13 @@ class Tee:
         with self._changed:
             self._wanted.pop(reader, None)
             self._let_go()
+
+    def packets(self) -> VideoPackets | None:
+        """See FrameSource.packets; found once for all readers."""
+        with self._packets_lock:
+            if not self._packets_known:
+                self._packets, self._packets_known = self._source.packets(), True
+            return self._packets
 
     def _frame(self, number: int, like: Planes) -> Planes | None:
         with self._changed:
@@ -120,6 +131,14 @@ class _TeeReader(FrameSource):
     def times(self) -> npt.NDArray[np.float64] | None:
         """See FrameSource.times."""
         return self._source.times()
+
+    def clip_facts(self) -> ClipFacts:
+        """See FrameSource.clip_facts."""
+        return self._source.clip_facts()
+
+    def packets(self) -> VideoPackets | None:
+        """See FrameSource.packets."""
+        return self._tee.packets()
 
     def close(self) -> None:
         """Leave the others to themselves; a second call does nothing."""

@@ -32,7 +32,8 @@ class Y4mStream(PlanarStream):
         )
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
-        self._size = _size(stream) - len(line) if stream.seekable() else None
+        self.file_bytes = _size(stream) if stream.seekable() else None
+        self._size = None if self.file_bytes is None else self.file_bytes - len(line)
         if self._size is not None and 0 < self._size < layout.frame_bytes:  # before memory for such a frame is taken
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
 

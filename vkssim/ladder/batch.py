@@ -15,6 +15,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
+from ..facts import brief
 from ..folder import Folder
 from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
@@ -26,10 +27,10 @@ from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, check_options
-from .bitrate import measured_kbps
 from .journal import Journal, Record
 from .manifest import Pair
 from .object_journal import ObjectJournal
+from .tables import CLIP_COLUMNS, SCORING
 from .together import MOST_IN_STEP, TogetherScorer
 
 _EXACT = NumberFormat(None)
@@ -217,13 +218,15 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
         "distorted": named(pair.distorted),
         "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
     }
-    if report is not None:
+    if report is not None and report.scoring is not None:
+        distorted = report.scoring.distorted
         record |= {
             "width": report.width,
             "height": report.height,
             "bitdepth": report.bits,
             "frames": len(report.frames),
-            "measured_kbps": measured_kbps(pair.distorted_path),
+            "measured_kbps": distorted.kbps,
+            **{f"distorted_{name}": getattr(distorted, name) for name in CLIP_COLUMNS},
             "backend": report.backend.backend,
             "device": report.backend.device,
             "driver": report.backend.driver,
@@ -233,11 +236,14 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
                 name: {pooling: _EXACT.number(value) for pooling, value in pooled.items()}
                 for name, pooled in report.pooled().items()
             },
+            SCORING: json.dumps(brief(report.scoring), separators=(",", ":")),
         }
     return record
 
 
 def _is_done(record: Record | None, pair: Pair, key: str, written: Collection[str] | None) -> bool:
-    if record is None or record["error"] is not None:
+    if (
+        record is None or record["error"] is not None or SCORING not in record
+    ):  # none has it from before there was such a record
         return False
     return written is None or frames_file(pair, key) in written

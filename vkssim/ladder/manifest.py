@@ -7,7 +7,7 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
-from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, read_whole, shown, whole_number
+from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole, shown, whole_number
 from ..place import Place, join, parent_of, suffix_of
 
 Label = str | int | float | bool | None
@@ -76,17 +76,19 @@ def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool 
 
 def read_rows(path: Place) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
-    name = named(path)
+    name, is_json = named(path), suffix_of(path) in JSON_LINES
+    data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
+    # Decoded line after line, to take less memory. Ends of lines within cells of CSV stay what they are.
+    text = io.TextIOWrapper(data, "utf-8-sig", newline="\n" if is_json else "")
     try:
-        text = read_whole(path, LARGEST_TABLE_BYTES).decode("utf-8-sig")  # ends of lines within cells stay what they are
+        yield from (_json_rows if is_json else _csv_rows)(name, text)
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not text in UTF-8: {error}") from None
-    yield from (_json_rows if suffix_of(path) in JSON_LINES else _csv_rows)(name, text)
 
 
-def _json_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     cells = 0
-    for line, entry in enumerate(text.split("\n"), 1):
+    for line, entry in enumerate(text, 1):
         if not entry.strip():
             continue
         try:
@@ -94,15 +96,15 @@ def _json_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
         cells += len(row) if isinstance(row, dict) else 1
-        if cells > MOST_CELLS:
-            raise InputError(f"{path}, line {line}: {MOST_CELLS} values are the most that are read")
+        if cells > MOST_CELLS or line > MOST_ROWS:
+            raise InputError(f"{path}, line {line}: {MOST_ROWS} rows and {MOST_CELLS} values are the most that are read")
         if not isinstance(row, dict):
             raise InputError(f'{path}, line {line} is no object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
 
 
-def _csv_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.reader(text, strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
         if len(header) > MOST_COLUMNS:
@@ -111,8 +113,9 @@ def _csv_rows(path: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if twice:
             raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
         for row, cells in enumerate(reader, 1):
-            if row * len(header) > MOST_CELLS:
-                raise InputError(f"{path}, line {reader.line_num}: {MOST_CELLS} cells are the most that are read")
+            if row > MOST_ROWS or row * len(header) > MOST_CELLS:
+                limit = f"{MOST_ROWS} rows and {MOST_CELLS} cells"
+                raise InputError(f"{path}, line {reader.line_num}: {limit} are the most that are read")
             if not any(cells):
                 continue
             if len(cells) != len(header):

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InputError
 from ..extras import need
 from ..frames.remote import named
-from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, read_whole
+from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
 from ..place import Place
 
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file
@@ -34,10 +34,11 @@ def _check_declared(path: str, file: Any) -> list[str]:
     """The names of the columns of text. Raises InputError."""
     metadata, schema = file.metadata, file.schema
     columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
-    if len(columns) > MOST_COLUMNS or metadata.num_rows * len(columns) > MOST_CELLS:
+    rows = metadata.num_rows
+    if len(columns) > MOST_COLUMNS or rows > MOST_ROWS or rows * len(columns) > MOST_CELLS:
         raise InputError(
-            f"{path} has {len(schema)} columns and {metadata.num_rows} rows; {MOST_COLUMNS} columns and {MOST_CELLS} cells are"
-            " the most that are read"
+            f"{path} has {len(schema)} columns and {rows} rows; {MOST_COLUMNS} columns, {MOST_ROWS} rows and {MOST_CELLS} cells"
+            " are the most that are read"
         )
     for column in columns:
         if column.max_repetition_level or column.max_definition_level > 1:

@@ -8,22 +8,35 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+from ..alike import Scored
 from ..errors import InputError, OptionError
 from ..extras import need
+from ..facts import facts_of, read
 from ..features import FEATURES
+from ..frames.clip_facts import ClipFacts
 from ..frames.remote import named
 from ..harmless import cell, encodable, text_of_cell
 from ..limits import MOST_CELLS, shown
 from ..place import Place, suffix_of
+from ..scoring_record import ScoringRecord
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet
 
 FORMS = (".parquet", ".csv", ".jsonl")
 
-COLUMNS = (
+CLIP_COLUMNS = tuple(name for name, entry in facts_of(ClipFacts).items() if entry.column)
+"""The facts of the distorted clip that have columns of their own, with ``distorted_`` before their names."""
+
+SCORING = "scoring"
+"""The column that says how a row was scored: a `ScoringRecord` as JSON, without what has its default."""
+
+_CLIP_FACTS_COMPARED = [name for name, entry in facts_of(ClipFacts).items() if entry.is_compared]
+
+_OLDEST_COLUMNS = (
     "reference",
     "distorted",
     "width",
@@ -40,6 +53,9 @@ COLUMNS = (
     "error_type",
     "error",
 )
+"""The columns by which results are known: those that there were from the first version on."""
+
+COLUMNS = (*_OLDEST_COLUMNS, *(f"distorted_{name}" for name in CLIP_COLUMNS), SCORING)
 """The columns of every table beside the labels and the scores; a score's are `NAME_POOLING`, as in float_ssim_mean."""
 
 Row = dict[str, Any]
@@ -155,7 +171,32 @@ def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
 
 def is_results(rows: Sequence[Row]) -> bool:
     """True for the rows of a batch's results, False for those of a manifest."""
-    return all(name in rows[0] for name in COLUMNS)
+    return all(name in rows[0] for name in _OLDEST_COLUMNS)
+
+
+def how_scored(rows: Iterable[Row]) -> list[Scored]:
+    """Return how each row of results was scored, as far as comparisons go. Raises InputError."""
+    return [Scored(str(row["distorted"]), str(row["reference"]), _record(row)) for row in rows]
+
+
+def _record(row: Row) -> ScoringRecord | None:
+    """Return how a row was scored, without what is different in every row and free to be; None where it does not say."""
+    text = row.get(SCORING)
+    if text in (None, ""):
+        return None
+    try:
+        data = json.loads(str(text))
+        data["command"] = ""
+        for clip in ("reference", "distorted"):
+            data[clip] = {name: value for name, value in data[clip].items() if name in _CLIP_FACTS_COMPARED}
+        return _record_of(json.dumps(data, sort_keys=True))
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{row['distorted']}: the column {SCORING} does not say how it was scored ({error})") from None
+
+
+@lru_cache(maxsize=1024)
+def _record_of(text: str) -> ScoringRecord:
+    return read(ScoringRecord, json.loads(text), SCORING)
 
 
 def check_scored(rows: Sequence[Row]) -> None:

@@ -113,6 +113,7 @@ class TogetherScorer:
                 partial(self._engine.part, place, parts),
                 features=options.features,
                 planes=options.planes,
+                raw=raw,
                 selection=options.selection,
                 sync=options.sync,
                 pictures=options.pictures,

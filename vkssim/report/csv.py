@@ -1,10 +1,16 @@
-"""CSV: a header, then a row a frame; a score that does not exist is an empty field."""
+"""CSV: a header, then a row a frame; a score that does not exist is an empty field.
+
+How the frames were scored is JSON in the first row of the last column, which has no name and is empty in all other rows:
+libvmaf ends each line with a comma, so that who reads its files passes over such a column.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 
+from ..facts import plain
 from ..harmless import cell
 from ..results import ScoreReport
 from .numbers import NumberFormat
@@ -14,7 +20,9 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
     """The report as CSV text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["Frame", *map(cell, report.names)])
+    scoring = [] if report.scoring is None else [json.dumps(plain(report.scoring), separators=(",", ":"))]
+    writer.writerow(["Frame", *map(cell, report.names), *([""] * len(scoring))])
     for frame in report.frames:
-        writer.writerow([frame.index, *(numbers.text(frame.metrics[name], "") for name in report.names)])
+        writer.writerow([frame.index, *(numbers.text(frame.metrics[name], "") for name in report.names), *scoring])
+        scoring = [""] * len(scoring)
     return text.getvalue()

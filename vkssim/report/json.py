@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ..facts import plain
 from ..results import ScoreReport
 from .numbers import NumberFormat
 
@@ -45,6 +46,7 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "crop": report.pictures.crop,
         "scale": report.pictures.scale,
         "resampler": report.pictures.resampler,
+        **({} if report.scoring is None else {"scoring": plain(report.scoring)}),
     }
 
 

@@ -9,15 +9,17 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..errors import InputError
+from ..facts import read
 from ..frames.pictures import PictureOptions
 from ..limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, MOST_REPORT_VALUES, read_whole
 from ..results import ScoreReport
 from ..scorer import FrameScores
+from ..scoring_record import ScoringRecord
 from ..selection import Selection
 
 
 def read_report(path: Path) -> ScoreReport:
-    """The report of a JSON file; what libvmaf does not write is empty, 0 or None. A score that is null is NaN.
+    """Return the report of a JSON file; what it does not have, as libvmaf's, is empty, 0 or None. A null score is NaN.
 
     Raises InputError where the file cannot be read or is no such report.
     """
@@ -67,6 +69,7 @@ def _report(data: Any) -> ScoreReport:
         sync=str(data.get("sync", "index")),
         pictures=PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic"))),
         version=str(data.get("version", "")),
+        scoring=None if data.get("scoring") is None else read(ScoringRecord, data["scoring"], "scoring"),
     )
 
 

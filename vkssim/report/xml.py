@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from typing import Any
 
 from .. import __version__
 from ..errors import OutputError
+from ..facts import plain
 from ..harmless import visible
 from ..results import ScoreReport
 from .numbers import NumberFormat
@@ -33,5 +36,20 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
         values = {pooling: numbers.text(value, _MISSING) for pooling, value in pooled.items()}
         ElementTree.SubElement(pooled_metrics, "metric", {"name": name, **values})
     ElementTree.SubElement(root, "aggregate_metrics")
+    if report.scoring is not None:
+        _add(root, "scoring", plain(report.scoring))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _add(parent: ElementTree.Element, name: str, data: Mapping[str, Any]) -> None:
+    """Add an element with an attribute for each single value that there is, and a child for each object and each of a list."""
+    element = ElementTree.SubElement(parent, name)
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            _add(element, key, value)
+        elif isinstance(value, list):
+            for entry in value:
+                _add(element, key, entry if isinstance(entry, Mapping) else {"value": entry})
+        elif value is not None:
+            element.set(key, str(value).lower() if isinstance(value, bool) else visible(str(value)))

@@ -1,0 +1,121 @@
+"""Whether scores may be compared: what differs in how they were made, and what becomes of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .errors import InputError
+from .facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
+from .features import FEATURES
+from .scoring_record import FeatureFacts, ScoringRecord
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Something that was scored: its `name` for people, the `reference` that it was compared with, and how.
+
+    `record` is None where it does not say how, as reports of libvmaf's tools and of older versions of vkssim.
+    """
+
+    name: str
+    reference: str
+    record: ScoringRecord | None
+
+
+@dataclass
+class Findings:
+    """What is to be said of scores that are going to be compared; each a sentence."""
+
+    refused: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def check_alike(scored: Sequence[Scored], *, force: bool) -> Findings:
+    """Return what is to be said of scores that may be compared; with `force` what would be refused is a warning.
+
+    Raises InputError, naming what differs, where they were not scored alike.
+    """
+    found = find_differences(scored)
+    if found.refused and not force:
+        raise InputError(f"{'; '.join(found.refused)}. --force compares them all the same")
+    return Findings([], [*found.refused, *found.warnings], found.notes)
+
+
+def find_differences(scored: Sequence[Scored]) -> Findings:
+    """Return what differs in how things were scored.
+
+    Those of one reference have to be scored alike in the end, to the last option. Of different references what was asked for
+    has to be alike: options that were left to the size of the frames, and that size itself, are different by nature.
+    """
+    found: dict[tuple[Differs, str], list[str]] = {}
+    first_of: dict[str, tuple[str, ScoringRecord]] = {}
+    seen = set()
+    for entry in scored:
+        if entry.record is None:
+            continue
+        key = entry.reference, _feature_key(entry.record), compared_facts(entry.record)
+        if key in seen:
+            continue
+        seen.add(key)
+        across = entry.reference not in first_of
+        name, record = first_of.setdefault(entry.reference, (entry.name, entry.record))
+        if across:
+            name, record = next(iter(first_of.values()))
+        unlike = list(_unlike(record, entry.record, across=across))
+        for differs in (Differs.REFUSED, Differs.WARNED, Differs.NOTED):
+            text = sentence(difference for difference in unlike if difference.differs is differs)
+            if text:
+                found.setdefault((differs, text), []).append(f"{name} and {entry.name}")
+    unknown = [entry.name for entry in scored if entry.record is None]
+    said: dict[Differs, list[str]] = {differs: [] for differs in Differs}
+    for (differs, text), pairs in found.items():
+        said[differs].append(f"{_counted(pairs)} {'were not scored alike' if differs is Differs.REFUSED else 'differ'}: {text}")
+    if unknown and len(scored) > 1:
+        said[Differs.NOTED].append(_unknown(unknown))
+    return Findings(said[Differs.REFUSED], said[Differs.WARNED], said[Differs.NOTED])
+
+
+def _counted(pairs: Sequence[str]) -> str:
+    return pairs[0] if len(pairs) == 1 else f"{pairs[0]} (and {len(pairs) - 1} more)"
+
+
+def _unknown(names: Sequence[str]) -> str:
+    named = ", ".join(names[:_MOST_NAMED]) + (f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else "")
+    return f"it is unknown how {named} {'was' if len(names) == 1 else 'were'} scored, by another tool or an older version"
+
+
+def _feature_key(record: ScoringRecord) -> tuple[object, ...]:
+    return tuple(
+        (feature.name, feature.plane, tuple(feature.options.items()), feature.automatic, feature.limit_db)
+        for feature in record.features
+    )
+
+
+def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Iterator[Difference]:
+    """Yield what differs in how two things were scored; `across` different references, see `find_differences`."""
+    of_second = {(feature.name, feature.plane): feature for feature in second.features}
+    for feature in first.features:
+        other = of_second.get((feature.name, feature.plane))
+        if other is not None:
+            for text in _unlike_options(feature, other, across=across):
+                yield Difference(Differs.REFUSED, "features", text)
+    yield from differences(first, second, across=across)
+
+
+def _unlike_options(first: FeatureFacts, second: FeatureFacts, *, across: bool) -> Iterator[str]:
+    """Yield the options of a feature that differ, but for those that only add further scores."""
+    name = first.name if first.plane == "y" else f"{first.name} of {first.plane}"
+    known = FEATURES[first.name].options if first.name in FEATURES else {}
+    for option, value in first.options.items():
+        other = second.options.get(option, value)
+        adds = option in known and known[option].adds
+        automatic = across and option in first.automatic and option in second.automatic
+        if value != other and not adds and not automatic:
+            yield f"{name} {option} {as_text(value)} against {as_text(other)}"
+    if first.limit_db != second.limit_db and not across:
+        limit = facts_of(FeatureFacts)["limit_db"]
+        yield f"{name} {limit.title} {limit.text(first.limit_db)} against {limit.text(second.limit_db)}"

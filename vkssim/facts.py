@@ -1,0 +1,247 @@
+"""Facts that reports record. Each is declared once, as a field of a frozen dataclass with `fact` as its metadata; its form in
+JSON, its schema, how it is read back and how two reports are compared derive from that.
+
+A field without metadata is a fact as well, by its name, and has to be alike in all reports that are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from .errors import VkssimError
+from .limits import LARGEST_NUMBER, shown
+
+Kind = TypeVar("Kind")
+
+
+class Differs(IntEnum):
+    """What becomes of a comparison of two reports in which a fact differs."""
+
+    FREE = 0
+    """Nothing: it says nothing of how the scores were made, or differs by nature."""
+    NOTED = 1
+    """It is noted."""
+    WARNED = 2
+    """It is warned of."""
+    REFUSED = 3
+    """The scores were not made alike: nothing is compared, unless the user insists."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What is declared of a field.
+
+    `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` what its numbers count. A `column`
+    is one of its own in the tables of a batch.
+
+    `differs` holds for comparisons of scores against one reference, and `of_reference` in its place where the fact is of a
+    reference; `across` for scores against different references, where it is not the same. One that is `optional` differs only
+    where both reports know it.
+    """
+
+    title: str
+    differs: Differs = Differs.REFUSED
+    of_reference: Differs | None = None
+    across: Differs | None = None
+    optional: bool = False
+    flag: str | None = None
+    unit: str = ""
+    column: bool = False
+
+    def rule(self, *, of_reference: bool = False, across: bool = False) -> Differs:
+        """Return what becomes of a comparison in which it differs."""
+        if across and self.across is not None:
+            return self.across
+        return self.of_reference if of_reference and self.of_reference is not None else self.differs
+
+    @property
+    def is_compared(self) -> bool:
+        """True where any comparison looks at it."""
+        return bool({self.differs, self.of_reference, self.across} - {None, Differs.FREE})
+
+    def text(self, value: object) -> str:
+        """Return a value with its unit."""
+        return f"{as_text(value)} {self.unit}".rstrip() if value is not None else "none"
+
+
+def fact(title: str, differs: Differs = Differs.REFUSED, **more: Any) -> dict[str, Fact]:
+    """Return the metadata of a field; see `Fact`."""
+    return {"fact": Fact(title, differs, **more)}
+
+
+def facts_of(kind: Any) -> dict[str, Fact]:
+    """Return what is declared of each field of a dataclass, by its name."""
+    if kind not in _declared:
+        _declared[kind] = {
+            field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)
+        }
+    return _declared[kind]
+
+
+_declared: dict[Any, dict[str, Fact]] = {}
+
+
+def as_text(value: object) -> str:
+    """Return a single value as people read it; numbers have six significant digits, or all that they have before the point."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1e6 else f"{value:g}"
+    return str(value)
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def plain(value: Any) -> Any:
+    """Return facts as JSON has them: objects with the names of the fields as keys."""
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def brief(value: Any) -> Any:
+    """Return the same without what has its default, which `read` fills in: for tables, where it stands in every row."""
+    if not is_dataclass(value):
+        return [brief(entry) for entry in value] if isinstance(value, tuple) else plain(value)
+    given = {field.name: getattr(value, field.name) for field in fields(value) if getattr(value, field.name) != field.default}
+    return {name: short for name, entry in given.items() if (short := brief(entry)) != {}}
+
+
+def read(kind: type[Kind], data: Any, where: str) -> Kind:
+    """Return facts from what `plain` gave.
+
+    A key that is missing has its default: an option that came later was not there to be used. Keys that are not known are left
+    out. Raises ValueError, naming the key, for anything else; `where` is what the facts are called.
+    """
+    if not isinstance(data, dict):
+        raise ValueError(f"{where} is {shown(data)}; it has to be an object")
+    hints = _hints(kind)
+    found = {name: _value(hints[name], data[name], f"{where}.{name}") for name in hints if name in data}
+    try:
+        return kind(**found)
+    except (TypeError, VkssimError) as error:  # VkssimError where options do not go together
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Return the types of a dataclass's fields by their names."""
+    if kind not in _types:
+        _types[kind] = get_type_hints(kind)
+    return _types[kind]
+
+
+_types: dict[Any, dict[str, Any]] = {}
+
+
+def _value(kind: Any, data: Any, where: str) -> Any:
+    if is_dataclass(kind):
+        return read(kind, data, where)  # type: ignore[arg-type]
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        chosen = next((part for part in parts if _fits(part, data)), parts[0])
+        return _value(chosen, data, where)
+    if not _fits(kind, data):
+        raise ValueError(f"{where} is {shown(data)}")
+    if origin is tuple:
+        return tuple(_value(parts[0], entry, f"{where}[{place}]") for place, entry in enumerate(data))
+    if origin is not None:  # a mapping
+        return {str(name): _value(parts[1], entry, f"{where}.{name}") for name, entry in data.items()}
+    return data
+
+
+def _fits(kind: Any, data: Any) -> bool:
+    """Whether a value of JSON is of a type, as far as can be seen without looking into it."""
+    origin = get_origin(kind)
+    if origin is tuple:
+        return isinstance(data, list)
+    if origin is not None or is_dataclass(kind):
+        return isinstance(data, dict)
+    if kind is float:
+        number = isinstance(data, int | float) and not isinstance(data, bool)
+        return number and abs(data) <= LARGEST_NUMBER and math.isfinite(data)
+    if kind is int:
+        return isinstance(data, int) and not isinstance(data, bool) and abs(data) <= LARGEST_NUMBER
+    return isinstance(data, kind)
+
+
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
+
+
+def schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of what `plain` gives for a type."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if is_dataclass(kind):
+        declared, hints = facts_of(kind), _hints(kind)
+        properties = {name: {"description": _description(entry), **schema(hints[name])} for name, entry in declared.items()}
+        return {"type": "object", "properties": properties, "required": list(properties)}
+    if origin in (Union, UnionType):
+        if all(part in _JSON_TYPES for part in parts):
+            return {"type": [_JSON_TYPES[part] for part in parts]}
+        return {"anyOf": [schema(part) for part in parts]}
+    if origin is tuple:
+        return {"type": "array", "items": schema(parts[0])}
+    if origin is not None:
+        return {"type": "object", "additionalProperties": schema(parts[1])}
+    return {"type": _JSON_TYPES[kind]}
+
+
+def _description(entry: Fact) -> str:
+    return f"{entry.title}, in {entry.unit}" if entry.unit else entry.title
+
+
+# -- comparison -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A fact that differs between two reports: what it belongs to, if anything, and what it is in each, for people."""
+
+    differs: Differs
+    where: str
+    text: str
+
+
+def differences(first: Any, second: Any, where: str = "", *, across: bool, of_reference: bool = False) -> Iterator[Difference]:
+    """Yield the facts of two values of one dataclass that differ, but for those that are free to; also of what is in them.
+
+    See `Fact` for `across`, and for `of_reference`, which says that `first` and `second` are of references.
+    """
+    for name, entry in facts_of(type(first)).items():
+        one, other = getattr(first, name), getattr(second, name)
+        if is_dataclass(one):
+            yield from differences(one, other, entry.title, across=across, of_reference=name == "reference")
+            continue
+        differs = entry.rule(across=across, of_reference=of_reference)
+        unknown = entry.optional and (one is None or other is None)
+        if differs is not Differs.FREE and one != other and not unknown:
+            yield Difference(differs, where, f"{entry.title} {entry.text(one)} against {entry.text(other)}")
+
+
+def compared_facts(value: Any) -> tuple[Any, ...]:
+    """Return the facts that `differences` may yield: of two values for which they are equal it yields nothing."""
+    found: list[Any] = []
+    for name, entry in facts_of(type(value)).items():
+        single = getattr(value, name)
+        if is_dataclass(single):
+            found += compared_facts(single)
+        elif entry.is_compared:
+            found.append(single)
+    return tuple(found)
+
+
+def sentence(found: Iterable[Difference]) -> str:
+    """Return differences as one text: those that belong together behind what they belong to."""
+    groups: dict[str, list[str]] = {}
+    for difference in found:
+        groups.setdefault(difference.where, []).append(difference.text)
+    return "; ".join((f"{where}: " if where else "") + ", ".join(dict.fromkeys(texts)) for where, texts in groups.items())

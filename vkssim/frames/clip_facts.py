@@ -1,0 +1,53 @@
+"""What a report records of a clip, as it is before anything is done to its pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..facts import Differs, Fact, fact
+
+_FREE, _NOTED, _REFUSED = Differs.FREE, Differs.NOTED, Differs.REFUSED
+
+
+def _colour(title: str) -> dict[str, Fact]:
+    """Return the metadata of what says which colours samples are: those of one reference must be the same."""
+    return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
+
+
+@dataclass(frozen=True)
+class ClipFacts:
+    """What is known of a clip; None for what is not.
+
+    `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
+    of the samples that were scored: as the clip states them, or as its R'G'B' was converted. `kbps` is that of the packets of
+    the video stream; see `VideoPackets` and docs/report.md for when it is known. `resampler` is what scaled its pictures.
+
+    Clips of one ladder differ by nature; of their reference the samples must mean the same.
+    """
+
+    path: str = field(default="", metadata=fact("file", _FREE))
+    container: str | None = field(default=None, metadata=fact("container", _FREE))
+    stream: int | None = field(default=None, metadata=fact("stream of the container", _FREE))
+    codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
+    decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
+    decoder_version: str | None = field(default=None, metadata=fact("decoder version", _NOTED, optional=True))
+    width: int | None = field(default=None, metadata=fact("width", _FREE, unit="samples", column=True))
+    height: int | None = field(default=None, metadata=fact("height", _FREE, unit="samples", column=True))
+    bits: int | None = field(default=None, metadata=fact("depth", _FREE, unit="bit"))
+    chroma: str | None = field(default=None, metadata=fact("chroma format", _FREE))
+    matrix: str | None = field(default=None, metadata=_colour("matrix"))
+    range: str | None = field(default=None, metadata=_colour("range"))
+    fps: float | None = field(default=None, metadata=fact("frame rate", _FREE, unit="frames/s", column=True))
+    frames: int | None = field(default=None, metadata=fact("number of frames", _FREE))
+    duration: float | None = field(default=None, metadata=fact("duration", _FREE, unit="s", column=True))
+    kbps: float | None = field(default=None, metadata=fact("video bit rate", _FREE, unit="kbit/s"))
+    file_bytes: int | None = field(default=None, metadata=fact("file size", _FREE, unit="bytes", column=True))
+    resampler: str | None = field(default=None, metadata=fact("resampler", _REFUSED, optional=True))
+
+
+@dataclass(frozen=True)
+class VideoPackets:
+    """The packets of a video stream together: their `bytes`, and how long they are shown, in `seconds`."""
+
+    bytes: int
+    seconds: float | None
