@@ -79,10 +79,29 @@ def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: P
         assert vkssim("score", *words, "-o", str(path)).exit_code == 0
     page = tmp_path / "page.html"
     result = vkssim("report", *map(str, scores), "-o", str(page), "--worst", "2")
-    assert (result.exit_code, result.output) == (0, "")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "differ: selection: frames skipped of the reference 0 against 2" in result.stderr
     assert frames_shown(page) == worst(scores[0], 2) + worst(scores[1], 2)
     assert asked == [Selection(0, 0), Selection(2, 2)]
     assert "dis.y4m (2)" in page.read_text()
+
+
+def test_files_that_were_not_scored_alike(pair: tuple[str, str], tmp_path: Path) -> None:
+    """A page puts them side by side, so it says so where somebody insists."""
+    scores = [tmp_path / name for name in ("a.json", "b.json")]
+    for path, feature in zip(scores, ("float_ssim=scale=1", "float_ssim=scale=2:window=uniform8"), strict=True):
+        words = ("-r", pair[0], "-d", pair[1], "--backend", "cpu", "-q", "--feature", feature)
+        assert vkssim("score", *words, "-o", str(path)).exit_code == 0
+    page = tmp_path / "page.html"
+    words = ("report", *map(str, scores), "-o", str(page), "--worst", "0")
+    result = vkssim(*words)
+    told = "were not scored alike: features: float_ssim scale 1 against 2, float_ssim window gaussian11 against uniform8"
+    assert (result.exit_code, told in result.stderr.replace("exact true against false, float_ssim ", "")) == (2, True)
+    assert not page.exists()
+    assert vkssim(*words, "--force").exit_code == 0
+    assert "dis.y4m (2) were not scored alike: features: float_ssim" in page.read_text()
+    assert vkssim("report", str(scores[0]), "-o", str(page), "--worst", "0").exit_code == 0
+    assert "not scored alike" not in page.read_text()
 
 
 def test_raw_clips_are_described(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from scipy.integrate import quad
 from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from vkssim.errors import InputError
+from vkssim.ladder import tables
 from vkssim.ladder.bd_rate import Curve, bjontegaard_deltas, in_decibels
 
 from ..commands import TINY, vkssim
@@ -182,3 +183,57 @@ def test_a_missing_library_is_named(results: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "bjontegaard", None)
     result = vkssim("bd-rate", str(results), *WORDS)
     assert (result.exit_code, "pip install 'vkssim[report]'" in result.stderr) == (2, True)
+
+
+# -- not scored alike -------------------------------------------------------------------------------------------------
+
+
+def _changed(results: Path, path: Path, change: Callable[[dict[str, Any]], None], rows: slice) -> str:
+    """The results, but for how some of the rows say that they were scored."""
+    table = tables.read_table(results)
+    for row in table[rows]:
+        scoring = json.loads(row["scoring"])
+        change(scoring)
+        row["scoring"] = json.dumps(scoring)
+    path.write_bytes(tables.render_rows(table, ".csv"))
+    return str(path)
+
+
+def _uniform(scoring: dict[str, Any]) -> None:
+    scoring["features"][0]["options"]["window"] = "uniform8"
+
+
+@pytest.mark.parametrize("rows", [slice(0, 1), slice(8, None)], ids=["one rung", "all of one reference"])
+def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path, rows: slice) -> None:
+    """Neither curves of one reference nor their mean may be of different scores."""
+    path = _changed(results, tmp_path / "r.csv", _uniform, rows)
+    result = vkssim("bd-rate", path, *WORDS, "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "were not scored alike: features: float_ssim window " in result.stderr
+    forced = vkssim("bd-rate", path, *WORDS, "--json", "--force")
+    assert forced.exit_code == 0
+    assert forced.stderr.startswith("vkssim: warning: ")
+    assert json.loads(forced.stdout) == json.loads(vkssim("bd-rate", str(results), *WORDS, "--json").stdout)
+
+
+def test_rows_that_are_not_asked_for_may_be_as_they_like(results: Path, tmp_path: Path) -> None:
+    path = _changed(results, tmp_path / "r.csv", _uniform, slice(0, 4))
+    words = ("--anchor", "reference=clip1.mkv", *WORDS)
+    assert vkssim("bd-rate", path, *words).exit_code == 0
+    table = tables.read_table(results)
+    for row in table:
+        del row["scoring"]
+        del row["distorted_codec"]
+    (tmp_path / "old.csv").write_bytes(tables.render_rows(table, ".csv"))
+    old = vkssim("bd-rate", str(tmp_path / "old.csv"), *WORDS)
+    assert old.exit_code == 0
+    assert "note: it is unknown how fast0_22.mp4, fast0_28.mp4, fast0_34.mp4 and 13 more were scored" in old.stderr
+
+
+@pytest.mark.parametrize("text", ["x", "[]", "{}", '{"version": 1}', '{"reference": [], "distorted": {}}'])
+def test_a_column_that_says_nothing(results: Path, tmp_path: Path, text: str) -> None:
+    table = tables.read_table(results)
+    table[0]["scoring"] = text
+    (tmp_path / "r.csv").write_bytes(tables.render_rows(table, ".csv"))
+    result = vkssim("bd-rate", str(tmp_path / "r.csv"), *WORDS)
+    assert (result.exit_code, "the column scoring does not say how it was scored" in result.stderr) == (2, True)

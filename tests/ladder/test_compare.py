@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +113,85 @@ def test_other_pictures_are_warned_of(tmp_path: Path, pair: tuple[str, ...], rea
     result = vkssim(*pair[:2], _report(tmp_path / "b.json", BEFORE, **read))
     assert result.exit_code == 0
     assert warning in result.stderr
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """Scores a clip by some options, and gives the name of the report."""
+    folder = tmp_path_factory.mktemp("scored")
+    (row,) = ladder(folder, crfs=(30,))
+    clips = [str(folder / row[name]) for name in ("reference", "distorted")]
+
+    def score(*words: str) -> str:
+        path = folder / f"scores{'_'.join(words)}.json"
+        if not path.exists():
+            words = words if "--feature" in words else (*TINY[2:], *words)
+            result = vkssim("score", "-r", clips[0], "-d", clips[1], "-o", str(path), "-q", "--backend", "cpu", *words)
+            assert result.exit_code == 0, result.output
+        return str(path)
+
+    return score
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--feature", "float_ssim=window=uniform8:scale=2"), "features: float_ssim"),
+        (("--feature", "float_ssim=scale=1:window=uniform8"), "window gaussian11 against uniform8"),
+        (("--feature", "float_ssim=scale=1:enable_db=true"), "features: float_ssim enable_db false against true"),
+        (("--planes", "yuv"), "planes y against yuv"),
+        (("--sync", "pts"), "sync index against pts"),
+        (("--crop", "80x48+8+8"), "cropped to none against 80x48+8+8"),
+        (("--scale", "48x32"), "width compared 96 against 48, height compared 64 against 32"),
+    ],
+)
+def test_what_was_not_scored_alike_is_refused(scored: Callable[..., str], words: tuple[str, ...], said: str) -> None:
+    pair = scored(), scored(*words)
+    result = vkssim("compare", *pair, "--max-drop", "float_ssim=1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{pair[0]} and {pair[1]} were not scored alike: " in result.stderr
+    assert said in result.stderr
+    forced = vkssim("compare", *pair, "--force", "--json")
+    assert forced.exit_code == 0
+    assert "vkssim: warning: " in forced.stderr
+    assert said in json.loads(forced.stdout)["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--feature", "float_ssim=scale=1:enable_lcs=true"),
+        ("--feature", "float_ssim=scale=1:exact=true"),
+        ("--crop", "auto"),
+        ("--scale", "reference"),
+    ],
+    ids=" ".join,
+)
+def test_what_comes_to_the_same_is_compared(scored: Callable[..., str], words: tuple[str, ...]) -> None:
+    result = vkssim("compare", scored(), scored(*words), "--max-frame-drop", "float_ssim=0", "--json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [json.loads(result.stdout)[key] for key in ("warnings", "notes")] == [[], []]
+
+
+def test_frames_that_differ_are_warned_of_only(scored: Callable[..., str]) -> None:
+    result = vkssim("compare", scored(), scored("--subsample", "2"), "--max-frame-drop", "float_ssim=0")
+    assert result.exit_code == 0
+    assert "differ: selection: subsample 1 against 2" in result.stderr
+    assert "3 are in both" in result.stderr
+
+
+def test_reports_that_do_not_say_are_noted(tmp_path: Path, scored: Callable[..., str]) -> None:
+    """Those of libvmaf's tools, and of versions that did not write it."""
+    old = tmp_path / "old.json"
+    old.write_text(
+        json.dumps({key: value for key, value in json.loads(Path(scored()).read_text()).items() if key != "scoring"})
+    )
+    for name in (str(old), str(FIXTURES / "bbb_576x324.libvmaf.json")):
+        result = vkssim("compare", scored(), name, "--json")
+        assert result.exit_code == 0
+        note = f"it is unknown how {name} was scored, by another tool or an older version"
+        assert f"vkssim: note: {note}\n" in result.stderr
+        assert json.loads(result.stdout)["notes"] == [note]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from scipy import stats
 
 from vkssim.errors import InputError
 from vkssim.features.base import Doubles
+from vkssim.ladder import tables
 from vkssim.ladder.correlate import correlate, logistic
 
 from ..commands import TINY, vkssim
@@ -220,3 +221,19 @@ def test_a_failed_pair_is_named(tmp_path: Path) -> None:
     vkssim("batch", path, "-o", str(tmp_path / "r.csv"), *TINY)
     result = vkssim("correlate", str(tmp_path / "r.csv"))
     assert (result.exit_code, "absent.mp4 was not scored (" in result.stderr) == (2, True)
+
+
+def test_rows_that_were_not_scored_alike(results: Path, tmp_path: Path) -> None:
+    rows = tables.read_table(results)
+    scoring = json.loads(rows[3]["scoring"])
+    scoring["sync"] = "pts"
+    rows[3]["scoring"] = json.dumps(scoring)
+    path = tmp_path / "r.csv"
+    path.write_bytes(tables.render_rows(rows, ".csv"))
+    result = vkssim("correlate", str(path), "--json")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "waves_16.mp4 and waves_34.mp4 were not scored alike: sync index against pts. --force" in result.stderr
+    forced = vkssim("correlate", str(path), "--json", "--force")
+    assert forced.exit_code == 0
+    assert forced.stderr.startswith("vkssim: warning: waves_16.mp4 and waves_34.mp4 were not scored alike")
+    assert forced.stdout == vkssim("correlate", str(results), "--json").stdout

@@ -12,6 +12,8 @@ from vkssim.report.page.pictures import FrameView, Gallery, encode
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
 
+from .reports import small_record
+
 HOSTILE = ("<img src=x onerror=alert(1)>.mp4", "\"><svg onload=alert(2)>' & <!--.mp4")
 METRICS = ("float_ms_ssim", "float_ssim", "</script><script>alert(3)</script>")
 TERMS = tuple(f"float_ms_ssim_{term}_scale{scale}" for term in "lcs" for scale in range(5))
@@ -39,6 +41,7 @@ def page_report(number: int = 0, frames: int = 12, names: Sequence[str] = METRIC
         warnings=[f"{names[0]} is null in 1 frame: {HOSTILE[number]}"],
         notes=["distorted scaled"],
         rate=RATE,
+        scoring=small_record(f"clips/{HOSTILE[number]}"),
     )
 
 

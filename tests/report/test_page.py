@@ -8,6 +8,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -111,6 +112,8 @@ def test_nothing_from_outside_becomes_markup() -> None:
             "figcaption",
             "img",
             "b",
+            "details",
+            "summary",
         ),
         *(
             "select",
@@ -219,6 +222,28 @@ def test_what_was_compared() -> None:
     ):
         assert said in text
     assert unescape(text).count(HOSTILE[1]) > 1
+
+
+def test_how_it_was_scored() -> None:
+    """What all clips left alone has no row; what the clips are has one for each fact."""
+    reports = [page_report(0), page_report(1)]
+    scoring = dict(tables.scoring(reports))
+    assert scoring["planes"] == ["y", "y"]
+    assert scoring["features"][0].startswith("float_ms_ssim=enable_lcs=false:enable_db=false:exact=true")
+    assert scoring["distorted clip: frame rate"] == ["25 frames/s"] * 2
+    assert not [title for title in scoring if title.startswith(("selection", "pictures", "reference: frame rate"))]
+    assert reports[1].scoring is not None
+    reports[1].scoring = replace(reports[1].scoring, selection=Selection(subsample=5))
+    assert dict(tables.scoring(reports))["selection: subsample"] == ["1", "5"]
+    text = render_page(reports, [WITHOUT, WITHOUT])
+    assert "How it was scored" in text
+    assert "differ: selection: subsample 1 against 5" in text
+    reports[1].scoring = None
+    assert dict(tables.scoring(reports))["planes"] == ["y", ""]
+    assert "it is unknown how" in render_page(reports, [WITHOUT, WITHOUT])
+    reports[0].scoring = None
+    assert tables.scoring(reports) == []
+    assert "How it was scored" not in render_page(reports, [WITHOUT, WITHOUT])
 
 
 def test_large_pictures_are_shrunk() -> None:

@@ -13,7 +13,8 @@ import click
 
 from ..errors import InputError, OptionError
 from .main import SETTINGS
-from .messages import say
+from .messages import say, say_findings
+from .options import force_option
 from .output import print_text
 from .tables import decimals, print_table
 
@@ -35,6 +36,7 @@ _RATES = ("bitrate", "measured_kbps")
 @click.option("--rate", metavar="COLUMN", help="The bit rates. Default: bitrate, where there is none measured_kbps.")
 @click.option("--method", type=click.Choice(["akima", "pchip", "cubic"]), default="akima", show_default=True)
 @click.option("--db", "decibels", is_flag=True, help="Of -10 log10(1 - score) in place of the score.")
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def command(
     results: Path,
@@ -45,15 +47,17 @@ def command(
     rate: str | None,
     method: str,
     decibels: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
 
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
-    much higher its score is at the same bit rate.
+    much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.
     """
+    from ..alike import check_alike
     from ..ladder.bd_rate import bjontegaard_deltas
-    from ..ladder.tables import is_results, read_table, score_columns
+    from ..ladder.tables import check_scored, how_scored, is_results, read_table, score_columns
     from ..report.numbers import finite
 
     rows = read_table(results)
@@ -62,6 +66,9 @@ def command(
     rate = rate or next(name for name in _RATES if name in rows[0])
     ladders = [_select(rows, flag, conditions) for flag, conditions in (("--anchor", anchor), ("--test", test))]
     references = list(dict.fromkeys(row["reference"] for row in ladders[0]))
+    compared = [row for ladder in ladders for row in ladder if row["reference"] in references]
+    check_scored(compared)
+    say_findings(check_alike(how_scored(compared), force=force))
     found: list[dict[str, Any]] = []
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
@@ -106,10 +113,9 @@ def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: 
     import numpy as np
 
     from ..ladder.bd_rate import Curve, in_decibels
-    from ..ladder.tables import check_scored, number
+    from ..ladder.tables import number
 
     rows = [row for row in ladder if row["reference"] == reference]
-    check_scored(rows)
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
     values = in_decibels(np.array(scores)) if decibels else scores
     return Curve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))

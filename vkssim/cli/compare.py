@@ -13,11 +13,13 @@ import click
 
 from ..errors import DemandError
 from .main import SETTINGS
-from .messages import say
+from .messages import say_findings
+from .options import force_option
 from .output import print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
+    from ..alike import Findings
     from ..ladder.compare import Change, Verdict
     from ..results import ScoreReport
 
@@ -35,9 +37,16 @@ if TYPE_CHECKING:
 @click.option(
     "--max-frame-drop", "frame_drops", multiple=True, metavar="NAME=X", help="The same for every frame. May be repeated."
 )
+@force_option
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def command(before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], as_json: bool) -> None:
-    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 where they drop too far."""
+def command(
+    before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
+) -> None:
+    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 where they drop too far.
+
+    Reports that were not scored alike are refused, by the name of what differs.
+    """
+    from ..alike import Scored, check_alike
     from ..ladder.compare import Demand, compare_reports, judge
     from ..report.reading import read_report
 
@@ -45,11 +54,14 @@ def command(before: Path, after: Path, drops: tuple[str, ...], frame_drops: tupl
     reports = read_report(before), read_report(after)
     changes = compare_reports(*reports)
     verdicts = judge(changes, demands)
-    warnings = _warnings((before, after), reports, next(iter(changes.values())).frames)
-    for warning in warnings:
-        say(f"warning: {warning}")
+    pair = before, after
+    found = check_alike(
+        [Scored(str(path), "", report.scoring) for path, report in zip(pair, reports, strict=True)], force=force
+    )
+    found.warnings += _warnings(pair, reports, next(iter(changes.values())).frames)
+    say_findings(found)
     if as_json:
-        print_text(_json(changes, verdicts, warnings))
+        print_text(_json(changes, verdicts, found))
     else:
         _print(changes, f"{before} to {after}")
     broken = [verdict for verdict in verdicts if not verdict.met]
@@ -64,7 +76,9 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     if counts != [shared, shared]:
         warnings.append(f"{paths[0]} has {counts[0]} frames, {paths[1]} {counts[1]}; {shared} are in both")
     sizes = [f"{report.width}x{report.height}" for report in reports]
-    if sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
+    if before.scoring is not None and after.scoring is not None:
+        pass  # which say more of their pictures
+    elif sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
         warnings.append(f"{paths[0]} is of pictures of {sizes[0]}, {paths[1]} of {sizes[1]}")
     elif before.pictures.crop != after.pictures.crop:
         crops = [report.pictures.crop or "nothing" for report in reports]
@@ -98,13 +112,14 @@ def _print(changes: Mapping[str, Change], title: str) -> None:
     print_table(title, columns, rows, sys.stdout)
 
 
-def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], warnings: Sequence[str]) -> str:
+def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Findings) -> str:
     from ..report.numbers import finite
 
     answer = {
         "scores": {name: asdict(change) for name, change in changes.items()},
         "demands": [{**asdict(verdict.demand), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
         "passed": all(verdict.met for verdict in verdicts),
-        "warnings": warnings,
+        "warnings": found.warnings,
+        "notes": found.notes,
     }
     return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

@@ -14,10 +14,11 @@ import click
 from ..errors import InputError, OptionError
 from .batch import check_all_scored, score_manifest
 from .main import SETTINGS
-from .messages import say
+from .messages import say, say_findings
 from .options import (
     backend_options,
     feature_option,
+    force_option,
     picture_options,
     planes_option,
     raw_options,
@@ -49,6 +50,7 @@ _ESTIMATES = ("plcc", "srocc", "krocc", "rmse")
 @click.option("--score", "opinion", metavar="COLUMN", help="What people said. Default: mos or dmos.")
 @click.option("--by", metavar="COLUMN", help="Also for each value of it. Default: distortion, where there is that column.")
 @click.option("--pooling", default="mean", show_default=True, metavar="NAME", help="Which pooled value of each clip.")
+@force_option
 @click.option("--json", "form", flag_value="json", help="As JSON.")
 @click.option("--csv", "form", flag_value="csv", help="As CSV.")
 @click.option(
@@ -73,6 +75,7 @@ def command(
     opinion: str | None,
     by: str | None,
     pooling: str,
+    force: bool,
     form: str | None,
     path: Path | None,
     urls: bool,
@@ -87,10 +90,12 @@ def command(
 ) -> None:
     """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
 
-    PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score.
+    PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score. Rows that were
+    not scored alike are refused, by the name of what differs.
     """
+    from ..alike import check_alike
     from ..distributed.engines import EngineOptions
-    from ..ladder.tables import csv_text, is_results, labels_of, read_table, score_columns
+    from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
     from ..score_options import ScoreOptions
 
     rows = read_table(table)
@@ -102,6 +107,8 @@ def command(
     if not is_results(rows):
         options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
         rows = _scored(rows, table, opinion, path, urls, raw, options, EngineOptions(**where), quiet)
+    check_scored(rows)
+    say_findings(check_alike(how_scored(rows), force=force))
     groups = _groups(rows, by)
     found = []
     for score, column in score_columns(rows, (), pooling).items():
@@ -161,9 +168,7 @@ def _scored(
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
     """All rows, and those of each value of a column where they are enough; of the others a warning."""
     from ..ladder.correlate import LEAST_PAIRS
-    from ..ladder.tables import check_scored
 
-    check_scored(rows)
     groups: list[tuple[str, Sequence[Row]]] = [(_ALL, rows)]
     if by is None:
         return groups

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from ..harmless import visible
+
+if TYPE_CHECKING:
+    from ..alike import Findings
 
 
 def say(message: object) -> None:
     """A line of its own; what would do something to a terminal, as names of files can, is spelt out."""
     click.echo(f"vkssim: {visible(str(message))}", err=True)
+
+
+def say_findings(found: Findings) -> None:
+    """Say what is warned of and noted of scores that are compared."""
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    for note in found.notes:
+        say(f"note: {note}")

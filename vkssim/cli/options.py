@@ -119,6 +119,9 @@ sync_option = click.option(
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
+force_option = click.option(
+    "--force", is_flag=True, help="Compare also what was not scored alike: other features, planes, pictures."
+)
 urls_option = click.option(
     "--urls", is_flag=True, help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name."
 )

@@ -11,7 +11,8 @@ import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from .main import SETTINGS
-from .options import backend_options, raw_options, urls_option
+from .messages import say_findings
+from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
@@ -21,27 +22,49 @@ if TYPE_CHECKING:
 _WORST = 6  # frames shown of a clip
 
 
+def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked:
+        from ..report.schema import schema_text
+
+        print_text(schema_text())
+        context.exit()
+
+
 @click.command("report", context_settings=SETTINGS)
 @click.argument("files", nargs=-1, required=True, metavar="SCORES.json…", type=click.Path(path_type=Path))
 @click.option("-o", "--output", "target", required=True, metavar="FILE", help="Write the page there; - is stdout.")
 @click.option(
     "--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures."
 )
+@force_option
 @urls_option
 @raw_options
 @backend_options
-def command(files: tuple[Path, ...], target: str, worst: int, urls: bool, raw: RawDescription, where: dict[str, Any]) -> None:
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_schema,
+    help="Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
+)
+def command(
+    files: tuple[Path, ...], target: str, worst: int, force: bool, urls: bool, raw: RawDescription, where: dict[str, Any]
+) -> None:
     """Show scores as one HTML page: tables, charts and the worst frames.
 
     The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the
-    clips that the files name, where they can still be read.
+    clips that the files name, where they can still be read. Files that were not scored alike are refused, by the name of what
+    differs.
     """
-    from ..report.page import check_installed, render_page
+    from ..alike import check_alike
+    from ..report.page import check_installed, render_page, scored
     from ..report.page.pictures import worst_frames
     from ..report.reading import read_report
 
     check_installed()
     reports = [read_report(path) for path in files]
+    say_findings(check_alike(scored(reports, [str(path) for path in files]), force=force))
     clips = [name for report in reports for name in (report.reference, report.distorted)]
     deliver = _destination(target, "--output", [*map(str, files), *clips])
     galleries = [

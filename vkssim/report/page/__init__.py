@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import __version__
+from ...alike import Scored, find_differences
 from ...errors import OptionError
 from ...features.base import Doubles
 from ...harmless import visible
@@ -78,7 +79,8 @@ def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], fi
         title=_title(reports, names),
         labels=names,
         facts=tables.facts(reports),
-        warnings=[(name, report.warnings) for name, report in zip(names, reports, strict=True) if report.warnings],
+        scoring=tables.scoring(reports),
+        warnings=[*_unlike(reports, names), *_warnings(reports, names)],
         headings=tables.POOLED.values(),
         pooled=tables.pooled_groups(reports, metrics),
         charts=[_charts(reports, name) for name in (*metrics, *terms)],
@@ -89,6 +91,22 @@ def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], fi
         galleries=[_views(report, gallery, metrics) for report, gallery in zip(reports, galleries, strict=True)],
         plot=(WIDTH, HEIGHT),
     )
+
+
+def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    return [(name, report.warnings) for name, report in zip(names, reports, strict=True) if report.warnings]
+
+
+def _unlike(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return what is to be said of all clips together: that they stand side by side says that they can be compared."""
+    found = find_differences(scored(reports, names))
+    said = [*found.refused, *found.warnings, *found.notes]
+    return [("all clips", said)] if said else []
+
+
+def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
+    """Return how reports were scored, by these names."""
+    return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
 
 
 def _policy(style: str, script: str) -> str:

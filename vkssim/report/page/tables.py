@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...results import ScoreReport
+from ...scoring_record import leaves
 
 POOLED = {
     "mean": "mean",
@@ -25,6 +26,10 @@ POOLED = {
 """Pooled values and their headings, in the order of the columns."""
 
 TERMS = {"l": "luminance", "c": "contrast", "s": "structure"}
+_IN_FACTS = (
+    *("version of vkssim", "width compared", "height compared", "depth compared"),
+    *("reference: file", "distorted clip: file"),
+)
 _TERM = re.compile(r"(?P<metric>.+)_(?P<term>[lcs])(?:_scale(?P<scale>\d+))?")
 _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # each bound that a mean falls below makes its cell a shade darker
 
@@ -166,6 +171,20 @@ def facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
         ("version", [_version(report) for report in reports]),
     ]
     return [(title, texts) for title, texts in rows if any(texts)]
+
+
+def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
+    """Return how the reports were scored, as `facts`: all but what is in its rows, and what all of them left alone."""
+    said = [
+        {} if report.scoring is None else {title: (text, default) for title, text, default in leaves(report.scoring)}
+        for report in reports
+    ]
+    titles = dict.fromkeys(title for facts in said for title in facts if title not in _IN_FACTS)
+    return [
+        (title, [facts.get(title, ("",))[0] for facts in said])
+        for title in titles
+        if not all(facts[title][1] for facts in said if title in facts)
+    ]
 
 
 def _frames(report: ScoreReport) -> str:
