@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __version__, score_files
+from vkssim.backends.cpu import CpuBackend
 from vkssim.cli import main
 from vkssim.facts import facts_of, plain
 from vkssim.features import FEATURES
+from vkssim.files import score_sources
 from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.scoring_record import FeatureFacts, ScoringRecord
@@ -312,6 +314,18 @@ def test_the_command_names_no_device_and_no_output(folder: Path, tmp_path: Path)
     vkssim("score", "-r", str(folder / "ref.mkv"), "-d", str(folder / "dis.mp4"), "-q", *words, "float_ssim=0.1")
     command = json.loads((tmp_path / "a.json").read_text())["scoring"]["command"]
     assert command == f"vkssim score -r {folder}/ref.mkv -d {folder}/dis.mp4 --feature {FEATURE}"
+
+
+def test_what_grants_access_is_in_no_record(folder: Path) -> None:
+    urls = "https://user:secret@host/a.mkv?sig=secret", "https://host/b.mp4?sig=secret"
+    paths = [str(folder / name) for name in ("ref.mkv", "dis.mp4")]
+    with open_source(paths[0], RawDescription()) as first, open_source(paths[1], RawDescription()) as second:
+        report = score_sources(
+            (first, second), urls, CpuBackend, features=FEATURE, selection=Selection(), pictures=PictureOptions()
+        )
+    for form in ("json", "xml", "csv"):
+        assert "secret" not in render(report, form)
+    assert record_of(report).distorted.path.startswith("https://host/b.mp4?…")
 
 
 # -- declared once ----------------------------------------------------------------------------------------------------
