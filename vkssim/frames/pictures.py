@@ -20,7 +20,8 @@ from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
 _SAMPLED_FRAMES = 12
-_FREE, _REFUSED = Differs.FREE, Differs.REFUSED  # to differ: for one reference counts what was done in the end
+# Scores against one reference are compared by what was done to the pictures, which is in `ScoringRecord`, not by these.
+_FREE, _REFUSED = Differs.FREE, Differs.REFUSED
 
 
 @dataclass(frozen=True)
