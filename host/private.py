@@ -23,20 +23,19 @@ def private_folder(folder: Path) -> None:
     made.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _check(folder, folder.lstat(), folder=True)
+    check_private(folder, folder.lstat(), folder=True)
 
 
 def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
-    """Open a file to be read, or, made where there is none, to be read and written behind its end; then its mode is 0600.
+    """Open a file to be read, or, made where there is none, to be read and written behind its end.
 
-    Its folder is not looked at. Raises PermissionError where it is no ordinary file, belongs to someone else or others may
-    write it, OSError where it is a link or cannot be opened.
+    A new one has mode 0600. One that is there keeps its mode, for its content may say that it is another program's. Its folder
+    is not looked at. Raises PermissionError where it is no ordinary file, belongs to someone else or others may write it,
+    OSError where it is a link or cannot be opened.
     """
     file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _CAREFULLY, 0o600))  # noqa: SIM115
     try:
-        _check(path, os.fstat(file.fileno()))
-        if mode != "rb" and hasattr(os, "fchmod"):
-            os.fchmod(file.fileno(), 0o600)
+        check_private(path, os.fstat(file.fileno()))
     except BaseException:
         file.close()
         raise
@@ -80,7 +79,8 @@ def store(path: Path, data: bytes) -> bool:
     return True
 
 
-def _check(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
+def check_private(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
+    """Raise PermissionError where a file or folder is no ordinary one, belongs to someone else, or others may write it."""
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode):
         raise PermissionError(f"{path} is no ordinary {'folder' if folder else 'file'}")
     if not hasattr(os, "geteuid"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,27 @@ def test_private_whatever_the_mask_says(path: Path) -> None:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize("write", [lambda file: file.add(LINE), lambda file: file.cut(0)], ids=["add", "cut"])
+def test_a_file_that_others_could_read_is_private_once_it_is_written(path: Path, write: Callable[[JournalFile], None]) -> None:
+    """Not before: it may turn out to be somebody's diary."""
+    path.write_bytes(LINE)
+    path.chmod(0o644)
+    with JournalFile(path) as file:
+        assert list(file.lines()) == [LINE]
+        assert stat.S_IMODE(path.stat().st_mode) == 0o644
+        write(file)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_that_was_put_in_its_place_is_not_removed(path: Path) -> None:
+    with JournalFile(path) as file:
+        file.add(LINE)
+        path.rename(path.with_name("moved"))
+        path.write_bytes(b"somebody's own")
+        file.remove()
+    assert path.read_bytes() == b"somebody's own"
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])

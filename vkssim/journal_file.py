@@ -29,7 +29,8 @@ def journal_path(results: Path) -> Path:
 class JournalFile:
     """Opened or made, private, and locked against other processes; use with `with`.
 
-    Raises OutputError where it cannot be written, is no private file of this user, or another process has it.
+    A file that is there is not changed before something is written to it: what is in it may turn out to be no journal. Raises
+    OutputError where it cannot be written, is no private file of this user, or another process has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,6 +39,7 @@ class JournalFile:
             self._descriptor = self._open()
         except OSError as error:
             raise self._error(error) from None
+        self._private = False
         self._end = os.fstat(self._descriptor).st_size
         self._synced = time.monotonic()
 
@@ -69,7 +71,7 @@ class JournalFile:
 
     def _is_there(self, found: os.stat_result) -> bool:
         try:
-            named = os.stat(self.path)
+            named = os.lstat(self.path)
         except FileNotFoundError:
             return False
         return (named.st_dev, named.st_ino) == (found.st_dev, found.st_ino)
@@ -88,6 +90,7 @@ class JournalFile:
     def cut(self, size: int) -> None:
         """Keep the first `size` bytes. Raises OutputError."""
         try:
+            self._make_private()
             os.ftruncate(self._descriptor, size)
         except OSError as error:
             raise self._error(error) from None
@@ -99,6 +102,7 @@ class JournalFile:
         Where they cannot be written the file is as it was before.
         """
         try:
+            self._make_private()
             rest = memoryview(lines)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
@@ -110,6 +114,12 @@ class JournalFile:
                 raise self._error(error) from None
             raise
         self._end += len(lines)
+
+    def _make_private(self) -> None:
+        """Give the file mode 0600, now that it is known to be a journal: others could read what an earlier one was."""
+        if not self._private and hasattr(os, "fchmod"):
+            os.fchmod(self._descriptor, 0o600)
+        self._private = True
 
     def sync(self) -> None:
         """Have the lines and the name of the file on the disk. Raises OutputError."""
@@ -124,10 +134,12 @@ class JournalFile:
         self._synced = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file, where that is possible while it is locked. Raises OutputError."""
-        if fcntl is None:
-            self.close()
+        """Remove the file, and no other that was put in its place. Raises OutputError."""
         try:
+            if not self._is_there(os.fstat(self._descriptor)):
+                return
+            if fcntl is None:  # Windows removes nothing that is open
+                self.close()
             self.path.unlink(missing_ok=True)
         except OSError as error:
             raise self._error(error) from None

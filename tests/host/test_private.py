@@ -47,13 +47,6 @@ def test_what_is_made_is_private(tmp_path: Path) -> None:
         assert journal.read() == b"line\nnext\n"
 
 
-def test_a_file_that_others_could_read_is_private_once_it_is_written(file: Path) -> None:
-    file.chmod(0o644)
-    with open_private(file, "a+b"):
-        pass
-    assert _mode(file) == 0o600
-
-
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
 def test_what_others_may_write_is_refused(tmp_path: Path, file: Path, mode: int) -> None:
     file.chmod(mode)
