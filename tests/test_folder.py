@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,13 +12,13 @@ import pytest
 from vkssim.errors import OptionError, OutputError
 from vkssim.folder import Folder, check_output, write_output
 from vkssim.ladder import batch
+from vkssim.ladder.object_journal import ObjectJournal
 
 from .buckets import Bucket, put_in_place
 from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, vkssim
+from .damage import flipped_bits
 from .pictures import clip
-
-ALL = re.compile(".*")
 
 
 @pytest.fixture
@@ -46,34 +44,22 @@ def test_what_is_written_is_read(place: str) -> None:
     assert (same.read("x.json"), same.read("ranges/000.json"), same.read("ranges/none")) == (b"new", b"newnew", None)
 
 
-def test_what_is_removed_is_gone(place: str) -> None:
-    folder = Folder(place)
+def test_objects_that_are_removed_are_gone(bucket: Bucket) -> None:
+    folder = Folder("s3://results/a")
     for name in ("a", "b", "ranges/c", "ranges/d"):
         folder.write(name, b"")
     folder.remove(["a", "ranges/c", "none"])
     assert folder.names() == {"b", "ranges/d"}
-    folder.remove_all(re.compile("ranges/."))
-    assert folder.names() == {"b"}
-    folder.remove_all(ALL)
-    assert folder.names() == set()
-    folder.remove_all(ALL)
-    folder.write("a", b"1")
-    assert folder.names() == {"a"}
 
 
-def test_nothing_but_its_own_is_seen_or_removed(tmp_path: Path) -> None:
-    """What a writer left that was killed is its own as well."""
-    kept = tmp_path / "kept"
-    kept.write_bytes(b"1")
+def test_links_and_unfinished_files_are_not_seen(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"1")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "link").symlink_to(kept)
+    (tmp_path / "folder" / "link").symlink_to(tmp_path / "kept")
     (tmp_path / "folder" / ".vkssim-half").write_bytes(b"half")
     folder = Folder(tmp_path / "folder")
     folder.write("a", b"")
     assert folder.names() == {"a"}
-    folder.remove_all(ALL)
-    assert kept.read_bytes() == b"1"
-    assert os.listdir(tmp_path / "folder") == ["link"]
 
 
 def test_a_link_is_replaced(tmp_path: Path) -> None:
@@ -174,6 +160,28 @@ def test_a_batch_to_a_bucket_goes_on(tmp_path: Path, bucket: Bucket, ladder: str
     _batch(ladder, output, frames)
     assert [key[:12] for key in scored] == [lost[-17:-5]]
     assert {name: results.read(name) for name in results.names()} == whole
+
+
+def test_damaged_records_are_scored_again(bucket: Bucket, ladder: str) -> None:
+    """Bits that are another, a record under another's name, and one of an older version, which has no sum."""
+    output, results = "s3://results/out.csv", Folder("s3://results")
+    words = ("batch", ladder, "-o", output, *raw_flags(clip(1)), *TINY)
+    assert vkssim(*words).exit_code == 0
+    whole = {name: results.read(name) or b"" for name in results.names()}
+    one, other, _ = (name for name in sorted(whole) if name.startswith("out.csv.journal/"))
+    journal = Folder(f"{output}.journal")
+    damages = [*flipped_bits(whole[one], every=11), whole[other], whole[one][whole[one].index(b"{") :], b""]
+    for damaged in damages:
+        results.write(one, damaged)
+        told: list[str] = []
+        assert len(ObjectJournal(journal, told.append).records) == 2
+        assert len(told) == 1
+    for damaged in damages[-4:]:
+        results.write(one, damaged)
+        result = vkssim(*words)
+        assert result.exit_code == 0
+        assert "1 records in s3://results/out.csv.journal are damaged or of an older version" in result.stderr
+        assert {name: results.read(name) for name in results.names()} == whole
 
 
 def test_what_is_no_record_is_not_taken_for_one(bucket: Bucket, ladder: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -89,28 +88,12 @@ class Folder:
         }
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; those that are not there are none to remove."""
+        """Remove objects of a folder by URL; those that are not there are none to remove. Local files: see `OwnFolder`."""
         with self._errors():
-            if self._remote:
-                there = self._remote_names().intersection(names)
-                filesystem, root = self._opened()
-                if there:
-                    filesystem.rm([f"{root}/{name}" for name in sorted(there)])
-                return
-            for name in names:
-                (Path(self._place) / name).unlink(missing_ok=True)
-
-    def remove_all(self, like: re.Pattern[str]) -> None:
-        """Remove every file of `names` that is like that from beginning to end, what killed writers left, and what is empty."""
-        self.remove(name for name in self.names() if like.fullmatch(name))
-        if self._remote:
-            return
-        for folder, _, files in os.walk(self._place, topdown=False):
-            with suppress(OSError):  # somebody else's files are in it
-                for name in files:
-                    if name.startswith(UNFINISHED):
-                        os.unlink(os.path.join(folder, name))
-                os.rmdir(folder)
+            there = self._remote_names().intersection(names)
+            filesystem, root = self._opened()
+            if there:
+                filesystem.rm([f"{root}/{name}" for name in sorted(there)])
 
     def _opened(self) -> tuple[Any, str]:
         filesystem, root = filesystem_of(self._place)

@@ -1,15 +1,14 @@
 """The journal of one run: every frame that is scored, so that a run cut off goes on where it was.
 
 The first line says what run it is, each further one has a frame: its number, its time and its scores, as JSON with the
-shortest text that reads back to the same double. Each begins with the CRC-32 of all lines up to it: a line that is torn,
-altered, doubled or out of place is found by that, and it and what follows it does not count.
+shortest text that reads back to the same double. They are checked lines: a line that is torn, altered, doubled or out of place
+is found, and it and what follows it does not count.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,9 +17,10 @@ from typing import Any, Self
 
 from . import __version__
 from .backends.base import BackendInfo
+from .checked_journal import CheckedJournal
+from .checked_lines import FRAMES, PARTS
 from .errors import (
     DeviceError,
-    InputError,
     InterruptedRunError,
     OptionError,
     OutputError,
@@ -31,18 +31,12 @@ from .errors import (
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .input_state import input_states
-from .journal_file import JournalFile
 from .scorer import FrameScores
 from .selection import Selection
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""
 
-PARTS_MAGIC = b"vkssim parts 1 "
-"""What the journal of a run on several devices begins with; see `distributed.kept`."""
-
-FRAMES_MAGIC = b"vkssim frames 1 "
-"""What the journal of a run on one device begins with."""
 CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
 """The errors after which a run may go on."""
 
@@ -90,43 +84,24 @@ class FrameJournal:
         self._identity = dict(identity)
         self._resume = resume
         self._tell = tell
-        self._found: Identity | None = None
-        self._frames: list[tuple[int, float | None, list[float]]] = []
-        self._sum = self._size = 0
-        self._kept = 0
-        self._damaged = False
         self.begun = False
-        self._file = JournalFile(path)
+        self._journal = CheckedJournal(path, FRAMES, _frame, also=[PARTS])
+        self._kept = len(self._journal.entries)
         try:
-            self._read()
+            if self._journal.there == PARTS:
+                self._leave_parts()
         except BaseException:
-            self._file.close()
+            self._journal.close()
             raise
 
-    def _read(self) -> None:
-        for number, line in enumerate(self._file.lines()):
-            if number == 0 and line.startswith(PARTS_MAGIC):
-                if self._resume:
-                    raise OptionError(f"{self._file.path} is of a run on several devices; --resume it on those")
-                self._tell(f"{self._file.path} was of a run on several devices; --resume on those would have kept its parts")
-                break
-            if number == 0 and not (line.startswith(FRAMES_MAGIC[: len(line)]) or not line.strip(b"\0")):
-                raise InputError(f"{self._file.path} is no journal of vkssim; move it away, or give another --output")
-            try:
-                entry, total = _parsed(line if number else line.removeprefix(FRAMES_MAGIC), self._sum)
-                if number == 0:
-                    self._found = dict(entry)
-                else:
-                    index, time, values = entry
-                    self._frames.append((int(index), time, [float(value) for value in values]))
-            except (ValueError, RecursionError, TypeError):
-                self._damaged = True
-                break
-            self._sum, self._size = total, self._size + len(line)
-        self._kept = len(self._frames)
+    def _leave_parts(self) -> None:
+        """Say what becomes of the journal of a run on several devices. Raises OptionError where it was to be gone on with."""
+        if self._resume:
+            raise OptionError(f"{self._journal.path} is of a run on several devices; --resume it on those")
+        self._tell(f"{self._journal.path} was of a run on several devices; --resume on those would have kept its parts")
 
     def begin(self, names: Sequence[str], backend: BackendInfo) -> list[FrameScores]:
-        """The frames that are there already, now that it is known what scores there are and what computes them.
+        """Return the frames that are there already, now that it is known what scores there are and what computes them.
 
         Raises OptionError where they are of another run.
         """
@@ -134,43 +109,33 @@ class FrameJournal:
         identity = self._identity | {"scores": list(names), "backend": backend.backend}
         identity |= {"device": backend.device, "driver": backend.driver}
         identity = json.loads(json.dumps(identity))
-        path = self._file.path
-        if self._resume and self._damaged:
+        path, found = self._journal.path, self._journal.head
+        if self._journal.older and self._journal.there == FRAMES:
+            self._tell(f"{path} is of an older version: it is not believed, and the run is begun anew")
+        if self._resume and self._journal.damaged:
             self._tell(f"{path} is damaged behind {self._kept} frames; what follows is scored again")
-        if self._resume and self._found is not None:
-            differing = [key for key in identity if identity[key] != self._found.get(key)]
+        if self._resume and found is not None:
+            differing = [key for key in identity if identity[key] != found.get(key)]
             if differing:
                 raise OptionError(
                     f"{path} is of another run: {', '.join(differing)} differ. Without --resume it is begun anew, its"
                     f" {self._kept} frames are lost then"
                 )
-            self._file.cut(self._size)
+            self._journal.go_on()
             if self._kept:
                 self._tell(f"goes on behind {self._kept} frames of {path}")
-            return [FrameScores(index, dict(zip(names, values, strict=True)), time) for index, time, values in self._frames]
+            frames = self._journal.entries
+            return [FrameScores(index, dict(zip(names, values, strict=True)), time) for index, time, values in frames]
         if self._kept:
             self._tell(f"{path} had {self._kept} frames of a run that was cut off; --resume would have kept them")
-        self._file.cut(0)
-        self._sum = self._kept = 0
-        self._file.add(FRAMES_MAGIC + self._line(identity))
-        self._file.sync()
+        self._kept = 0
+        self._journal.begin(identity)
         return []
 
     def add(self, frames: Sequence[FrameScores]) -> None:
         """Write frames at once: killing the process loses none of them. Raises OutputError."""
-        before = self._sum
-        lines = [self._line([frame.index, frame.time, list(frame.metrics.values())]) for frame in frames]
-        try:
-            self._file.add(b"".join(lines))
-        except BaseException:
-            self._sum = before
-            raise
-        self._kept += len(lines)
-
-    def _line(self, entry: Any) -> bytes:
-        text = json.dumps(entry, separators=(",", ":")).encode()
-        self._sum = zlib.crc32(text, self._sum)
-        return b"%08x %s\n" % (self._sum, text)
+        self._journal.add([[frame.index, frame.time, list(frame.metrics.values())] for frame in frames])
+        self._kept += len(frames)
 
     def leave(self, error: VkssimError) -> None:
         """Say so in an error that cuts the run off, where there is something to go on from. Raises OutputError."""
@@ -188,10 +153,10 @@ class FrameJournal:
         """Close the file; without frames it goes."""
         with suppress(OutputError):  # what it is for is done, or lost to another error
             if self._kept:
-                self._file.sync()
+                self._journal.sync()
             else:
-                self._file.remove()
-        self._file.close()
+                self._journal.remove()
+        self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -200,10 +165,7 @@ class FrameJournal:
         self.close()
 
 
-def _parsed(line: bytes, before: int) -> tuple[Any, int]:
-    """A line's entry and the sum up to it. Raises ValueError where it is not whole, or does not follow those before it."""
-    claimed, text = line[:8], line[9:-1]
-    total = zlib.crc32(text, before)
-    if claimed + line[8:9] + line[-1:] != b"%08x \n" % total:
-        raise ValueError("torn, altered or out of place")
-    return json.loads(text), total
+def _frame(entry: Any) -> tuple[int, float | None, list[float]]:
+    """Return the number, the time and the scores of a frame."""
+    index, time, values = entry
+    return int(index), time, [float(value) for value in values]

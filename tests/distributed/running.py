@@ -60,5 +60,5 @@ def _command(number: int) -> bytes:
 
 
 def parts_of(output: Path) -> list[Path]:
-    """The files of a run's parts that are there, without that which says how it was divided."""
-    return sorted(path for path in Path(f"{output}.parts").rglob("*-*") if path.name[:1].isdecimal())
+    """Return the files of a run's parts that are there, without the file that says how it was divided."""
+    return sorted(path for path in Path(f"{output}.parts").glob("*-*") if path.suffix[1:2].isdecimal())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from vkssim.host.device import Device
 
 from ..clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..journals import records
 from ..ladder.ladders import encode, lossless, manifest
 from ..pictures import clip
 from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
@@ -82,8 +82,8 @@ def _expected(folder: Path, name: str = RESULTS) -> dict[str, bytes]:
 
 def _scored(target: Path) -> list[str]:
     """The distorted clips in the journal, in order."""
-    lines = (target / "results.parquet.journal").read_text().splitlines()
-    return [json.loads(line)["distorted"] for line in lines]
+    journal = target / "results.parquet.journal"
+    return [record["distorted"] for record in records(journal)]
 
 
 @pytest.mark.parametrize("form", ["parquet", "jsonl"])

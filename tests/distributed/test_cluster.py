@@ -29,6 +29,7 @@ from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
+from vkssim.own_folder import OwnFolder
 from vkssim.parts import Part, PartScores
 from vkssim.report import render
 from vkssim.score_options import ScoreOptions
@@ -290,8 +291,8 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
 
 def _scored(folder: Path) -> set[tuple[str, int]]:
     """The parts whose scores are in the folder."""
-    names = [path for path in folder.glob("*/*") if path.name[0].isdecimal() or path.name == "whole"]
-    return {(path.parent.name, 0 if path.name == "whole" else int(path.name.partition("-")[0])) for path in names}
+    names = [name.split(".") for name in OwnFolder(folder).names()]
+    return {(key, 0 if part == "whole" else int(part.partition("-")[0])) for key, part in names if part != "parts"}
 
 
 def _wait_until(condition: Callable[[], bool]) -> None:

@@ -13,6 +13,7 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.engines import EngineOptions
 from vkssim.distributed.files import score_in_parts
 from vkssim.distributed.kept import KeptParts
+from vkssim.distributed.parts_file import unpacked, unpacked_parts
 from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
 from vkssim.distributed.task import Clips, Done, Task
 from vkssim.distributed.threads import Alone
@@ -26,7 +27,7 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.folder import Folder
+from vkssim.own_folder import OwnFolder
 from vkssim.parts import Part
 from vkssim.results import ScoreReport
 from vkssim.score_options import ScoreOptions
@@ -34,6 +35,7 @@ from vkssim.scorer import FrameScores
 
 from ..clips import write, y4m_bytes
 from ..commands import TINY, vkssim
+from ..damage import flipped_bits
 from ..ladder.ladders import manifest
 from ..pictures import clip
 from .in_parts import CPU, FEATURES, small_parts, told
@@ -145,7 +147,8 @@ def test_parts_of_another_division_are_not_taken_for_these(
     """What a run left that was killed while it tidied up: parts, but not how they were divided."""
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     shutil.copytree(tmp_path / "scores.json.parts", tmp_path / "old")
-    Folder(str(tmp_path / "scores.json.parts")).remove(["parts/parts"])
+    (division,) = (tmp_path / "scores.json.parts").glob("*.parts")
+    division.unlink()
     small_parts(monkeypatch, 5)
     with monkeypatch.context() as patch:
         _fail_at(patch, 0, OutputError("full"))
@@ -155,6 +158,43 @@ def test_parts_of_another_division_are_not_taken_for_these(
     with _kept(tmp_path, resume=True) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
     assert [part and part.first for part in tasks][:1] == [0]
+
+
+def test_damaged_parts_are_not_believed(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+) -> None:
+    """Any bit of a part, of how the clips were divided, or of the journal; and parts that were exchanged."""
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    folder = OwnFolder(tmp_path / "scores.json.parts")
+    first, second, division = sorted(folder.names())
+    for name, read in (
+        (first, lambda data: unpacked(data, first, OPTIONS)),
+        (division, lambda data: unpacked_parts(data, division)),
+    ):
+        data = folder.read(name) or b""
+        assert read(data) is not None
+        assert all(read(damaged) is None for damaged in flipped_bits(data, every=5))
+    folder.write(first, folder.read(second) or b"")
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        assert told(_score(clips, kept)) == told(_in_one(clips))
+    assert 0 in [part and part.first for part in tasks]
+    journal = tmp_path / "scores.json.journal"
+    whole = journal.read_bytes()
+    for damaged in flipped_bits(whole):
+        folder.make()
+        folder.write("k.whole", b"")
+        journal.write_bytes(damaged)
+        with _kept(tmp_path, resume=True):
+            assert folder.names() == set(), "it is begun anew"
+
+
+def test_a_journal_of_an_older_version_is_begun_anew(clips: Clips, tmp_path: Path) -> None:
+    (tmp_path / "scores.json.journal").write_bytes(b'vkssim parts 1 {"what": 1}\n')
+    notes: list[str] = []
+    with KeptParts(tmp_path / "scores.json", {"what": 1}, resume=True, tell=notes.append) as kept:
+        assert told(_score(clips, kept)) == told(_in_one(clips))
+    assert ["is of an older version, without checksums" in note for note in notes] == [True]
 
 
 # -- refused ----------------------------------------------------------------------------------------------------------
@@ -177,7 +217,7 @@ def test_a_part_that_is_refused_has_all_scored_in_one(
             on_frames=frames.extend,
             kept=kept,
         )
-        assert Folder(kept.folder).names() == {"parts/whole"}
+        assert OwnFolder(kept.folder).names() == {f"{kept.key}.whole"}
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
     assert steps[-1] == (FRAMES, FRAMES)
@@ -276,7 +316,7 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
         coordinator = Coordinator(Pool(engine, lambda _trouble: None), OPTIONS, folder=folder)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {job.key: outcome for job, outcome in coordinator.score(jobs)}
-        assert Folder(folder).names() == set()
+        assert OwnFolder(folder).names() == set()
     expected = told(_in_one(clips))
     for name in ("dis", "refused", "last"):
         assert told(outcomes[name]) == [
@@ -291,15 +331,15 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
 
 def test_a_batch_whose_parts_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no pair's fault: none has a row with that error."""
-    write_file = Folder.write
+    write_file = OwnFolder.write
 
-    def full(self: Folder, name: str, data: bytes) -> None:
-        if not name.endswith("/parts"):  # which the worker does not write
+    def full(self: OwnFolder, name: str, data: bytes) -> None:
+        if not name.endswith(".parts"):  # which the worker does not write
             raise OutputError("the folder is full")
         write_file(self, name, data)
 
     monkeypatch.setattr(EngineOptions, "several", lambda _self: True)
-    monkeypatch.setattr(Folder, "write", full)
+    monkeypatch.setattr(OwnFolder, "write", full)
     path = manifest(tmp_path / "m.csv", [{"reference": clips.reference, "distorted": clips.distorted}])
     result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)
     assert (result.exit_code, result.output) == (2, "vkssim: the folder is full\n")

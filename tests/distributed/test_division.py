@@ -87,11 +87,12 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
     parts = _parts(folder, "mp4", 5)
     assert len(parts) > 2
     packets = VideoPackets(5678, 1.25), None
-    assert unpacked_parts(packed_parts(parts, None)) == (parts, None)
-    data = packed_parts(parts, packets)
-    assert unpacked_parts(data) == (parts, packets)
+    assert unpacked_parts(packed_parts(parts, None, "a.parts"), "a.parts") == (parts, None)
+    data = packed_parts(parts, packets, "a.parts")
+    assert unpacked_parts(data, "a.parts") == (parts, packets)
+    assert unpacked_parts(data, "b.parts") is None
     for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
-        assert unpacked_parts(torn) is None
+        assert unpacked_parts(torn, "a.parts") is None
 
 
 def test_marks_of_key_frames() -> None:

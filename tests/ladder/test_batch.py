@@ -25,6 +25,7 @@ from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
+from vkssim.ladder.journal import Journal
 from vkssim.maps import png
 from vkssim.planes import PlaneMetrics
 from vkssim.report.reading import read_report
@@ -32,6 +33,8 @@ from vkssim.types import Samples
 
 from ..clips import raw_bytes, write, y4m_bytes
 from ..commands import TINY, vkssim, vkssim_process
+from ..damage import flipped_bits
+from ..journals import records
 from ..pictures import clip
 from .ladders import encode, ladder, lossless, manifest
 
@@ -71,7 +74,7 @@ def _rows(path: Path) -> Rows:
 
 
 def _journal(folder: Path) -> Rows:
-    return _rows(folder / "results.jsonl.journal")
+    return records(folder / "results.jsonl.journal")
 
 
 # -- scores -----------------------------------------------------------------------------------------------------------
@@ -370,7 +373,7 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, rungs: Rows, decoded: Co
     first = _batch(tmp_path)
     journal = tmp_path / "results.jsonl.journal"
     lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:2]) + rest)
+    journal.write_bytes(b"".join(lines[:3]) + rest)
     decoded.clear()
     assert _batch(tmp_path) == first
     assert len(decoded) == 2
@@ -382,8 +385,46 @@ def test_another_file_is_not_taken_for_a_journal(tmp_path: Path, rungs: Rows) ->
     (tmp_path / "results.jsonl.journal").write_text("my diary\n")
     result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
     assert result.exit_code == 2
-    assert "line 1 is no record of a batch" in result.stderr
+    assert "results.jsonl.journal is no journal of vkssim; move it away" in result.stderr
     assert (tmp_path / "results.jsonl.journal").read_text() == "my diary\n"
+
+
+def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Rows) -> None:
+    """Any bit may be another: the records before it stay, those from it on are scored again."""
+    manifest(tmp_path / "ladder.csv", rungs)
+    first = _batch(tmp_path)
+    path = tmp_path / "results.jsonl.journal"
+    whole, written = path.read_bytes(), _journal(tmp_path)
+    ends = [place for place, byte in enumerate(whole) if byte == ord("\n")]
+    for number, damaged in enumerate(flipped_bits(whole, every=7)):
+        path.write_bytes(damaged)
+        with Journal(path) as journal:
+            good = sum(end < 7 * number // 8 for end in ends)
+            assert list(journal.records.values()) == written[: max(0, good - 1)]
+    for line in range(3):
+        whole = path.read_bytes() if line else whole
+        place = whole.index(b'"mean":0.', sum(map(len, whole.splitlines(keepends=True)[: line + 1]))) + 10
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+        assert result.exit_code == 0
+        assert f"note: {path} is damaged behind {line} records; what follows is scored again" in result.stderr
+        assert _rows(tmp_path / "results.jsonl") == first
+        assert len(_journal(tmp_path)) == 3
+
+
+def test_a_journal_of_an_older_version_is_begun_anew(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
+    """It has records without sums; whether they are right nobody can tell."""
+    manifest(tmp_path / "ladder.csv", rungs)
+    first = _batch(tmp_path)
+    older = "".join(json.dumps(record) + "\n" for record in _journal(tmp_path))
+    for text in (older, older[:-9], older.replace(": 0.9", ": 0.8"), older + "my diary\n"):
+        (tmp_path / "results.jsonl.journal").write_text(text)
+        decoded.clear()
+        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+        assert (result.exit_code, len(decoded)) == (0, 4)
+        assert "is of an older version, without checksums: it is not believed, and all pairs are scored again" in result.stderr
+        assert _rows(tmp_path / "results.jsonl") == first
+        assert len(_journal(tmp_path)) == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

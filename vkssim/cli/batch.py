@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..distributed.rates import SECONDS
-from ..errors import DemandError
+from ..errors import DemandError, OutputError
 from ..frames.remote import is_url, named
 from ..progress import ProgressBar
 from .main import SETTINGS
@@ -118,6 +118,7 @@ def score_manifest(
     from ..folder import Folder, check_output, write_output
     from ..ladder.batch import frames_file, open_journal, score_pairs
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
+    from ..own_folder import OwnFolder, parts_folder
     from ..place import suffix_of
 
     check_results_path(path)
@@ -128,20 +129,32 @@ def score_manifest(
     folder = None if frames is None else Folder(frames)
     if folder is not None:
         folder.check()
-    progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
-    try:
-        with open_journal(path) as journal:
-            scored = _in_parts(workers, path, task_seconds, progress) if workers is not None and workers.several() else None
+    unfinished = parts_folder(path if is_url(path) else os.path.abspath(path))  # which workers elsewhere find as well
+    OwnFolder(unfinished).exists()
+
+    def tell(text: str) -> None:
+        if not quiet:
+            say(f"note: {text}")
+
+    with open_journal(path, tell) as journal:
+        progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
+        try:
+            several = workers is not None and workers.several()
+            scored = _in_parts(workers, unfinished, task_seconds, progress) if workers is not None and several else None
             records = score_pairs(pairs, options, journal, folder, progress, scored)
-    finally:
-        if progress is not None:
-            progress.close()
-    reports = [
-        folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
-        for pair, record in zip(pairs, records, strict=True)
-    ]
-    rows = as_rows(pairs, records, reports)
-    write_output(render_rows(rows, suffix_of(path)), path)
+        finally:
+            if progress is not None:
+                progress.close()
+        reports = [
+            folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
+            for pair, record in zip(pairs, records, strict=True)
+        ]
+        rows = as_rows(pairs, records, reports)
+        write_output(render_rows(rows, suffix_of(path)), path)
+        try:
+            OwnFolder(unfinished).discard()
+        except OutputError as error:  # the results are where they belong all the same
+            tell(str(error))
     return rows
 
 
@@ -168,15 +181,13 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOpt
     )
 
 
-def _in_parts(workers: EngineOptions, path: Place, seconds: float, progress: ProgressBar | None) -> Scored:
+def _in_parts(workers: EngineOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
     from ..distributed.batch import in_parts
-    from ..distributed.kept import parts_folder
 
     def show(frames: int, count: int) -> None:
         if progress is not None:
             progress.say(f"{frames} frames on {count} workers")
 
-    folder = parts_folder(str(path) if is_url(path) else os.path.abspath(path))  # which workers elsewhere find as well
     return in_parts(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 

@@ -40,6 +40,7 @@ def open_journal(
         return None
     from ..frame_journal import FrameJournal, run_identity
     from ..journal_file import journal_path
+    from ..own_folder import OwnFolder, parts_folder
 
     def tell(text: str) -> None:
         if not quiet:
@@ -49,14 +50,16 @@ def open_journal(
     place = journal_path(Path(path))
     check_target(place, "the journal", inputs)
     identity = run_identity(*inputs, **what)
-    from ..distributed.kept import KeptParts, remove_parts
-
     if parts:
+        from ..distributed.kept import KeptParts
+
         return click.get_current_context().with_resource(KeptParts(Path(path), identity, resume=resume, tell=tell))
-    journal = FrameJournal(place, identity, resume=resume, tell=tell)
+    left = OwnFolder(parts_folder(path))
+    left.exists()  # an error here leaves no journal behind
+    journal = click.get_current_context().with_resource(FrameJournal(place, identity, resume=resume, tell=tell))
     if not resume:
-        remove_parts(Path(path))
-    return click.get_current_context().with_resource(journal)
+        left.discard()
+    return journal
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:

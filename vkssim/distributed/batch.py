@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import OutputError
-from ..folder import Folder
 from ..ladder.batch import Outcomes, Scored
 from ..ladder.manifest import Pair
 from ..parts import Part, PartScores
 from ..score_options import ScoreOptions
 from .coordinator import Coordinator, Job
 from .engines import EngineOptions
-from .parts_file import KEPT
 from .pool import Pool
 from .task import Clips, Done
 
@@ -24,18 +22,15 @@ def in_parts(
     tell: Callable[[str], None],
     on_frames: Callable[[int, int], None],
 ) -> Scored:
-    """What scores pairs in parts, for `score_pairs`.
+    """Return what scores pairs in parts, for `score_pairs`.
 
-    Scores are kept in `folder`, a path or a URL, until their pair is done; it goes when all are. `tell` hears of workers that
+    Scores are kept in `folder`, by path or by URL, until their pair is done; the folder stays. `tell` hears of workers that
     fail, `on_frames` how many frames were scored so far, and how many workers there are.
     """
 
     def scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
-        if todo:
-            yield from _scored(todo, options)
-        Folder(folder).remove_all(KEPT)
-
-    def _scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
+        if not todo:
+            return
         pairs = dict(todo)
         frames = 0
 

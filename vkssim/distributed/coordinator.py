@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from ..demands import Demand
 from ..errors import RangeError, VkssimError
-from ..folder import Folder
+from ..own_folder import OwnFolder
 from ..parts import Part, PartScores, joined
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scoring_record import ClipPackets
-from .parts_file import packed_parts, unpacked, unpacked_parts
+from .parts_file import packed, packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .rates import SECONDS
 from .task import Clips, Done, Task
@@ -24,7 +24,7 @@ _PARTS, _WHOLE = "parts", "whole"
 
 @dataclass(frozen=True)
 class Job:
-    """A pair of clips. `key` is what its scores are kept under meanwhile."""
+    """A pair of clips. `key`, of small letters and digits, is what its scores are kept under meanwhile."""
 
     key: str
     clips: Clips
@@ -53,7 +53,10 @@ class Coordinator:
     """Scores jobs on a pool.
 
     Where there is a `folder`, a path or a URL, each part's scores are kept in it until the job is done, and found there by the
-    next run: it does only what is missing.
+    next run: it does only what is missing. The folder is made, and stays. Workers write there what they have scored; what one
+    cannot write, because its machine has no such folder for one, is written here.
+
+    Raises OutputError where the folder is not vkssim's.
     """
 
     def __init__(
@@ -69,8 +72,11 @@ class Coordinator:
         self._pool = pool
         self._options = options
         self._path = folder
-        self._folder = None if folder is None else Folder(folder)
-        self._names = set() if self._folder is None else self._folder.names()
+        self._folder = None if folder is None else OwnFolder(folder)
+        self._names: set[str] = set()
+        if self._folder is not None:
+            self._folder.make()
+            self._names = self._folder.names()
         self._seconds = seconds
         self._demands = demands
         self._on_part = on_part
@@ -121,16 +127,19 @@ class Coordinator:
 
     def _found(self, state: _State) -> bool:
         """Whether an earlier run divided or scored the job; what is there of it is in the state then."""
-        whole = self._read(self._name(state.job, _WHOLE))
+        name = self._name(state.job, _WHOLE)
+        whole = self._read(name)
         if whole is not None:
-            scores = unpacked(whole, self._options)
+            scores = unpacked(whole, name, self._options)
             state.parts, state.scores = [Part()], {} if scores is None else {0: scores}
             return scores is not None
-        parts = self._read(self._name(state.job, _PARTS))
-        state.parts, state.packets = (None if parts is None else unpacked_parts(parts)) or ([], None)
+        name = self._name(state.job, _PARTS)
+        parts = self._read(name)
+        state.parts, state.packets = (None if parts is None else unpacked_parts(parts, name)) or ([], None)
         for place, part in enumerate(state.parts):
-            data = self._read(self._part_name(state.job, part))
-            scores = None if data is None else unpacked(data, self._options)
+            name = self._part_name(state.job, part)
+            data = self._read(name)
+            scores = None if data is None else unpacked(data, name, self._options)
             if scores is not None:
                 state.scores[place] = scores
         return bool(state.parts)
@@ -151,10 +160,14 @@ class Coordinator:
         if done.scores is None:
             state.parts, state.packets = done.parts, done.packets
             if self._folder is not None:
-                self._folder.write(self._name(state.job, _PARTS), packed_parts(done.parts, done.packets))
+                name = self._name(state.job, _PARTS)
+                self._folder.write(name, packed_parts(done.parts, done.packets, name))
             self._put_parts(number, state)
             return None
         state.parts = state.parts or done.parts
+        if self._folder is not None and not (done.kept or done.scores.problem):
+            name = self._part_name(state.job, state.parts[place])
+            self._folder.write(name, packed(done.scores, name))
         state.scores[place] = done.scores
         if not state.fits(place):
             self._start_over(number, state)
@@ -188,7 +201,7 @@ class Coordinator:
         return self._folder.read(name) if self._folder is not None and name in self._names else None
 
     def _name(self, job: Job, name: str) -> str:
-        return f"{job.key}/{name}"
+        return f"{job.key}.{name}"
 
     def _part_name(self, job: Job, part: Part) -> str:
         return self._name(job, _WHOLE if part.is_whole else f"{part.first:012d}-{part.stop or ''}")

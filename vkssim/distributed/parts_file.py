@@ -1,14 +1,13 @@
-"""The scores of a part as bytes, so that a run cut off finds them again: JSON behind its CRC-32."""
+"""The scores of a part as bytes, so that a run cut off finds them again: a checked line for the name that the part has."""
 
 from __future__ import annotations
 
-import json
-import re
-import zlib
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from ..backends.base import BackendInfo
+from ..checked_lines import pack_record, unpack_record
 from ..facts import plain, read
 from ..frames.clip_facts import VideoPackets
 from ..judging import ClipEnd
@@ -18,17 +17,17 @@ from ..score_options import ScoreOptions
 from ..scorer import FrameScores
 from ..scoring_record import ClipPackets, ScoringRecord
 
-KEPT = re.compile(r"[0-9a-z]+/(parts|whole|\d{12}-\d*)")
-"""The names of what is kept in a folder of parts, and of nothing else: the key of a pair, and what it is of."""
+_SCORES, _DIVISION = b"vkssim scores 1 ", b"vkssim division 1 "
 
 _FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warnings", "notes", "rate", "seconds", "similarities")
 _TUPLES = ("names", "similarities")
 
 
-def packed(scores: PartScores) -> bytes:
-    """The scores of a part that was read without a problem."""
+def packed(scores: PartScores, name: str) -> bytes:
+    """Return the file of a part that was read without a problem."""
     report = scores.report
-    return _framed(
+    return pack_record(
+        _SCORES,
         {
             "report": {name: getattr(report, name) for name in _FACTS},
             "backend": asdict(report.backend),
@@ -44,14 +43,15 @@ def packed(scores: PartScores) -> bytes:
             "behind": scores.behind,
             "scoring": plain(report.scoring),
             "packets": plain(scores.packets),
-        }
+        },
+        name,
     )
 
 
-def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
-    """The same again, for how the clips were scored; None for anything that `packed` did not give."""
-    entry = _unframed(data)
-    if not (isinstance(entry, dict) and "scoring" in entry):
+def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None:
+    """Return the scores again, for how the clips were scored; None for anything that `packed` did not give for this name."""
+    entry = _unpacked(_SCORES, data, name)
+    if entry is None:
         return None
     facts = entry["report"] | {name: tuple(entry["report"][name]) for name in _TUPLES}
     report = ScoreReport(
@@ -77,16 +77,16 @@ def unpacked(data: bytes, options: ScoreOptions) -> PartScores | None:
     return PartScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
 
 
-def packed_parts(parts: list[Part], packets: ClipPackets | None) -> bytes:
-    """Return how clips were divided, and the packets of their video streams, as bytes."""
+def packed_parts(parts: list[Part], packets: ClipPackets | None, name: str) -> bytes:
+    """Return the file that says how clips were divided, and the packets of their video streams."""
     cuts = [asdict(part.start) for part in parts[1:] if part.start is not None]
-    return _framed({"cuts": cuts, "packets": plain(packets)})
+    return pack_record(_DIVISION, {"cuts": cuts, "packets": plain(packets)}, name)
 
 
-def unpacked_parts(data: bytes) -> tuple[list[Part], ClipPackets | None] | None:
-    """Return the same again; None for anything that `packed_parts` did not give."""
-    entry = _unframed(data)
-    if not isinstance(entry, dict):
+def unpacked_parts(data: bytes, name: str) -> tuple[list[Part], ClipPackets | None] | None:
+    """Return the same again; None for anything that `packed_parts` did not give for this name."""
+    entry = _unpacked(_DIVISION, data, name)
+    if entry is None:
         return None
     cuts = [Cut(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
     return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
@@ -99,11 +99,7 @@ def _packets(entry: Any) -> ClipPackets | None:
     return reference, distorted
 
 
-def _framed(entry: Any) -> bytes:
-    text = json.dumps(entry, separators=(",", ":")).encode()
-    return b"%08x %s\n" % (zlib.crc32(text), text)
-
-
-def _unframed(data: bytes) -> Any:
-    text = data[9:-1]
-    return json.loads(text) if data[:9] + data[-1:] == b"%08x \n" % zlib.crc32(text) else None
+def _unpacked(kind: bytes, data: bytes, name: str) -> Any:
+    with suppress(ValueError):
+        return unpack_record(kind, data, name)
+    return None

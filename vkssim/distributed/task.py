@@ -40,7 +40,7 @@ class Task:
     """Score a part of two clips; where `part` is None, all of it, or say how to divide it.
 
     It is divided into parts that take some `seconds`, `least` of them where it has the frames. Scores are also kept as `name`
-    in `folder`, where one is given.
+    in `folder`, an `OwnFolder`, where one is given and can be written.
     """
 
     clips: Clips
@@ -56,7 +56,8 @@ class Task:
 class Done:
     """What came of a task: `scores`, or the `parts` that its clips are to be divided into, and their `packets`.
 
-    `frames` were scored and `bytes` of the clips read in so many `seconds` on `device`.
+    `frames` were scored and `bytes` of the clips read in so many `seconds` on `device`. `kept` says that the scores are in the
+    folder of the task.
     """
 
     scores: PartScores | None
@@ -66,3 +67,4 @@ class Done:
     seconds: float
     device: str
     packets: ClipPackets | None = None
+    kept: bool = False

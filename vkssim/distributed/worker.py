@@ -9,12 +9,12 @@ from functools import partial
 from typing import Self
 
 from ..backends.shared import SharedBackend
-from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError
+from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
 from ..files import score_part, video_packets
-from ..folder import Folder
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..ladder.together import open_regular
+from ..own_folder import OwnFolder
 from ..parts import Part, PartScores
 from ..scorer import open_backend
 from .division import divided
@@ -72,14 +72,16 @@ class Worker:
                     seconds = time.perf_counter() - started
                     read = sum(source.bytes_read for source in sources)
                     packets = video_packets(sources, task.options.selection)
-                    return Done(None, parts, 0, read, seconds, self._spec.label, packets)
+                    return Done(None, parts, 0, read, seconds, self._spec.label, packets=packets)
                 part = parts[0]
             scores = self._scored(sources, task, part)
+            kept = _keep(scores, task)
             frames = len(scores.report.frames)
             seconds = time.perf_counter() - started
             if frames:
                 self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
-            return Done(scores, [part], frames, sum(source.bytes_read for source in sources), seconds, self._spec.label)
+            read = sum(source.bytes_read for source in sources)
+            return Done(scores, [part], frames, read, seconds, self._spec.label, kept=kept)
 
     def _sources(self, stack: ExitStack, task: Task) -> tuple[FrameSource, FrameSource]:
         clips, options = task.clips, task.options
@@ -90,7 +92,7 @@ class Worker:
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
         options = task.options
-        scores = score_part(
+        return score_part(
             sources,
             (task.clips.reference, task.clips.distorted),
             partial(self._engine.part, 0, 1),
@@ -104,9 +106,6 @@ class Worker:
             profile=self._spec.profile,
             progress=self._check,
         )
-        if task.folder is not None and not scores.problem:
-            Folder(task.folder).write(task.name, packed(scores))
-        return scores
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():
@@ -125,3 +124,14 @@ class Worker:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _keep(scores: PartScores, task: Task) -> bool:
+    """Write the scores of a part into the task's folder; False where that cannot be done here."""
+    if task.folder is None or scores.problem:
+        return False
+    try:
+        OwnFolder(task.folder).write(task.name, packed(scores, task.name))
+    except OutputError:  # whoever gave the task writes it, or says why nobody can
+        return False
+    return True

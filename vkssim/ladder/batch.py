@@ -71,11 +71,14 @@ def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def open_journal(results: Place) -> Journal | ObjectJournal:
-    """The journal beside a file of results, local or by URL; use with `with`. Raises InputError, OutputError."""
+def open_journal(results: Place, tell: Callable[[str], None] = lambda _text: None) -> Journal | ObjectJournal:
+    """Return the journal beside a file of results, local or by URL; use with `with`. `tell` hears of records that are damaged.
+
+    Raises InputError, OutputError.
+    """
     if is_url(results):
-        return ObjectJournal(Folder(f"{results}.journal"))
-    return Journal(journal_path(Path(results)))
+        return ObjectJournal(Folder(f"{results}.journal"), tell)
+    return Journal(journal_path(Path(results)), tell)
 
 
 def frames_file(pair: Pair, key: str) -> str:

@@ -1,67 +1,65 @@
-"""The journal of a batch: a JSON line for every row that is done, so that a run cut off goes on where it was."""
+"""The journal of a batch: a record of every pair that is done, so that a run cut off goes on where it was."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from ..errors import InputError
-from ..journal_file import JournalFile
+from ..checked_journal import CheckedJournal
+from ..checked_lines import BATCH
 from ..limits import LARGEST_JOURNAL_BYTES
 
 Record = Mapping[str, Any]
-"""What is known of a row that was scored, as JSON has it; `key` says of which."""
+"""What is known of a pair that was scored, as JSON has it; `key` says of which."""
 
 
 class Journal:
-    """Opens a journal, or begins one; use with `with`.
+    """Opens the journal of a batch, or begins one; use with `with`.
 
-    `records` are the records by key, the latest of each. A last line that was cut off while it was written is dropped. Raises
-    InputError where the file is no journal, OutputError where it cannot be written or another process has it.
+    `records` are the records by key, the latest of each. `tell` is called with what the user should know of records that cannot
+    be believed: from the first damaged one on they are dropped, and their pairs are scored again. Raises InputError where the
+    file is no such journal, OutputError where it cannot be written or another process has it.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.records: dict[str, Record] = {}
-        self._file = JournalFile(path)
+    def __init__(self, path: Path, tell: Callable[[str], None] = lambda _text: None) -> None:
+        self._journal = CheckedJournal(path, BATCH, as_record, most_bytes=LARGEST_JOURNAL_BYTES)
+        self._begun = self._journal.head is not None
+        self.records: dict[str, Record] = {record["key"]: record for record in self._journal.entries}
+        if self._journal.older:
+            tell(f"{path} is of an older version, without checksums: it is not believed, and all pairs are scored again")
+        elif self._journal.damaged:
+            tell(f"{path} is damaged behind {len(self._journal.entries)} records; what follows is scored again")
         try:
-            self._read()
+            if self._begun:
+                self._journal.go_on()
         except BaseException:
-            self._file.close()
+            self._journal.close()
             raise
-
-    def _read(self) -> None:
-        if self._file.size > LARGEST_JOURNAL_BYTES:
-            raise InputError(
-                f"the journal {self._file.path} has {self._file.size} bytes; {LARGEST_JOURNAL_BYTES} are the most there can be."
-                " Move it away, or give another -o"
-            )
-        whole = 0
-        for number, line in enumerate(self._file.lines(), 1):
-            if not line.endswith(b"\n"):
-                self._file.cut(whole)
-                break
-            whole += len(line)
-            try:
-                record = json.loads(line)
-                self.records[record["key"]] = record
-            except (ValueError, RecursionError, KeyError, TypeError):
-                raise InputError(
-                    f"{self._file.path}, line {number} is no record of a batch; move that file away, or give another -o"
-                ) from None
 
     def add(self, record: Record) -> None:
         """Write a record at once. Raises OutputError."""
-        self._file.add(json.dumps(record, allow_nan=False).encode() + b"\n")
+        if self._begun:
+            self._journal.add([record])
+        else:
+            self._journal.begin({}, [record])
+            self._begun = True
         self.records[record["key"]] = record
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._journal.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def as_record(entry: Any) -> Record:
+    """Return an entry of a journal as a record. Raises TypeError or KeyError where it is none."""
+    record: Record = entry
+    if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
+        raise TypeError("a record has the key of its pair, and its error or none")
+    return record

@@ -1,16 +1,18 @@
-"""The journal of a batch whose results go to a URL: an object for every row that is done."""
+"""The journal of a batch whose results go to a URL: an object for every pair that is done."""
 
 from __future__ import annotations
 
-import json
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
+from ..checked_lines import BATCH, pack_record, unpack_record
 from ..errors import InputError
 from ..folder import Folder
-from .journal import Record
+from .journal import Record, as_record
 
-_ENDING = ".json"
+_NAME = re.compile(r"([0-9a-f]{64})\.json")
 _READ_AT_ONCE = 32
 
 
@@ -18,27 +20,41 @@ class ObjectJournal:
     """As `Journal`, but a folder of records, each in a file named by its key. Nothing keeps two processes from one folder: both
     then score, and their records are the same.
 
-    Raises InputError where something in the folder is no record, OutputError where it cannot be read.
+    `tell` is called with what the user should know of records that cannot be believed: their pairs are scored again. Raises
+    InputError where something else has the name of a record, OutputError where it cannot be read.
     """
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, tell: Callable[[str], None] = lambda _text: None) -> None:
         self._folder = folder
-        names = sorted(name for name in folder.names() if name.endswith(_ENDING))
+        names = sorted(name for name in folder.names() if name.endswith(".json"))
+        for name in names:
+            if _NAME.fullmatch(name) is None:
+                raise InputError(f"{folder.path(name)} is no record of a batch; move it away, or give another -o")
         with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-            self.records = {record["key"]: record for record in pool.map(self._read, names)}
+            found = list(zip(names, pool.map(self._read, names), strict=True))
+        self.records = {record["key"]: record for _, record in found if record is not None}
+        damaged = [name for name, record in found if record is None]
+        if damaged:
+            tell(
+                f"{len(damaged)} records in {folder} are damaged or of an older version, without checksums; their pairs are"
+                " scored again"
+            )
 
-    def _read(self, name: str) -> Record:
+    def _read(self, name: str) -> Record | None:
+        """Return the record of an object; None for anything that `add` did not write."""
         try:
-            record: Record = json.loads(self._folder.read(name) or b"")
-            if f"{record['key']}{_ENDING}" != name:
-                raise ValueError
+            record = as_record(unpack_record(BATCH, self._folder.read(name) or b"", name))
         except (ValueError, RecursionError, KeyError, TypeError):
-            raise InputError(f"{self._folder.path(name)} is no record of a batch; remove it, or give another -o") from None
-        return record
+            return None
+        return record if self._name(record) == name else None
+
+    def _name(self, record: Record) -> str:
+        return f"{record['key']}.json"
 
     def add(self, record: Record) -> None:
         """Write a record at once. Raises OutputError."""
-        self._folder.write(f"{record['key']}{_ENDING}", json.dumps(record, allow_nan=False).encode())
+        name = self._name(record)
+        self._folder.write(name, pack_record(BATCH, record, name))
         self.records[record["key"]] = record
 
     def close(self) -> None:

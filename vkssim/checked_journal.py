@@ -1,0 +1,146 @@
+"""A journal as a file of checked lines: what is in it up to the first damage, and what is added behind that."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from .checked_lines import BATCH, FRAMES, PARTS, CheckedLines, is_damaged_head
+from .errors import InputError
+from .journal_file import JournalFile
+
+_WRITERS = {
+    FRAMES: "`vkssim score` on one device",
+    PARTS: "`vkssim score` on several devices",
+    BATCH: "`vkssim batch`",
+}
+_OLDER = {b"vkssim frames 1 ": FRAMES, b"vkssim parts 1 ": PARTS}
+_BATCH_KEY = re.compile("[0-9a-f]{64}")
+
+Entry = TypeVar("Entry")
+
+
+class CheckedJournal(Generic[Entry]):
+    """Opens the journal of one kind of run, or makes an empty file for it.
+
+    `head` is the entry of the first line and `entries` are those behind it, as `parse` reads them, up to the first line that is
+    not as it was written; `damaged` says that there is such a line. `older` is True for a journal in the form of an older
+    version, which has fewer checks or none: nothing of it is believed. `there` is the kind of journal that was found, None for
+    an empty file.
+
+    `parse` raises ValueError, TypeError, KeyError or RecursionError for what is no entry.
+
+    Raises InputError for a file of more than `most_bytes`, and for one that is no journal of this kind, nor of one of the kinds
+    `also`, of which nothing is read; OutputError where it cannot be written or another process has it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        kind: bytes,
+        parse: Callable[[Any], Entry],
+        also: Collection[bytes] = (),
+        most_bytes: int | None = None,
+    ) -> None:
+        self.path = path
+        self.there: bytes | None = None
+        self.older = self.damaged = False
+        self.head: Any = None
+        self.entries: list[Entry] = []
+        self._kind = kind
+        self._parse = parse
+        self._lines = CheckedLines(kind)
+        self._size = 0
+        self._file = JournalFile(path)
+        try:
+            if most_bytes is not None and self._file.size > most_bytes:
+                raise InputError(
+                    f"the journal {path} has {self._file.size} bytes; {most_bytes} are the most there can be. Move it away, or"
+                    " give another --output"
+                )
+            self._read(also)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, also: Collection[bytes]) -> None:
+        for number, line in enumerate(self._file.lines()):
+            if number == 0:
+                self._recognize(line)
+                if self.there is not None and self.there != self._kind and self.there not in also:
+                    raise InputError(
+                        f"{self.path} is the journal of {_WRITERS[self.there]}; move it away, or give another --output"
+                    )
+                if self.older or self.there not in (self._kind, None):
+                    return
+            lines = self._lines.copy()
+            try:
+                entry = lines.unpack(line)
+                if number == 0:
+                    self.head = dict(entry)
+                else:
+                    self.entries.append(self._parse(entry))
+            except (ValueError, TypeError, KeyError, RecursionError):
+                self.damaged = True
+                return
+            self._lines, self._size = lines, self._size + len(line)
+
+    def _recognize(self, line: bytes) -> None:
+        """Find out of which kind of journal the first line is, whole or damaged. Raises InputError where it is of none."""
+        if not line.strip(b"\0"):  # nothing of it reached the disk
+            return
+        for kind in (self._kind, *_WRITERS):
+            if line.startswith(kind[: len(line)]) or is_damaged_head(line, kind):
+                self.there = kind
+                return
+        self.older = True
+        self.there = next((kind for start, kind in _OLDER.items() if line.startswith(start)), None)
+        if self.there is None and _is_older_batch(line):
+            self.there = BATCH
+        if self.there is None:
+            raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another --output")
+
+    def begin(self, head: Any, entries: Sequence[Any] = ()) -> None:
+        """Drop what is in the file, and begin with that head, and with entries behind it. Raises OutputError."""
+        self._file.cut(0)
+        self.entries, self._lines = [], CheckedLines(self._kind)
+        self.add([head, *entries])
+        self._file.sync()
+
+    def go_on(self) -> None:
+        """Drop what is behind the last good line. Raises OutputError."""
+        self._file.cut(self._size)
+
+    def add(self, entries: Sequence[Any]) -> None:
+        """Write entries at once: killing the process loses none of them. Raises OutputError."""
+        lines = self._lines.copy()
+        self._file.add(lines.pack(*entries))
+        self._lines = lines
+
+    def sync(self) -> None:
+        """Have everything on the disk. Raises OutputError."""
+        self._file.sync()
+
+    def remove(self) -> None:
+        """Remove the file. Raises OutputError."""
+        self._file.remove()
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._file.close()
+
+
+def _is_older_batch(line: bytes) -> bool:
+    """Return True for a record of a batch as it was written before lines had sums."""
+    with suppress(ValueError, RecursionError):
+        record = json.loads(line)
+        return (
+            isinstance(record, dict)
+            and {"key", "reference", "distorted", "error"} <= record.keys()
+            and _BATCH_KEY.fullmatch(str(record["key"])) is not None
+        )
+    return False
