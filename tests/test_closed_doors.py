@@ -35,7 +35,7 @@ CALLS = {
 }
 """What is called nowhere."""
 
-OPEN = {"vkssim/distributed/processes.py": {"multiprocessing", "ProcessPoolExecutor"}}
+OPEN = {"vkssim/distributed/processes.py": {"multiprocessing"}}
 """The modules that are there to open a door, and which: several devices have a process each."""
 
 

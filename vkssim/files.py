@@ -28,6 +28,7 @@ from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
 from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
+from .thread_pool import close_at_end
 from .timing import Clock, Shown
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def score_files(
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
-            first, second = (stack.enter_context(source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
+            first, second = (close_at_end(stack, source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
             return score_sources(
                 (first, second),
                 paths,
@@ -183,7 +184,7 @@ def score_sources(
         metrics = _metrics(sources, features, planes)
         check_names(demands, metrics.names, metrics.similarities)
         schedule = selection.schedule(*sources, sync)
-        engine = stack.enter_context(open_engine(metrics.planes))
+        engine = close_at_end(stack, open_engine(metrics.planes))
         how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
         report = _begun(sources, paths, metrics, engine, **how)
         if journal is not None and not journal.begun:
@@ -242,7 +243,7 @@ def score_part(
         metrics = _metrics(sources, features, planes)
         schedule = selection.schedule(*sources, sync)
         begins = _went_to(part.start, sources, schedule)
-        engine = stack.enter_context(open_engine(metrics.planes))
+        engine = close_at_end(stack, open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # of other parts on the same engine
         how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
         report = _begun(sources, paths, metrics, engine, **how)

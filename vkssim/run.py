@@ -6,7 +6,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from .backends.base import Backend, Batch
@@ -17,6 +18,7 @@ from .planes import FrameMetrics
 from .results import ScoreReport
 from .scorer import FrameScores, rows
 from .selection import Schedule
+from .thread_pool import ThreadPool, mark_in_use
 from .timing import Shown
 from .types import Samples
 
@@ -172,12 +174,13 @@ class Run:
     def __enter__(self) -> Run:
         return self
 
-    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, _kind: type[BaseException] | None, failure: BaseException | None, _trace: TracebackType | None) -> None:
         for source in self._sources:
             if failure is not None:  # nobody waits any more for what is being read
                 source.give_up()
-        for reader in self._readers:
-            reader.close()
+        ended = [reader.close() for reader in self._readers]
+        if failure is not None and not all(ended):
+            mark_in_use(failure)
 
 
 def _all_done(futures: list[list[Future[int]]]) -> bool:
@@ -191,7 +194,7 @@ class _Reader:
         self._source = source
         threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
         self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="vkssim-read")
+        self._pool = ThreadPool(threads, "vkssim-read")
 
     def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
         size = self._part_size(len(numbers))
@@ -213,5 +216,6 @@ class _Reader:
     def _part_size(self, frames: int) -> int:
         return max(1, -(-frames // self._threads))
 
-    def close(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
+    def close(self) -> bool:
+        """Wait for what is being read; False where that does not come."""
+        return self._pool.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import threading
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import pytest
 import vkssim
 from vkssim.distributed import engines
 from vkssim.distributed.pool import WorkerDiedError
-from vkssim.distributed.processes import Processes
 from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError
@@ -18,6 +18,7 @@ from vkssim.host.device import Device
 from vkssim.progress import ProgressBar
 
 from ..clips import raw_bytes, write
+from ..commands import python_process
 from ..frames.reading import describe
 from ..pictures import clip
 from .in_parts import FEATURES, small_parts, told
@@ -96,16 +97,31 @@ def test_no_pairs() -> None:
     assert list(vkssim.score_many([], features=FEATURES, backend="cpu")) == []
 
 
-def test_on_two_workers_closed_early_they_end(pairs: Pairs, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[Processes] = []
-    begin = Processes.__init__
-    monkeypatch.setattr(Processes, "__init__", lambda self, specs: opened.append(self) or begin(self, specs))
+def test_on_two_workers_closed_early_they_end(pairs: Pairs, device: Device) -> None:
     results = vkssim.score_many(pairs * 20, raw=RAW, features=FEATURES, device=[str(device.info.uuid)] * 2)
     assert next(results).reference == str(pairs[0][0])
-    processes = [process for seat in opened[0]._seats for process in seat._executor._processes.values()]
+    processes = multiprocessing.active_children()
     assert len(processes) == 2
     results.close()  # type: ignore[attr-defined]
     assert not any(process.is_alive() for process in processes)
+
+
+ABANDONED = """
+import sys
+import vkssim
+
+if __name__ == "__main__":
+    raw = vkssim.RawDescription(*map(int, sys.argv[1:3]), "420", 8)
+    results = vkssim.score_many([sys.argv[3:5]] * 20, raw=raw, features=["float_ssim=scale=1"], device=[sys.argv[5]] * 2)
+    print(next(results).report.pooled()["float_ssim"]["mean"])
+"""
+
+
+def test_on_two_workers_abandoned_they_end(pairs: Pairs, device: Device, tmp_path: Path) -> None:
+    """A script ends though nobody closed what it began."""
+    script = write(tmp_path / "script.py", ABANDONED.encode())
+    process = python_process(script, str(RAW.width), str(RAW.height), *map(str, pairs[0]), str(device.info.uuid))
+    assert (process.returncode, process.stderr) == (0, b"")
 
 
 def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -305,6 +305,20 @@ def _late(clock: list[float]) -> tuple[Pool, FakeSeat, FakeSeat]:
     return pool, slow, quick
 
 
+@pytest.mark.parametrize("host", ["", "another"])
+def test_before_durations_are_known_another_machine_helps_out(clock: list[float], host: str) -> None:
+    """A worker of the same machine would take its cores from the first."""
+    slow, idle = FakeSeat("slow", None), FakeSeat("idle", None)
+    idle.host = host
+    pool, _, _ = _pool(slow, idle, tasks=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "_finished", Impatient(pool))
+        for clock[0] in (0.0, 59.0, 61.0):
+            with pytest.raises(TimeoutError):
+                pool.take()
+            assert idle.tasks == (["0/0"] if host and clock[0] > 60 else [])
+
+
 @pytest.mark.parametrize("winner", ["slow", "quick"])
 def test_of_two_that_are_at_a_late_task_the_first_counts(clock: list[float], winner: str) -> None:
     pool, slow, quick = _late(clock)

@@ -6,25 +6,37 @@ import json
 import os
 import shutil
 import signal
+import struct
+import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from vkssim import score_files
+from vkssim.distributed import processes
+from vkssim.distributed.pool import WorkerDiedError
+from vkssim.distributed.processes import ProcessSeat, _work
+from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
+from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.interruption import SIGNALS
 from vkssim.own_folder import MARKER
 from vkssim.report import render
 from vkssim.results import ScoreReport
+from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
 
 from ..clips import raw_bytes, raw_flags, write
 from ..commands import python_process, vkssim
 from ..frames.reading import describe
 from ..pictures import clip
+from .in_parts import CPU
 from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
 
 FEW = 12
@@ -148,6 +160,77 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
+
+
+PATIENT = """
+from vkssim.distributed import processes
+processes.SECONDS_OF_SILENCE, processes.SECONDS_TO_END = 6, 1
+from vkssim.__main__ import run
+run()
+"""
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, str], count: int) -> None:
+    """One, or both: what stands still is killed after a while, what it was at is done, and the end is written."""
+    output = tmp_path / "scores.json"
+    process = subprocess.Popen([sys.executable, "-c", PATIENT, *_words(folder, output, *two)], stderr=subprocess.PIPE)
+    until(lambda: len(parts_of(output)) > 1)
+    processes = family(process)
+    for number in workers(process)[:count]:
+        os.kill(number, signal.SIGSTOP)
+    try:
+        told = ended(process)
+    finally:
+        for number in processes:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+    assert process.returncode == 0, told
+    assert told.count("ended without a word (it gave no sign of life for 6 s)") == 2 or count == 1
+    assert _is_right(folder, output)
+    assert are_gone(processes)
+
+
+def _die_in_the_middle(_spec: WorkerSpec, tasks: Connection, _life: Connection) -> None:
+    """In place of a worker: end while what came of a task is on its way."""
+    tasks.recv()
+    os.write(tasks.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connection) -> None:
+    """Do tasks as a worker whose clips fail with an error of some library's own."""
+
+    class LibraryError(Exception):
+        pass
+
+    def fail(_self: Worker, _task: Task) -> Done:
+        raise LibraryError("of some library")
+
+    Worker.do = fail  # type: ignore[method-assign]
+    _work(_spec, tasks, life)
+
+
+TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
+
+
+def test_a_worker_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_work", _die_in_the_middle)
+    seat = ProcessSeat(CPU)
+    future = seat.submit(TASK)
+    with pytest.raises(WorkerDiedError, match="exit code -9"):
+        future.result(60)
+    seat.close()
+
+
+def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_work", _send_what_cannot_travel)
+    seat = ProcessSeat(CPU)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="LibraryError: of some library") as raised:
+            seat.submit(TASK).result(60)
+        assert "in fail" in str(raised.value.__cause__)
+    seat.close()
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

@@ -48,9 +48,9 @@ class SharedBackend:
             self._runs[formats] -= 1
 
     def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
-        while self._engines:
-            self._engines.popitem()[1].close()
+        """Let go of the device, but for what a run still uses; a second call does nothing."""
+        for idle in [key for key in self._engines if not self._runs[key]]:
+            self._engines.pop(idle).close()
 
     def __enter__(self) -> Self:
         return self

@@ -81,12 +81,12 @@ class ClusterSeat(Seat):
 
     def _begun(self) -> str:
         try:
-            version = self._version.result()
+            version = self._version.result(_SECONDS_TO_END)  # both are done by now: a task comes later
             if version != __version__:
                 raise UnsuitableDeviceError(
                     f"{self.label} has vkssim {version}, and this is {__version__}; every node needs the same"
                 )
-            return self.begun.result()
+            return self.begun.result(_SECONDS_TO_END)
         except (VkssimError, WorkerDiedError):
             raise
         except Exception as error:

@@ -33,6 +33,7 @@ MOST_ATTEMPTS = 4
 _SECONDS_BETWEEN_LOOKS = 0.5
 _LATE = 2.0  # times the mean duration of a task, from where on an idle worker tries it as well
 _LEAST_DURATIONS, _MOST_DURATIONS = 3, 100
+_SECONDS_UNTIL_LATE = 60.0  # while fewer durations are known; for idle workers of other machines, whom it costs nothing
 
 
 class WorkerDiedError(Exception):
@@ -187,10 +188,13 @@ class Pool:
             if seat not in errand.tried_by or errand.tried_by.issuperset(self._seats):
                 del self._queue[place]
                 return errand
-        if len(self._durations) < _LEAST_DURATIONS:
-            return None
-        since = time.monotonic() - _LATE * mean(self._durations)
-        late = [errand for errand, _ in self._running.values() if errand.started < since and not errand.done]
+        known = len(self._durations) >= _LEAST_DURATIONS
+        since = time.monotonic() - (_LATE * mean(self._durations) if known else _SECONDS_UNTIL_LATE)
+        late = [
+            errand
+            for errand, other in self._running.values()
+            if errand.started < since and not errand.done and (known or other.host != seat.host)
+        ]
         alone = [errand for errand in late if len(errand.seats) == 1 and seat not in errand.tried_by]
         return min(alone, key=lambda errand: errand.started, default=None)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 
+from ..thread_pool import ThreadPool
 from .pool import Engine, Seat
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
@@ -16,7 +17,7 @@ class ThreadSeat(Seat):
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
         self._worker = Worker(spec)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="vkssim-worker")
+        self._thread = ThreadPool(1, "vkssim-worker")
 
     def submit(self, task: Task) -> Future[Done]:
         """See Seat."""
@@ -28,7 +29,7 @@ class ThreadSeat(Seat):
     def close(self) -> None:
         """See Seat."""
         self._worker.stop()
-        self._thread.shutdown(cancel_futures=True)
+        self._thread.close()
         self._worker.close()
 
 

@@ -17,6 +17,7 @@ from ..ladder.together import open_regular
 from ..own_folder import OwnFolder
 from ..parts import Part, PartScores
 from ..scorer import open_backend
+from ..thread_pool import close_at_end
 from .division import divided
 from .parts_file import packed
 from .rates import PIXELS_A_SECOND
@@ -86,7 +87,7 @@ class Worker:
     def _sources(self, stack: ExitStack, task: Task) -> tuple[FrameSource, FrameSource]:
         clips, options = task.clips, task.options
         reference, distorted = (
-            stack.enter_context(open_regular(path, clips.raw)) for path in (clips.reference, clips.distorted)
+            close_at_end(stack, open_regular(path, clips.raw)) for path in (clips.reference, clips.distorted)
         )
         return made_alike(reference, distorted, clips.raw, options.pictures, chroma=options.planes != "y")
 
@@ -116,7 +117,7 @@ class Worker:
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
+        """Let go of the device, unless a thread that was left behind uses it; a second call does nothing."""
         self._engine.close()
 
     def __enter__(self) -> Self:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Generator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
@@ -25,6 +25,7 @@ from ..recovery import readable_again
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import open_backend
+from ..thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 
 MOST_IN_STEP = 8
 """Distorted clips that are decoded at a time; the reference of more is decoded again."""
@@ -69,10 +70,10 @@ class TogetherScorer:
             except Exception as error:
                 yield from ((place, error) for place in range(len(distorted)))
                 return
-            stack.callback(self._stopped.clear)
-            pool = stack.enter_context(ThreadPoolExecutor(len(distorted), thread_name_prefix="vkssim-score"))
-            stack.callback(self._stopped.set)  # whoever stops listening, by Ctrl-C for instance, stops the runs
-            places = {
+            pool = ThreadPool(len(distorted), "vkssim-score")
+            places: dict[Future[ScoreReport], int] = {}
+            stack.push(partial(self._end, stack, pool, places))
+            places |= {
                 pool.submit(self._score_one, place, source, (reference, path), len(distorted), raw): place
                 for place, (source, path) in enumerate(zip(references, distorted, strict=True))
             }
@@ -83,6 +84,15 @@ class TogetherScorer:
             for _ in places:
                 future = take(finished)
                 yield places[future], _outcome(future)
+
+    def _end(self, stack: ExitStack, pool: ThreadPool, runs: Collection[Future[ScoreReport]], *_exception: object) -> None:
+        """Stop runs that nobody listens to any more, as after Ctrl-C. The reference of one that does not end stays open."""
+        self._stopped.set()
+        ended = pool.close()
+        if ended:
+            self._stopped.clear()
+        if not ended or any(is_in_use(run.exception()) for run in runs if not run.cancelled()):
+            leave_open(stack.pop_all())
 
     def _open_engine(self, batch: int | None) -> SharedBackend:
         options = self._options
@@ -106,7 +116,9 @@ class TogetherScorer:
         self, place: int, reference: FrameSource, paths: tuple[str, str], parts: int, raw: RawDescription
     ) -> ScoreReport:
         options = self._options
-        with reference, open_regular(paths[1], raw) as distorted:
+        with ExitStack() as stack:
+            close_at_end(stack, reference)
+            distorted = close_at_end(stack, open_regular(paths[1], raw))
             return score_sources(
                 made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
                 paths,
@@ -126,7 +138,7 @@ class TogetherScorer:
             raise InterruptedRunError("stopped")
 
     def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
+        """Let go of the device, unless a run that did not end uses it; a second call does nothing."""
         self._engine.close()
 
     def __enter__(self) -> Self:

@@ -1,0 +1,193 @@
+"""Threads that do not end: whoever waits for them goes on, and what they use stays as it is."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vkssim import thread_pool
+from vkssim.distributed.task import Clips, Task, WorkerSpec
+from vkssim.distributed.threads import Alone
+from vkssim.errors import InterruptedRunError
+from vkssim.frames.raw import RawFile
+from vkssim.parts import Part
+from vkssim.score_options import ScoreOptions
+from vkssim.thread_pool import ThreadPool, close_at_end, mark_in_use
+
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, python_process
+from .frames.reading import describe
+from .pictures import clip
+
+FRAMES = 200
+LUMA = clip(1)
+
+
+def test_it_does_what_it_is_given() -> None:
+    pool = ThreadPool(2, "test")
+    together = threading.Barrier(2, timeout=60)
+    futures = [pool.submit(together.wait), pool.submit(together.wait), pool.submit(divmod, 7, 2), pool.submit(int, "no")]
+    assert sorted(future.result() for future in futures[:2]) == [0, 1]
+    assert futures[2].result() == (3, 1)
+    assert isinstance(futures[3].exception(), ValueError)
+    assert pool.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("test-")]
+
+
+def test_what_no_thread_has_begun_is_cancelled() -> None:
+    pool, begun, go_on = ThreadPool(1, "test"), threading.Event(), threading.Event()
+
+    def work() -> bool:
+        begun.set()
+        return go_on.wait(60)
+
+    first, second = pool.submit(work), pool.submit(work)
+    assert begun.wait(60)
+    second.add_done_callback(lambda _: go_on.set())
+    assert pool.close()
+    assert (first.result(), second.cancelled()) == (True, True)
+
+
+def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.05)
+    pool, go_on = ThreadPool(1, "test"), threading.Event()
+    future = pool.submit(go_on.wait)
+    assert not pool.close()
+    go_on.set()
+    assert future.result(60)
+    assert pool.close()
+
+
+@pytest.mark.parametrize("in_use", [False, True])
+def test_what_is_in_use_stays_open(in_use: bool) -> None:
+    closed: list[str] = []
+
+    class Thing:
+        def close(self) -> None:
+            closed.append("closed")
+
+    error = RuntimeError("stuck")
+    if in_use:
+        mark_in_use(error)
+    stack = ExitStack()
+    close_at_end(stack, Thing())
+    stack.__exit__(RuntimeError, error, None)
+    assert closed == ([] if in_use else ["closed"])
+
+
+# -- runs -------------------------------------------------------------------------------------------------------------
+
+HANGING = """
+import sys
+import threading
+from vkssim import thread_pool
+from vkssim.errors import ReadError
+from vkssim.frames.raw import RawFile
+
+thread_pool.SECONDS_TO_END = 0.5
+back, read = threading.Event(), RawFile.read
+
+
+def hang(self, numbers, targets):
+    if numbers[-1] < 64:
+        return read(self, numbers, targets)
+    if self.info.path.endswith("dis.yuv"):
+        print("hangs", file=sys.stderr, flush=True)
+        back.wait()
+        frames = read(self, numbers, targets)
+        print("came back", frames == len(numbers))
+        return frames
+    if "score_files" in sys.argv:
+        raise ReadError("the share is gone")
+    return read(self, numbers, targets)
+
+
+RawFile.read = hang
+"""
+
+SCORED = """
+import vkssim
+raw = vkssim.RawDescription(int(sys.argv[4]), int(sys.argv[5]), "420", 8)
+try:
+    vkssim.score_files(*sys.argv[2:4], raw=raw, features="float_ssim=scale=1", backend=sys.argv[6])
+except ReadError as error:
+    print(error, len(error.report.frames) > 0)
+stuck = [thread for thread in threading.enumerate() if thread.name.startswith("vkssim-read")]
+print(len(stuck) > 0)
+if sys.argv[7] == "back":
+    back.set()
+    for thread in stuck:
+        thread.join()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hanging")
+    for name in ("ref.yuv", "dis.yuv"):
+        write(folder / name, raw_bytes(LUMA) * FRAMES)
+    write(folder / "manifest.csv", b"reference,distorted\nref.yuv,dis.yuv\nref.yuv,ref.yuv\n")
+    return folder
+
+
+@pytest.mark.parametrize("backend", ["cpu", "vulkan"])
+@pytest.mark.parametrize("end", ["back", "never"])
+def test_a_read_that_hangs_holds_up_no_error(folder: Path, backend: str, end: str) -> None:
+    """Nor the end of the process; and where it comes back after all, what it reads into is still there."""
+    height, width = LUMA.shape[1:]
+    words = ("score_files", str(folder / "ref.yuv"), str(folder / "dis.yuv"), str(width), str(height), backend, end)
+    process = python_process("-c", HANGING + SCORED, *words)
+    assert process.returncode == 0, process.stderr.decode()
+    told = process.stdout.decode().splitlines()
+    assert told[:2] == ["the share is gone True", "True"]
+    assert set(told[2:]) == ({"came back True"} if end == "back" else set())
+
+
+def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stops at what it is at, once that comes back."""
+    hangs, back, read = threading.Event(), threading.Event(), RawFile.read
+
+    def hang(self: RawFile, *what: Any) -> int:
+        hangs.set()
+        back.wait()
+        return read(self, *what)
+
+    monkeypatch.setattr(RawFile, "read", hang)
+    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.1)
+    engine = Alone(WorkerSpec("cpu", None, "cpu", "cpu"))
+    clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
+    (seat,) = engine.seats()
+    future = seat.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), Part()))
+    assert hangs.wait(60)
+    engine.close()
+    assert not future.done()
+    back.set()
+    assert isinstance(future.exception(60), InterruptedRunError)
+
+
+@pytest.mark.parametrize("command", ["score", "batch"])
+def test_a_read_that_hangs_holds_up_no_signal(folder: Path, tmp_path: Path, command: str) -> None:
+    clips = ["-r", str(folder / "ref.yuv"), "-d", str(folder / "dis.yuv")]
+    what = clips if command == "score" else [str(folder / "manifest.csv")]
+    words = [command, *what, *raw_flags(LUMA), *TINY, "-q", "-o", str(tmp_path / "o.csv")]
+    code = f"{HANGING}\nfrom vkssim.__main__ import run\nrun()\n"
+    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "hangs\n"
+        process.send_signal(signal.SIGTERM)
+        told = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+    assert process.returncode == 128 + signal.SIGTERM, told
+    assert "stopped" in told
+    assert "Traceback" not in told
+    if command == "score":
+        assert 0 < (tmp_path / "o.csv").read_text().count("\n") < FRAMES

@@ -1,0 +1,122 @@
+"""Threads for work that may never come back, and what becomes of the things that they use.
+
+A thread cannot be killed. One that reads from a network share that is gone hangs until the share is back, and so does whoever
+waits for it. So waiting for threads to end has a bound: then they are left behind, what they use stays open, and the process
+does not wait for them at its end.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import ExitStack
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+SECONDS_TO_END = 30.0
+"""How long threads that have nothing more to do are waited for."""
+
+_MARK = "_vkssim_still_in_use"
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Job = tuple[Future[Any], Callable[[], Any]]
+
+
+class Closable(Protocol):
+    """What holds something open."""
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
+
+
+Resource = TypeVar("Resource", bound=Closable)
+
+
+class ThreadPool:
+    """Runs functions on up to `threads` threads, as concurrent.futures does; only closing it differs."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._most = threads
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+
+    def submit(
+        self, function: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
+    ) -> Future[Result]:
+        """Have a thread call a function; the future has what comes of it."""
+        future: Future[Result] = Future()
+        self._jobs.put((future, lambda: function(*arguments, **options)))
+        if len(self._threads) < self._most:
+            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return future
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            _do(*job)
+            del job  # or an idle thread would keep what it holds
+
+    def close(self) -> bool:
+        """Cancel what no thread has begun, and wait for the rest; False where some thread did not end in time."""
+        try:
+            while (job := self._jobs.get_nowait()) is not None:
+                job[0].cancel()
+        except Empty:
+            pass
+        for _ in self._threads:
+            self._jobs.put(None)
+        until = time.monotonic() + SECONDS_TO_END
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+
+def _do(future: Future[Any], call: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
+# -- what threads that are left behind use ----------------------------------------------------------------------------
+
+_left_open: list[object] = []
+
+
+def leave_open(resource: object) -> None:
+    """Keep something as it is until the process ends: a thread may still use it."""
+    _left_open.append(resource)
+
+
+def mark_in_use(error: BaseException) -> None:
+    """Note in an error that a thread was left behind by the run that it ends: see `close_at_end`."""
+    setattr(error, _MARK, True)
+
+
+def is_in_use(error: BaseException | None) -> bool:
+    """Return True for an error of a run that left a thread behind."""
+    return getattr(error, _MARK, False)
+
+
+def close_at_end(stack: ExitStack, resource: Resource) -> Resource:
+    """Have a stack close something, unless the error that unwinds it says that a thread still uses it. Returns the thing."""
+
+    def close(_kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None) -> None:
+        if is_in_use(error):
+            leave_open(resource)
+        else:
+            resource.close()
+
+    stack.push(close)
+    return resource
