@@ -44,6 +44,7 @@ PARTS = FRAMES // 32
 RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
 FEATURES = ("float_ssim=scale=1",)
 NODE = {"num_cpus": 1, "object_store_memory": 80_000_000}
+_LONGEST = 30
 SOON = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 300, "health_check_failure_threshold": 3}
 
 
@@ -53,7 +54,10 @@ def nodes() -> Iterator[Any]:
     patch = pytest.MonkeyPatch()
     for name, value in connection._ENVIRONMENT.items():
         patch.setenv(name, value)
-    folder = tempfile.mkdtemp(prefix="ray-")  # short: it is in the names of sockets
+    folder = _short_folder()
+    # Whatever folder it is given, Ray's own cluster for tests notes its address in another one, which it expects to be there.
+    patch.setenv("RAY_TMPDIR", folder)
+    (Path(folder) / "ray").mkdir()
     started = _head(folder)
     try:
         for number in (2, 3):
@@ -67,6 +71,12 @@ def nodes() -> Iterator[Any]:
                 os.kill(process, signal.SIGKILL)  # an agent of a node that was killed lives on for a minute
         shutil.rmtree(folder)
         patch.undo()
+
+
+def _short_folder() -> str:
+    """Make a folder whose name is short enough for those of sockets in it, of which systems allow a hundred letters."""
+    usual = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="ray-", dir=usual if len(usual) < _LONGEST else "/tmp")
 
 
 def _head(folder: str, attempts: int = 3) -> Any:
