@@ -197,6 +197,16 @@ fingerprint() { # changes with whatever an editable install depends on; Python f
     } | cksum
 }
 
+make_environment() { # make_environment STAMP: a .venv that can be installed into, and whose stamp is empty until that is done
+    if ! .venv/bin/python -c "$SUPPORTED" 2>/dev/null; then
+        if [[ -L .venv || -e .venv ]]; then # --clear empties it, and follows links
+            [[ ! -L .venv && -f $1 ]] || fail "$PWD/.venv has no Python that vkssim supports, and this script did not make it. Move it away"
+        fi
+        "$(find_python)" -m venv --clear .venv
+    fi
+    : >"$1"
+}
+
 prepare() {
     local tests=${1:-} absent built stamp=.venv/vkssim-installed
     absent=$(list_missing "$tests")
@@ -217,8 +227,7 @@ prepare() {
     if [[ -x .venv/bin/vkssim && -f $stamp && $(cat "$stamp") == "$built/$tests"* ]] && compgen -G 'shaders/spv/*.spv' >/dev/null; then
         return
     fi
-    rm -f "$stamp"
-    .venv/bin/python -c "$SUPPORTED" 2>/dev/null || "$(find_python)" -m venv --clear .venv
+    make_environment "$stamp"
     say "Installing vkssim into .venv and building its shaders"
     install_package "$tests"
     [[ -z $tests ]] || find_browser >/dev/null || install_browser

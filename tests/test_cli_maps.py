@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import vkssim as package
-from vkssim.maps import colour
+from vkssim.maps import colour, png
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim, vkssim_process
@@ -141,3 +141,25 @@ def test_what_cannot_be_read_again(words: tuple[str, ...], tmp_path: Path) -> No
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     _refused(tuple(str(pipe) if word.endswith("dis.yuv") else word for word in words), folder, f"{pipe} cannot")
+
+
+def test_pictures_that_are_read_are_not_overwritten(tmp_path: Path) -> None:
+    """The usual name of FFmpeg's pictures is that of maps as well."""
+    pictures, maps = tmp_path / "pictures", tmp_path / "maps"
+    pictures.mkdir()
+    for number, frame in enumerate(LUMA):
+        png(pictures / f"frame_{number:06d}.png", np.repeat(frame[:, :, None], 3, axis=2))
+    (tmp_path / "link").symlink_to(pictures)
+    before = {path.name: path.read_bytes() for path in pictures.iterdir()}
+    sequence = str(pictures / "frame_%06d.png")
+    for folder, reference in (
+        (pictures, sequence),
+        (tmp_path / "link", sequence),
+        (pictures, str(pictures / "frame_000001.png")),
+    ):
+        result = vkssim("score", "-r", reference, "-d", sequence, *TINY, "-q", "--map", str(folder))
+        assert result.exit_code == 2
+        assert f"--map {folder} would overwrite {pictures}/frame_00000" in result.stderr
+    assert vkssim("score", "-r", sequence, "-d", sequence, *TINY, "-q", "--map", str(maps)).exit_code == 0
+    assert len(_files(maps)) == 10
+    assert {path.name: path.read_bytes() for path in pictures.iterdir()} == before

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from ..results import ScoreReport
 
 _DEFAULT_FRAMES = "worst:5"
+_NAME = re.compile(r"frame_\d{6,}\.(png|npy)")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class MapOutput:
         from ..report import check_writable
 
         FrameChoice.parse(self.frames or _DEFAULT_FRAMES)
+        self._check_inputs_stay(inputs)
         check_readable_again(inputs)
         check_pictures()
         folder = Path(self.folder)
@@ -44,6 +48,17 @@ class MapOutput:
         except OSError as error:
             raise OutputError(f"--map {folder} cannot be made: {error.strerror}") from None
         check_writable(_path(folder, 0, "png"))
+
+    def _check_inputs_stay(self, inputs: Sequence[str]) -> None:
+        """Raise OutputError where a map could have the name of a picture that is read."""
+        from ..input_state import input_states
+
+        assert self.folder is not None
+        for name in inputs:
+            for picture, *_ in input_states(name):
+                folder, file = os.path.split(picture)
+                if _NAME.fullmatch(file) and os.path.realpath(folder) == os.path.realpath(self.folder):
+                    raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
 
     def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
         """A PNG and an NPY file for each of the frames chosen."""

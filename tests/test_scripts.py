@@ -1,0 +1,71 @@
+"""What the scripts of a checkout remove: what they made themselves."""
+
+from __future__ import annotations
+
+import subprocess
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from .test_writing import contents
+
+ROOT = Path(__file__).parents[1]
+
+ENVIRONMENT = """
+source "$1"
+cd "$2"
+find_python() { echo make; }
+make() { mkdir -p .venv/bin; echo made >.venv/pyvenv.cfg; }
+make_environment .venv/vkssim-installed
+"""
+
+
+def _environment(folder: Path) -> subprocess.CompletedProcess[str]:
+    words = ["bash", "-c", ENVIRONMENT, "test", str(ROOT / "scripts" / "environment.sh"), str(folder)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "link to one that it made"])
+def test_an_environment_of_somebody_else_is_not_cleared(tmp_path: Path, kind: str) -> None:
+    folder, others = tmp_path / "checkout", tmp_path / "others"
+    others.mkdir()
+    (others / "precious").write_bytes(b"precious")
+    folder.mkdir()
+    if kind == "folder":
+        others.rename(folder / ".venv")
+    else:
+        (folder / ".venv").symlink_to(others)
+    if kind == "link to one that it made":
+        (others / "vkssim-installed").touch()
+    before = contents(tmp_path)
+    process = _environment(folder)
+    assert process.returncode == 2
+    assert "/.venv has no Python that vkssim supports, and this script did not make it. Move it away" in process.stderr
+    assert contents(tmp_path) == before
+
+
+def test_its_own_environment_is_made_anew(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert _environment(tmp_path).returncode == 0
+        assert contents(tmp_path) == {".venv/pyvenv.cfg": b"made\n", ".venv/vkssim-installed": b""}
+
+
+def test_shaders_are_removed_from_their_own_folder_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loader = SourceFileLoader("build_shaders", str(ROOT / "scripts" / "build_shaders"))
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    script = module_from_spec(spec)
+    loader.exec_module(script)
+    nothing = SimpleNamespace(modules=list)
+    monkeypatch.setattr(script, "load", lambda _name: nothing)
+    monkeypatch.setattr(script, "constants_glsl", lambda _constants: "")
+    file = tmp_path / "mine.spv"
+    file.touch()
+    script.build(tmp_path)
+    assert file.exists()
+    monkeypatch.setattr(script, "SPV", tmp_path)
+    script.build(tmp_path)
+    assert not file.exists()
