@@ -22,8 +22,10 @@ import pytest
 from vkssim import interruption
 from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
+from vkssim.host.device import Device
 from vkssim.interruption import SIGNALS
 from vkssim.journal_file import JournalFile, journal_path
+from vkssim.own_folder import OwnFolder, parts_folder
 from vkssim.report import check_writable
 
 from .clips import raw_bytes, raw_flags, write
@@ -200,6 +202,66 @@ def test_killed_at_random_moments() -> None:
     process = python_process(str(ROOT / "scripts" / "kill_test"), "--kills", "6", "--signals", "KILL,TERM")
     assert process.returncode == 0, process.stderr.decode()
     assert b"files equal, byte for byte" in process.stdout
+
+
+AT_THE_END = """
+import os
+from vkssim.distributed.kept import KeptParts
+from vkssim.frame_journal import FrameJournal
+FrameJournal.settle = KeptParts.settle = lambda *_words: os._exit(9)
+from vkssim.__main__ import run
+run()
+"""
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("more", [(), ("--resume",)], ids=["anew", "resume"])
+def test_killed_between_the_scores_and_the_end_of_the_journal(
+    folder: Path, tmp_path: Path, device: Device, devices: int, more: tuple[str, ...]
+) -> None:
+    """The scores are there, and so is what they are from; the next run gives the same and takes it away."""
+    output = tmp_path / "scores.json"
+    words = _words(folder, "short", output)
+    if devices == 2:
+        where = ("--feature", "float_ssim=scale=1", "--device", f"{device.info.uuid},{device.info.uuid}")
+        words = [*words[: words.index(TINY[0])], *where, "-q", "-o", str(output)]
+    process = python_process("-c", AT_THE_END, *words)
+    assert process.returncode == 9, process.stderr.decode()
+    scores = output.read_bytes()
+    assert len(list(tmp_path.iterdir())) == 1 + devices
+    result = vkssim(*words, *more)
+    assert result.exit_code == 0, result.output
+    assert output.read_bytes() == scores
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
+
+
+@pytest.mark.parametrize("moment", ["score_pairs", "write_output"])
+def test_a_batch_killed_between_its_last_pair_and_its_end(tmp_path: Path, moment: str) -> None:
+    """Before the table is written, or behind that and before what several devices left is taken away."""
+    name = lossless(tmp_path / "a.mkv", clip(3, 32, 32))
+    manifest(tmp_path / "ladder.csv", [{"reference": name, "distorted": name}])
+    output = tmp_path / "out" / "results.csv"
+    output.parent.mkdir()
+    words = ("batch", str(tmp_path / "ladder.csv"), "-q", *TINY, "-o", str(output))
+    parts = OwnFolder(parts_folder(output))
+    parts.make()
+    parts.write("a.whole", b"unfinished")
+    module = "vkssim.ladder.batch" if moment == "score_pairs" else "vkssim.folder"
+    killed = f"""
+import os
+import {module} as module
+call = module.{moment}
+module.{moment} = lambda *words, **options: (call(*words, **options), os._exit(9))
+from vkssim.__main__ import run
+run()
+"""
+    assert python_process("-c", killed, *words).returncode == 9
+    assert output.exists() == (moment == "write_output")
+    assert parts.names() == {"a.whole"}
+    journal = journal_path(output).read_bytes()
+    assert vkssim(*words).exit_code == 0
+    assert journal_path(output).read_bytes() == journal, "nothing was scored again"
+    assert sorted(path.name for path in output.parent.iterdir()) == ["results.csv", "results.csv.journal"]
 
 
 # -- full disks -------------------------------------------------------------------------------------------------------
@@ -395,10 +457,13 @@ def test_two_processes_on_one_output(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_journal_is_no_input(folder: Path, tmp_path: Path) -> None:
-    mine = write(tmp_path / "scores.json.journal", raw_bytes(clip(FEW)))
-    words = _words(folder, "short", tmp_path / "scores.json")
+    mine = write(tmp_path / "scores.csv.journal", raw_bytes(clip(FEW)))
+    words = _words(folder, "short", tmp_path / "scores.csv")
     words[2] = mine
-    assert "would overwrite another file of this command" in vkssim(*words).stderr
+    manifest(tmp_path / "ladder.csv", [{"reference": mine, "distorted": mine}])
+    for command in (words, ["batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "scores.csv"), *TINY]):
+        assert "the journal" in vkssim(*command).stderr
+        assert "would overwrite another file of this command" in vkssim(*command).stderr
     assert Path(mine).read_bytes() == raw_bytes(clip(FEW))
 
 

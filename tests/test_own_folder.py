@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import stat
@@ -114,6 +115,21 @@ def test_killed_while_it_is_made_or_removed(tmp_path: Path, left: list[str]) -> 
     assert folder.read("k.whole") == b"1"
     folder.discard()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, folder: OwnFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = contents(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    other = OwnFolder(tmp_path / "other.parts")
+    for use in (lambda: folder.write("k.whole", b"new"), other.make):
+        with pytest.raises(OutputError, match=r"\.parts cannot be used for unfinished scores: No space left on device"):
+            use()
+    assert contents(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["o.parts"]
 
 
 # -- what is not its own ----------------------------------------------------------------------------------------------

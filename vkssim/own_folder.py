@@ -15,7 +15,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -55,13 +55,15 @@ class OwnFolder:
 
     def make(self) -> None:
         """Make the folder where it is not there."""
-        with self._errors():
+        with self._errors(), ExitStack() as undo:
             if not self._remote:
                 with suppress(FileExistsError):
                     os.mkdir(self._place, 0o700)
+                    undo.callback(self._remove_empty)  # where the disk is full, say
             with self._opened() as files:
                 if files is not None and self._token(files) is None:
                     files.write(MARKER, self._new_marker())
+            undo.pop_all()
 
     def exists(self) -> bool:
         """Return whether the folder is there. An empty one that vkssim did not make counts as none."""
@@ -102,8 +104,11 @@ class OwnFolder:
                 return
             marked.files.remove(left)
         if not self._remote:
-            with suppress(OSError):  # it is gone already, or somebody put something into it just now
-                os.rmdir(self._place)
+            self._remove_empty()
+
+    def _remove_empty(self) -> None:
+        with suppress(OSError):  # it is gone already, or somebody put something into it just now
+            os.rmdir(self._place)
 
     @contextmanager
     def _marked(self) -> Iterator[_Marked | None]:

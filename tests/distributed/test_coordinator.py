@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from vkssim import score_files
+from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.engines import EngineOptions
 from vkssim.distributed.files import score_in_parts
@@ -125,6 +126,21 @@ def test_only_what_is_missing_is_done(
     assert [part and part.first for part in tasks] == [8, 12, 16]
     assert told(report) == told(_in_one(clips))
     assert report.resumed == 8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
+
+
+def test_what_a_worker_cannot_keep_is_kept_here(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+) -> None:
+    """A node of a cluster that has not the folder sends its scores all the same, and makes none of its own."""
+    elsewhere = OwnFolder(tmp_path / "elsewhere")
+    monkeypatch.setattr(worker, "OwnFolder", lambda _folder: elsewhere)
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        assert told(_score(clips, kept)) == told(_in_one(clips))
+        kept.settle([])
+    assert [part and part.first for part in tasks] == [8, 12, 16]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
 
 

@@ -231,7 +231,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_seats.clear)  # they are the parent's
 
 
-@atexit.register  # behind multiprocessing's own, which comes later therefore, and waits for processes without end
+@atexit.register  # later than multiprocessing's own, so that it is called before that, which waits for processes without bound
 def _close_seats() -> None:
     for seat in list(_seats):
         seat.let_go()
