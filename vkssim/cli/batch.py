@@ -6,7 +6,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -117,7 +116,6 @@ def score_manifest(
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
     from ..folder import Folder, check_output, write_output
-    from ..journal_file import journal_path
     from ..ladder.batch import frames_file, open_journal, score_pairs
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
     from ..own_folder import OwnFolder, parts_folder
@@ -127,8 +125,6 @@ def score_manifest(
     check_labels(pairs)
     inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
     check_target(path, "--output", sorted(inputs))
-    if not is_url(path):
-        check_target(journal_path(Path(path)), "the journal", sorted(inputs))
     check_output(path)
     folder = None if frames is None else Folder(frames)
     if folder is not None:
