@@ -308,21 +308,6 @@ def test_what_is_done_is_not_scored_again(tmp_path: Path, rungs: Rows, decoded: 
     assert not decoded
 
 
-def test_records_that_do_not_say_how_they_were_scored_are_scored_again(
-    tmp_path: Path, rungs: Rows, decoded: Counter[str]
-) -> None:
-    """Those of an older version; nobody could tell whether they may stand in one table with the others."""
-    manifest(tmp_path / "ladder.csv", rungs)
-    first = _batch(tmp_path)
-    records = _journal(tmp_path)
-    del records[1]["scoring"]
-    journal = tmp_path / "results.jsonl.journal"
-    journal.write_text("".join(json.dumps(record) + "\n" for record in records))
-    decoded.clear()
-    assert _batch(tmp_path) == first
-    assert set(decoded) == {"clip.mkv", Path(records[1]["distorted"]).name}
-
-
 def test_labels_may_change(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
     manifest(tmp_path / "ladder.csv", rungs)
     _batch(tmp_path)

@@ -247,6 +247,4 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception |
 def _is_done(record: Record | None, pair: Pair, key: str, written: Collection[str] | None) -> bool:
     if record is None or record["error"] is not None:
         return False
-    if SCORING not in record:  # an older version wrote it
-        return False
     return written is None or frames_file(pair, key) in written
