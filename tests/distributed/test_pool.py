@@ -362,6 +362,24 @@ def test_a_late_task_is_tried_twice_at_most(clock: list[float]) -> None:
     assert len(quick.tasks) == 4
 
 
+def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -> None:
+    """Where all have tried it, one that hangs would else be waited for while another one idles."""
+
+    class HungSeat(FakeSeat):
+        def submit(self, task: Task) -> Future[Done]:
+            clock[0] += 10.0  # much longer than a task takes
+            return super().submit(task)
+
+    quick, hung = FakeSeat("quick"), HungSeat("hung", None)
+    pool, engine, _ = _pool(quick, tasks=3)
+    assert len(_places(pool, 3)) == 3
+    engine.there.append(hung)
+    quick.answer = _failing(DIED, times=1)
+    _put(pool, 3)
+    assert _places(pool, 1) == [3]
+    assert (quick.tasks[3:], hung.tasks) == (["0/3", "0/3"], ["0/3"])
+
+
 # -- what is wanted no more, and workers that come and go -------------------------------------------------------------
 
 

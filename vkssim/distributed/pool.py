@@ -185,7 +185,7 @@ class Pool:
     def _next_for(self, seat: Seat) -> _Errand | None:
         """The first task that this worker has not failed at, or all have; where there is none, one that is late elsewhere."""
         for place, errand in enumerate(self._queue):
-            if seat not in errand.tried_by or errand.tried_by.issuperset(self._seats):
+            if self._may_try(errand, seat):
                 del self._queue[place]
                 return errand
         known = len(self._durations) >= _LEAST_DURATIONS
@@ -195,8 +195,12 @@ class Pool:
             for errand, other in self._running.values()
             if errand.started < since and not errand.done and (known or other.host != seat.host)
         ]
-        alone = [errand for errand in late if len(errand.seats) == 1 and seat not in errand.tried_by]
+        alone = [errand for errand in late if len(errand.seats) == 1 and self._may_try(errand, seat)]
         return min(alone, key=lambda errand: errand.started, default=None)
+
+    def _may_try(self, errand: _Errand, seat: Seat) -> bool:
+        """Return True where the worker has not failed at a task, or all have, so that none would do better."""
+        return seat not in errand.tried_by or errand.tried_by.issuperset(self._seats)
 
     def _outcome(self, future: Future[Done], errand: _Errand, seat: Seat) -> Done | Exception | None:
         """What came of an attempt; None where another one may do better."""
