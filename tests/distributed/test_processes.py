@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import struct
@@ -164,7 +165,7 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
 
 PATIENT = """
 from vkssim.distributed import processes
-processes.SECONDS_OF_SILENCE, processes.SECONDS_TO_END = 6, 1
+processes.SECONDS_TO_BEGIN, processes.SECONDS_OF_SILENCE, processes.SECONDS_TO_END = 20, 6, 1
 from vkssim.__main__ import run
 run()
 """
@@ -186,7 +187,8 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
     assert process.returncode == 0, told
-    assert told.count("ended without a word (it gave no sign of life for 6 s)") == 2 or count == 1
+    if count == 2:  # one of them may just have ended its last task: it is idle then, and nobody waits for it
+        assert re.search(r"ended without a word \(it gave no sign of life for (6|20) s\)", told)
     assert _is_right(folder, output)
     assert are_gone(processes)
 
