@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 
 class Shape(Enum):
@@ -89,8 +90,15 @@ class Interface:
         """The push constants as bytes. Raises TypeError where a name is missing or unknown."""
         if set(values) != set(self.push):
             raise TypeError(f"push constants are {self.push}, got {tuple(values)}")
-        code = "<" + "".join("f" if name in self.floats else "i" for name in self.push)
-        return struct.pack(code, *(values[name] for name in self.push))
+        return struct.pack(self._code, *(values[name] for name in self.push))
+
+    def unpack(self, data: bytes) -> dict[str, Any]:
+        """Return the push constants by name from what `pack` made: ints, floats where `floats` has the name."""
+        return dict(zip(self.push, struct.unpack(self._code, data), strict=True))
+
+    @property
+    def _code(self) -> str:
+        return "<" + "".join("f" if name in self.floats else "i" for name in self.push)
 
 
 _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")

@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ def device(instance: Instance) -> Iterator[Device]:
 
 
 def _shape(device: Device, shape: Shape, exact: bool) -> KernelShape:
-    return KernelShape(shape, device.info.subgroup_size if shape is Shape.STRIP else 64, exact)
+    return replace(KernelShape.of_shape(shape, device.info), exact=exact)
 
 
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)

@@ -56,7 +56,7 @@ def shape(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sh
     """Kernels of this shape, whichever the device would be given."""
 
     def of_that_shape(info: DeviceInfo) -> KernelShape:
-        return KernelShape(request.param, info.subgroup_size if request.param is Shape.STRIP else 64)
+        return KernelShape.of_shape(request.param, info)
 
     monkeypatch.setattr(KernelShape, "for_device", of_that_shape)
     chosen: Shape = request.param

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -74,9 +73,7 @@ def run_planes(
 
 def push_of(dispatch: Dispatch) -> Mapping[str, Any]:
     """The push constants of a dispatch by name."""
-    interface = INTERFACES[stem_of(dispatch)]
-    code = "<" + "".join("f" if name in interface.floats else "i" for name in interface.push)
-    return dict(zip(interface.push, struct.unpack(code, dispatch.push), strict=True))
+    return INTERFACES[stem_of(dispatch)].unpack(dispatch.push)
 
 
 def stem_of(dispatch: Dispatch) -> str:

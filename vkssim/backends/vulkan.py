@@ -103,6 +103,8 @@ class VulkanBackend(Backend):
         Batches that may be on their way at a time.
     profile
         Take the time of every stage.
+    shape
+        The shape of the kernels, for tests and for the gate; None chooses it by the kind of device.
 
     Raises
     ------
@@ -119,6 +121,7 @@ class VulkanBackend(Backend):
         batch: int | None = None,
         slots: int = 4,
         profile: bool = False,
+        shape: Shape | None = None,
     ) -> None:
         self._planes = planes
         self._seconds: defaultdict[str, float] = defaultdict(float)
@@ -129,8 +132,8 @@ class VulkanBackend(Backend):
             self.device = open_device(self._stack, device)
             info = self.device.info
             self.info = BackendInfo("vulkan", info.name, info.driver)
-            shape = KernelShape.for_device(info)
-            plan, self._partials = frame_plan(planes, shape)
+            kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
+            plan, self._partials = frame_plan(planes, kernels)
 
             def make(frames: int) -> Executor:
                 return Executor(
@@ -143,7 +146,7 @@ class VulkanBackend(Backend):
                     profile=profile,
                 )
 
-            wanted = batch or _choose_batch(planes, plan, shape.shape, info.max_storage_bytes)
+            wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes)
             executor, self.warnings = fitted(self.device, wanted, make, largest_batch(self.device, plan, slots))
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot) for slot in self._executor.slots)

@@ -49,10 +49,16 @@ class KernelShape:
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
-        """The strip shape on CPUs, with one subgroup a workgroup; the staged shape on everything else."""
-        if info.kind is DeviceKind.CPU:
-            return cls(Shape.STRIP, info.subgroup_size)
-        return cls(Shape.STAGED, _STAGED_WORKGROUP)
+        """Return the shape that a device is given: strip on CPUs, staged on everything else."""
+        return cls.of_shape(Shape.STRIP if info.kind is DeviceKind.CPU else Shape.STAGED, info)
+
+    @classmethod
+    def of_shape(cls, shape: Shape, info: DeviceInfo) -> KernelShape:
+        """Return one of the two shapes, whichever of them the device is given: each computes the same on every device.
+
+        A workgroup of the strip shape is one subgroup of the device.
+        """
+        return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
         """The kernel of that stem for samples of that format."""
