@@ -46,7 +46,9 @@ def test_columns_where_a_workgroup_begins(device: Device, kernel_build: KernelSh
 
 @pytest.mark.parametrize("format_name", FORMATS)
 def test_every_format(device: Device, kernel_build: KernelShape, format_name: str) -> None:
-    check_array(_tolerance(kernel_build), format_name, *_run(device, kernel_build, format_name, 177, 45))
+    """In frames so wide that some workgroups touch neither border: the staged shape has another way to read for these."""
+    width = 2 * (2 * columns_of_a_group("decimate", kernel_build) + 10) - 1
+    check_array(_tolerance(kernel_build), format_name, *_run(device, kernel_build, format_name, width, 45))
 
 
 def test_a_flat_plane_keeps_its_value(device: Device, kernel_build: KernelShape) -> None:
