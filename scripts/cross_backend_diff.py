@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gate that the shaders have to pass: a backend's scores, compared with those of the CPU reference frame by frame."""
+"""The gate that the shaders have to pass: a backend's scores, compared with those of the CPU reference and of libvmaf."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import math
 import sys
 import traceback
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 try:
     import click
+    import gate_matrix
+    from agreement import Comparison, compare, tolerance_of, worst
 
     from vkssim import ScoreReport, VkssimError, score_files
     from vkssim.features import FEATURES
@@ -28,72 +31,44 @@ except ImportError as error:
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CLIP = FIXTURES / "bbb_576x324_ref.mp4", FIXTURES / "bbb_576x324_dis.mp4"
 REFERENCE = "cpu"
+DEFAULT_PLACES = 4
 
 AGREE, MISMATCH, COULD_NOT_RUN = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One score over all frames. `greatest` is the greatest difference and `frame` where it is first met."""
-
-    name: str
-    frames: int
-    greatest: float
-    frame: int
-    mismatches: tuple[int, ...]
+# -- a pair of clips ------------------------------------------------------------------------------------------------------
 
 
-def difference(first: float | None, second: float | None) -> float:
-    """The absolute difference of two scores: 0 where both are null (NaN), infinite where only one is, or one is not there."""
-    if first is None or second is None:
-        return math.inf
-    if first == second or (math.isnan(first) and math.isnan(second)):
-        return 0.0
-    gap = abs(first - second)
-    return math.inf if math.isnan(gap) else gap
-
-
-def compare(tested: ScoreReport, trusted: ScoreReport, tolerance: float) -> list[Comparison]:
-    """Compare every score of every frame that either report has."""
-    by_number = [{frame.index: frame.metrics for frame in report.frames} for report in (tested, trusted)]
-    numbers = sorted(by_number[0] | by_number[1])
-    comparisons = []
-    for name in dict.fromkeys((*tested.names, *trusted.names)):
-        gaps = {n: difference(*(frames.get(n, {}).get(name) for frames in by_number)) for n in numbers}
-        frame = max(gaps, key=lambda n: gaps[n])
-        mismatches = tuple(n for n, gap in gaps.items() if not gap <= tolerance)
-        comparisons.append(Comparison(name, len(numbers), gaps[frame], frame, mismatches))
-    return comparisons
-
-
-def as_text(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
-    """The comparison as a table, with both values of the worst frame of each score that mismatches."""
+def clip_as_text(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
+    """Return the comparison as a table, with both values of the worst frame of each score that mismatches."""
     lines = [
-        f"{report.backend.backend:8}{report.backend.device}, driver {report.backend.driver}" for report in (tested, trusted)
-    ]
-    lines += [
+        *(backend_line(report.backend.backend, report.backend.device, report.backend.driver) for report in (tested, trusted)),
         f"{comparisons[0].frames} frames of {tested.width}x{tested.height}, {tested.bits} bit;"
         f" they agree where the difference is at most {tolerance_of(places):g}",
         "",
         f"{'score':24}{'greatest difference':>20}{'in frame':>10}{'mismatches':>12}",
     ]
-    for score in comparisons:
-        lines.append(f"{score.name:24}{score.greatest:20.3e}{score.frame:10}{len(score.mismatches):12}")
+    lines += [f"{score.name:24}{score.greatest:20.3e}{score.frame:10}{len(score.mismatches):12}" for score in comparisons]
     bad = [score for score in comparisons if score.mismatches]
-    for score in bad:
-        values = (
-            f"{report.backend.backend} {frame.metrics.get(score.name)!r}"
-            for report in (tested, trusted)
-            for frame in report.frames
-            if frame.index == score.frame
-        )
-        lines.append(f"{score.name}, frame {score.frame}: {', '.join(values)}")
+    sides = tested.backend.backend, trusted.backend.backend
+    lines += [both_values(score, sides) for score in bad]
     verdict = f"MISMATCH in {len(bad)} of {len(comparisons)} scores" if bad else "agree"
-    return "\n".join([*lines, "", f"{tested.backend.backend} and {trusted.backend.backend} at {places} places: {verdict}"])
+    return "\n".join([*lines, "", f"{' and '.join(sides)} at {places} places: {verdict}"])
 
 
-def as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
-    """The comparison as JSON. `greatest_difference` is null where it is infinite: a null on one side only."""
+def backend_line(name: str, device: str, driver: str) -> str:
+    """Return the line that says which device and driver a backend ran on."""
+    return f"{name:8}{device}, driver {driver}"
+
+
+def both_values(score: Comparison, sides: Sequence[str]) -> str:
+    """Return the two values of the worst frame of a score, with the names of the sides."""
+    values = (f"{side} {value!r}" for side, value in zip(sides, score.values, strict=True))
+    return f"{score.name}, frame {score.frame}: {', '.join(values)}"
+
+
+def clip_as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
+    """Return the comparison as JSON. `greatest_difference` is null where it is infinite: a null on one side only."""
     return json.dumps(
         {
             "agree": not any(score.mismatches for score in comparisons),
@@ -106,29 +81,83 @@ def as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: Sco
             "height": tested.height,
             "bitdepth": tested.bits,
             "frames": comparisons[0].frames,
-            "scores": {
-                score.name: {
-                    "greatest_difference": score.greatest if math.isfinite(score.greatest) else None,
-                    "frame": score.frame,
-                    "mismatching_frames": score.mismatches,
-                }
-                for score in comparisons
-            },
+            "scores": scores_as_json(comparisons),
             "warnings": list(dict.fromkeys(tested.warnings + trusted.warnings)),
         },
         indent=2,
     )
 
 
-def tolerance_of(places: int) -> float:
-    """What `places` decimal places allow, absolute."""
-    return 0.5 * 10.0**-places
+def scores_as_json(comparisons: Sequence[Comparison]) -> dict[str, dict[str, Any]]:
+    """Return the greatest difference and the mismatching frames of each score."""
+    return {
+        score.name: {
+            "greatest_difference": score.greatest if math.isfinite(score.greatest) else None,
+            "frame": score.frame,
+            "mismatching_frames": score.mismatches,
+        }
+        for score in comparisons
+    }
+
+
+# -- the matrix -----------------------------------------------------------------------------------------------------------
+
+
+def matrix_as_text(result: gate_matrix.Result) -> str:
+    """Return a line for each row with the greatest difference between each two sides, then what is wrong."""
+    columns = (("vulkan", "cpu"), ("vulkan", "libvmaf"), ("cpu", "libvmaf"))
+    width = max(len(row.name) for row in result.rows) + 2
+    lines = [backend_line(info.backend, info.device, info.driver) for info in result.backends]
+    lines += [f"libvmaf the scores in fixtures/, made by {result.stored}", ""]
+    lines += [f"{'row':{width}}{'places':>6}" + "".join(f"{'-'.join(sides):>16}" for sides in columns)]
+    for row in result.rows:
+        gaps = (f"{worst(row.comparisons[sides]).greatest:.1e}" if sides in row.comparisons else "" for sides in columns)
+        numbers = f"{row.places:6}" + "".join(f"{gap:>16}" for gap in gaps)
+        lines.append(f"{row.name:{width}}{numbers}{'' if row.agrees else '  MISMATCH'}")
+    lines += [line for row in result.rows for line in faults(row)]
+    bad = sum(not row.agrees for row in result.rows)
+    verdict = f"MISMATCH in {bad} of {len(result.rows)} rows" if bad else f"all {len(result.rows)} rows agree"
+    return "\n".join([*lines, "", verdict])
+
+
+def faults(row: gate_matrix.Row) -> Iterator[str]:
+    """Return a sentence for each thing that is wrong with a row."""
+    for sides, comparisons in row.comparisons.items():
+        for score in comparisons:
+            if score.mismatches:
+                yield f"{row.name}: {both_values(score, sides)}"
+    yield from (f"{row.name}: {problem}" for problem in row.problems)
+
+
+def matrix_as_json(result: gate_matrix.Result) -> str:
+    """Return every comparison of every row as JSON."""
+    return json.dumps(
+        {
+            "agree": result.agrees,
+            "backends": [asdict(info) for info in result.backends],
+            "libvmaf": result.stored,
+            "rows": [
+                {
+                    "name": row.name,
+                    "agree": row.agrees,
+                    "places": row.places,
+                    "problems": row.problems,
+                    "comparisons": {"-".join(sides): scores_as_json(found) for sides, found in row.comparisons.items()},
+                }
+                for row in result.rows
+            ],
+        },
+        indent=2,
+    )
+
+
+# -- the command line -----------------------------------------------------------------------------------------------------
 
 
 @click.command(context_settings={"help_option_names": ["--help"], "max_content_width": 100})
-@click.option("--feature", required=True, metavar="NAME[=K=V:K=V]", help=f"One of {', '.join(FEATURES)}; enable_lcs is added.")
+@click.option("--feature", metavar="NAME[=K=V:K=V]", help=f"One of {', '.join(FEATURES)}; enable_lcs is added.")
 @click.option("--backend", type=click.Choice(BACKENDS), default="vulkan", show_default=True, help="The backend under test.")
-@click.option("--places", type=click.IntRange(0, 17), default=4, show_default=True, help="Decimal places that must agree.")
+@click.option("--places", type=click.IntRange(0, 17), help=f"Decimal places that must agree.  [default: {DEFAULT_PLACES}]")
 @click.option("--device", metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.")
 @click.option("-r", "--reference", metavar="FILE", help="Reference clip; by default the 48 frames of fixtures/bbb_576x324.")
 @click.option("-d", "--distorted", metavar="FILE", help="Distorted clip; both files or neither.")
@@ -139,9 +168,9 @@ def tolerance_of(places: int) -> float:
 @click.option("--frame_cnt", type=click.IntRange(1), help="Compare that many frames at most.")
 @click.option("--json", "form_json", is_flag=True, help="Print JSON in place of the table.")
 def main(
-    feature: str,
+    feature: str | None,
     backend: str,
-    places: int,
+    places: int | None,
     device: str | None,
     reference: str | None,
     distorted: str | None,
@@ -154,12 +183,23 @@ def main(
 ) -> int:
     """Compare a backend with the CPU reference over the same frames, score by score.
 
+    With --feature the frames are those of a pair of clips. Without it they are those of the gate's matrix: samples of every
+    depth, floats, odd sizes, every build of the kernels, and libvmaf's own scores as a third side. The matrix takes --device
+    and --json; each of its rows says how many places it is held to.
+
     Scores agree at N places where they differ by at most 0.5*10^-N, absolute; a null on one side only is a mismatch.
 
     Exit codes: 0 they agree; 1 they do not; 2 it could not run, or both sides are the same backend.
     """
     if backend == REFERENCE:
         raise click.UsageError(f"--backend {backend} is the reference itself; there would be nothing to compare")
+    if feature is None:
+        given = (places, reference, distorted, width, height, pixel_format, bitdepth, frame_cnt)
+        if any(value is not None for value in given):
+            raise click.UsageError("--feature says what is compared of the clips; without it only --device and --json go")
+        result = gate_matrix.run(device)
+        click.echo((matrix_as_json if form_json else matrix_as_text)(result))
+        return AGREE if result.agrees else MISMATCH
     if (reference is None) != (distorted is None):
         raise click.UsageError("--reference and --distorted go together: give both, or neither for the bundled clip")
     if "-" in (reference, distorted):
@@ -182,8 +222,9 @@ def main(
         raise click.ClickException(f"both sides ran on {tested.backend}: nothing was compared")
     for warning in dict.fromkeys(tested.warnings + trusted.warnings):
         click.echo(f"warning: {warning}", err=True)
-    comparisons = compare(tested, trusted, tolerance_of(places))
-    click.echo((as_json if form_json else as_text)(comparisons, tested, trusted, places))
+    places = DEFAULT_PLACES if places is None else places
+    comparisons = compare(gate_matrix.by_frame(tested), gate_matrix.by_frame(trusted), tolerance_of(places))
+    click.echo((clip_as_json if form_json else clip_as_text)(comparisons, tested, trusted, places))
     return MISMATCH if any(score.mismatches for score in comparisons) else AGREE
 
 

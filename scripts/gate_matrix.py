@@ -1,0 +1,304 @@
+"""The matrix of the gate: frames of every kind, scored by Vulkan and by the CPU reference, held against libvmaf's own scores.
+
+Each pair of frames is scored by several builds of the kernels, plain and exact, on a CPU in both shapes. GPUs run the staged
+shape alone: the strip shape needs workgroups of one subgroup, which a GPU with several sizes of subgroups does not promise. The
+frames and libvmaf's scores of them are files in fixtures/: no constant, formula or line of code of this project made those
+numbers, so that an error which both backends share shows as well. The self-test of devices is left out of it: what the kernels
+give is judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from agreement import Comparison, Scores, compare, tolerance_of
+
+from vkssim import score_files
+from vkssim.backends.base import Backend, BackendInfo
+from vkssim.backends.cpu import CpuBackend
+from vkssim.backends.vulkan import VulkanBackend
+from vkssim.errors import WrongNumbersError
+from vkssim.formats import FrameFormat
+from vkssim.host.api import vk
+from vkssim.host.devices import DeviceKind, choose_device, list_devices
+from vkssim.host.instance import shared_instance
+from vkssim.planes import FrameMetrics
+from vkssim.results import ScoreReport
+from vkssim.selection import Selection
+from vkssim.shaders.interface import INTERFACES, Shape
+
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+
+STORED_PLACES = 6
+"""Decimals of libvmaf's scores in fixtures/: half a unit of the last one is their own rounding."""
+
+EXACT_PLACES = 6
+"""Decimals that the exact kernels, and the CPU reference, are held to."""
+
+SUMS_TOLERANCE = 1e-12
+"""Between the host's additions in double and the same sums without any rounding. Additions in float32 are off by 1e-8."""
+
+MS_SSIM, SSIM = "float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true"
+
+_WINDOW_SIDE = 11
+_LCS = ("l", "c", "s")
+
+Samples = npt.NDArray[Any]
+
+
+class Form(Enum):
+    """How the samples of a pair are given. The scores stay those of the stored samples, since the range grows with them."""
+
+    STORED = "as stored"
+    TEN_BITS = "as 10 bit"
+    FLOAT = "as float32 of twice the range"
+    THIRDS = "as uint16 of thrice the range"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair of frames of fixtures/cases.npz and what is asked of it.
+
+    `features` gives each feature with the number of dispatches that a frame takes. `places` is what the plain kernels are held
+    to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score the pair:
+    shapes, and whether they are exact. `with_libvmaf` is False for metrics that libvmaf does not have.
+    """
+
+    case: str
+    features: tuple[tuple[str, int], ...]
+    places: int
+    form: Form = Form.STORED
+    title: str = ""
+    builds: tuple[tuple[Shape, bool], ...] = tuple((shape, exact) for shape in Shape for exact in (False, True))
+    with_libvmaf: bool = True
+
+
+_INTEGERS = ((MS_SSIM, 9), (SSIM, 1))
+_INGESTED = ((MS_SSIM, 11), (SSIM, 3))
+_UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
+
+_PLAIN = ((Shape.STRIP, False), (Shape.STAGED, False))
+_EITHER = ((Shape.STRIP, False), (Shape.STAGED, True))  # for what all builds share
+
+PAIRS = (
+    # Sizes and depths. Odd sizes have a border in the middle of a word and of a thread's columns; the edges of twelve_bit and
+    # odd_height make errors at the border of the low-pass larger than half of the fourth place.
+    Pair("min_size", _INTEGERS, 5),
+    Pair("odd", _INTEGERS, 5),
+    Pair("odd_height", _INTEGERS, 4),
+    Pair("ten_bit", _INTEGERS, 5),
+    Pair("twelve_bit", _INTEGERS, 4),
+    Pair("sixteen_bit", _INTEGERS, 4, builds=_EITHER),
+    # Wide enough for workgroups of the decimation that touch no border and read four samples at a time, of either depth.
+    Pair("wide", _INTEGERS, 5, builds=_PLAIN),
+    Pair("wide", _INTEGERS, 5, Form.TEN_BITS, builds=_PLAIN),
+    # Samples that are converted first.
+    Pair("odd", _INGESTED, 5, Form.FLOAT),
+    Pair("odd", _INGESTED, 5, Form.THIRDS, builds=_EITHER),
+    # Negative structure, whose score does not exist, and variances and covariances that rounding makes negative.
+    Pair("inverted", _INTEGERS, 5, builds=_EITHER),
+    Pair("flat_shift", _INTEGERS, 5, builds=_EITHER),
+    # Boxes of an even and of an odd number of samples. The stored score is that of scale=0, which chooses 2 here and 3 there.
+    Pair("autoscale2", ((f"{SSIM}:scale=2", 2),), 5, title="scale=2"),
+    Pair("autoscale3", ((SSIM, 2),), 5, title="scale=0", builds=_EITHER),
+    # The window that libvmaf does not have.
+    Pair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_PLAIN, with_libvmaf=False),
+    Pair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_PLAIN, with_libvmaf=False),
+)
+
+CLIPS = {"bbb_576x324": 5, "bbb_576x324_10bit": 5}
+"""Clips of fixtures/ by name, and the places that they are held to. They are read from their files, as users' clips are, and
+scored by the plain kernels of the shape that the device is given, several frames in a batch.
+"""
+
+CLIP_FRAMES = 16
+"""Frames of a clip: two batches on a CPU."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found of one pair and one build, or of one clip: the comparisons of each two sides, and what else is wrong."""
+
+    name: str
+    places: int
+    comparisons: Mapping[tuple[str, str], list[Comparison]]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems and not any(score.mismatches for found in self.comparisons.values() for score in found)
+
+
+@dataclass(frozen=True)
+class Result:
+    """All rows, the backends that computed them, and what made libvmaf's scores."""
+
+    rows: tuple[Row, ...]
+    backends: tuple[BackendInfo, ...]
+    stored: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every row agrees."""
+        return all(row.agrees for row in self.rows)
+
+
+def run(device: str | None) -> Result:
+    """Run the whole matrix on a Vulkan device, by index, name or UUID. Raises VkssimError where it cannot run."""
+    cases = json.loads((FIXTURES / "cases.json").read_text("utf-8"))
+    kind = choose_device(list_devices(shared_instance()), device).kind
+    shapes = tuple(Shape) if kind is DeviceKind.CPU else (Shape.STAGED,)
+    seen: dict[str, BackendInfo] = {}
+    rows: list[Row] = []
+    with np.load(FIXTURES / "cases.npz") as archive:
+        for pair in PAIRS:
+            samples = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
+            builds = tuple(build for build in pair.builds if build[0] in shapes)
+            rows += _score_pair(replace(pair, builds=builds), cases["cases"][pair.case], samples, device, seen)
+    rows += [_score_clip(name, places, device) for name, places in CLIPS.items()]
+    return Result(tuple(rows), (seen["vulkan"], seen["cpu"]), cases["source"])
+
+
+# -- pairs of frames ------------------------------------------------------------------------------------------------------
+
+
+def _score_pair(
+    pair: Pair, case: Mapping[str, Any], stored: tuple[Samples, Samples], device: str | None, seen: dict[str, BackendInfo]
+) -> Iterator[Row]:
+    frame, samples = _formed(pair.form, case["bitdepth"], stored)
+    title = " ".join(filter(None, (f"{case['bitdepth']} bit", f"{frame.width}x{frame.height}", pair.title)))
+    name = f"{pair.case}, {title}" + (f" {pair.form.value}" if pair.form is not Form.STORED else "")
+    trusted: dict[str, float | None] = {}
+    for feature, _ in pair.features:
+        metrics = FrameMetrics(feature, [frame])
+        with CpuBackend(metrics.planes, slots=1) as cpu:
+            trusted |= _score(cpu, metrics, samples)
+            seen["cpu"] = cpu.info
+    libvmaf = {name: case["libvmaf"][name] for name in trusted} if pair.with_libvmaf else None
+    for shape, exact in pair.builds:
+        tested: dict[str, float | None] = {}
+        problems: list[str] = []
+        for feature, dispatches in pair.features:
+            metrics = FrameMetrics(f"{feature}:exact=true" if exact else f"{feature}:exact=false", [frame])
+            with (
+                _dispatches() as recorded,
+                VulkanBackend(metrics.planes, device=device, batch=1, slots=1, shape=shape) as vulkan,
+            ):
+                scores = _score(vulkan, metrics, samples)
+                seen["vulkan"] = vulkan.info
+                problems += _wrong_sums(vulkan, scores)
+            if len(recorded) != dispatches:
+                problems.append(f"{feature} takes {len(recorded)} dispatches a frame, not {dispatches}")
+            tested |= scores
+        places = EXACT_PLACES if exact else pair.places
+        sides = _compare_sides({0: tested}, {0: trusted}, {0: libvmaf} if libvmaf else None, places)
+        yield Row(f"{name}, {shape.value}{' exact' if exact else ''}", places, sides, tuple(problems))
+
+
+def _formed(form: Form, bits: int, samples: tuple[Samples, Samples]) -> tuple[FrameFormat, tuple[Samples, Samples]]:
+    """Return the format and the samples of a pair in that form. Its factor of 1/2, 1/3 or 1/4 gives the stored samples back."""
+    height, width = samples[0].shape
+    peak = 2.0**bits - 1
+    reference, distorted = samples
+    if form is Form.TEN_BITS:
+        return FrameFormat.of_bits(width, height, bits + 2), (4 * reference.astype(np.uint16), 4 * distorted.astype(np.uint16))
+    if form is Form.FLOAT:
+        frame = FrameFormat.of_array(width, height, np.float32, 2 * peak)
+        return frame, (2 * reference.astype(np.float32), 2 * distorted.astype(np.float32))
+    if form is Form.THIRDS:
+        frame = FrameFormat.of_array(width, height, np.uint16, 3 * peak)
+        return frame, (3 * reference.astype(np.uint16), 3 * distorted.astype(np.uint16))
+    return FrameFormat.of_bits(width, height, bits), samples
+
+
+def _score(backend: Backend, metrics: FrameMetrics, samples: tuple[Samples, Samples]) -> dict[str, float | None]:
+    """Return the scores of one pair of frames by name."""
+    batch = backend.batches[0]
+    batch.reference[0][0], batch.distorted[0][0] = samples
+    backend.submit(batch, 1)
+    return {name: float(column[0]) for name, column in metrics.finish(backend.collect(batch)).items()}
+
+
+@contextmanager
+def _dispatches() -> Iterator[list[tuple[int, ...]]]:
+    """Collect the workgroups of every dispatch that is recorded for the device meanwhile."""
+    api: Any = vk
+    record = api.vkCmdDispatch
+    recorded: list[tuple[int, ...]] = []
+
+    def note(commands: Any, *groups: int) -> None:
+        recorded.append(groups)
+        record(commands, *groups)
+
+    api.vkCmdDispatch = note
+    try:
+        yield recorded
+    finally:
+        api.vkCmdDispatch = record
+
+
+def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> Iterator[str]:
+    """Say which means are not what the sums that the kernels of the Gaussian window left give, added without rounding."""
+    scale = 0
+    for dispatch in backend.plan.dispatches:
+        stem = dispatch.kernel.module.partition(".")[0]
+        if stem == "ms_ssim":
+            names = [f"float_ms_ssim_{term}_scale{scale}" for term in _LCS]
+            scale += 1
+        elif stem == "ssim":
+            names = ["float_ssim", *(f"float_ssim_{term}" for term in _LCS)]
+        else:
+            continue
+        push = INTERFACES[stem].unpack(dispatch.push)
+        windows = (push["width"] - _WINDOW_SIDE + 1) * (push["height"] - _WINDOW_SIDE + 1)
+        first, count = push["first_partial"], dispatch.groups[0] * dispatch.groups[1] * len(names)
+        left = backend.batches[0].slot.outputs[dispatch.targets[0]][0].view(np.float32)[first : first + count]
+        for name, column in zip(names, left.reshape(-1, len(names)).T, strict=True):
+            score, right = scores[name], 1.0 - math.fsum(column.tolist()) / windows
+            if score is None or not abs(score - right) <= SUMS_TOLERANCE:
+                yield f"the host makes {name} {score!r} of sums that give {right!r}"
+
+
+# -- clips ----------------------------------------------------------------------------------------------------------------
+
+
+def _score_clip(name: str, places: int, device: str | None) -> Row:
+    paths = FIXTURES / f"{name}_ref.mp4", FIXTURES / f"{name}_dis.mp4"
+    features = (f"{MS_SSIM}:exact=false", f"{SSIM}:exact=false")
+    libvmaf = json.loads((FIXTURES / f"{name}.libvmaf.json").read_text("utf-8"))
+    first = Selection(count=CLIP_FRAMES)
+    trusted = score_files(*paths, features=features, selection=first, backend="cpu")
+    row = f"{name}, {trusted.bits} bit {trusted.width}x{trusted.height}, {len(trusted.frames)} frames of a file"
+    try:
+        tested = score_files(*paths, features=features, selection=first, backend="vulkan", device=device)
+    except WrongNumbersError as error:  # the self-test of the device, which files pass through
+        return Row(row, places, {}, (str(error),))
+    stored = {frame["frameNum"]: frame["metrics"] for frame in libvmaf["frames"][:CLIP_FRAMES]}
+    return Row(row, places, _compare_sides(by_frame(tested), by_frame(trusted), stored, places))
+
+
+def by_frame(report: ScoreReport) -> Scores:
+    """Return the scores of a report by the number of the frame."""
+    return {frame.index: frame.metrics for frame in report.frames}
+
+
+def _compare_sides(
+    tested: Scores, trusted: Scores, libvmaf: Scores | None, places: int
+) -> dict[tuple[str, str], list[Comparison]]:
+    """Compare each two of the sides. Differences from libvmaf's scores may be larger by the rounding of these."""
+    tolerance, rounding = tolerance_of(places), tolerance_of(STORED_PLACES)
+    sides = {("vulkan", "cpu"): compare(tested, trusted, tolerance)}
+    if libvmaf is not None:
+        sides["vulkan", "libvmaf"] = compare(tested, libvmaf, tolerance + rounding)
+        sides["cpu", "libvmaf"] = compare(trusted, libvmaf, tolerance_of(EXACT_PLACES) + rounding)
+    return sides

@@ -1,0 +1,189 @@
+"""The gate: what it compares, that it can fail, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.backends.vulkan import frame_plan
+from vkssim.features.planes import KernelShape
+from vkssim.host.device import Device
+from vkssim.host.devices import DeviceKind
+from vkssim.planes import FrameMetrics
+from vkssim.shaders.interface import Shape, module_name, modules
+
+from .commands import python_process
+
+SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
+sys.path.append(str(SCRIPTS))
+
+import gate_matrix  # noqa: E402 - scripts are no package
+from agreement import compare, difference, tolerance_of  # noqa: E402
+from gate_matrix import PAIRS, Form, Pair  # noqa: E402
+
+GATE = str(SCRIPTS / "cross_backend_diff.py")
+ONE = replace(PAIRS[0], builds=((Shape.STAGED, False),))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(0.5, 0.25, 0.25), (None, None, 0.0), (math.nan, None, 0.0), (None, 0.5, math.inf), (0.5, math.nan, math.inf)],
+)
+def test_difference(first: float | None, second: float | None, expected: float) -> None:
+    assert difference(first, second) == expected
+    assert difference(second, first) == expected
+
+
+def test_infinite_scores_differ_from_finite_ones_alone() -> None:
+    assert difference(math.inf, math.inf) == 0.0
+    assert difference(math.inf, 1.0) == math.inf
+
+
+def test_places_are_half_a_unit_of_the_last() -> None:
+    assert tolerance_of(4) == pytest.approx(5e-5, rel=1e-12)
+    inside, outside = ({0: {"a": 0.5 + step}} for step in (4.9e-5, 5.1e-5))
+    assert [compare(side, {0: {"a": 0.5}}, tolerance_of(4))[0].mismatches for side in (inside, outside)] == [(), (0,)]
+
+
+def test_what_one_side_lacks_is_a_mismatch() -> None:
+    tested = {0: {"a": 1.0, "b": None}, 1: {"a": 1.0, "b": 1.0}}
+    for other in ({0: {"a": 1.0}, 1: {"a": 1.0}}, {0: {"a": 1.0, "b": None}}):
+        found = [compare(tested, other, 0.5), compare(other, tested, 0.5)]
+        assert [score.mismatches for score in found[0]] == [score.mismatches for score in found[1]]
+        assert any(score.mismatches for score in found[0])
+
+
+def test_the_matrix_runs_every_kernel_that_scores() -> None:
+    """Every module but those of losses and maps, and every format that a kernel reads."""
+    needed = {module_name(*module) for module in modules() if not module[0].startswith("loss_") and module[0] != "ssim_map"}
+    run: set[str] = set()
+    formats: dict[str, set[int]] = {}
+    for pair in PAIRS:
+        frame, _ = _samples(pair)
+        for shape, exact in pair.builds:
+            for feature, _ in pair.features:
+                metrics = FrameMetrics(f"{feature}:exact={str(exact).lower()}", [frame])
+                plan, _ = frame_plan(metrics.planes, KernelShape(shape, 8))
+                for kernel in plan.kernels:
+                    run.add(kernel.module)
+                    formats.setdefault(kernel.module, set()).add(dict(kernel.constants)[1])
+    assert run == needed
+    for shape in Shape:
+        for exact in (False, True):
+            assert formats[module_name("ms_ssim", shape, exact)] == {0, 1, 2}
+
+
+def _samples(pair: Pair) -> tuple[Any, Any]:
+    cases = json.loads((gate_matrix.FIXTURES / "cases.json").read_text("utf-8"))["cases"]
+    with np.load(gate_matrix.FIXTURES / "cases.npz") as archive:
+        stored = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
+    return gate_matrix._formed(pair.form, cases[pair.case]["bitdepth"], stored)
+
+
+@pytest.mark.parametrize("form", Form)
+def test_every_form_stands_for_the_same_samples(form: Form) -> None:
+    pair = replace(PAIRS[0], form=form)
+    (stored_frame, stored), (frame, given) = _samples(replace(pair, form=Form.STORED)), _samples(pair)
+    for samples, expected in zip(given, stored, strict=True):
+        np.testing.assert_allclose(samples * frame.factor, expected * stored_frame.factor, rtol=1e-15)
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, *pairs: Pair) -> gate_matrix.Result:
+    monkeypatch.setattr(gate_matrix, "PAIRS", pairs)
+    monkeypatch.setattr(gate_matrix, "CLIPS", {})
+    return gate_matrix.run(None)
+
+
+def test_a_row_has_all_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = _run(monkeypatch, ONE)
+    (row,) = result.rows
+    assert result.agrees
+    assert {info.backend for info in result.backends} == {"vulkan", "cpu"}
+    assert set(row.comparisons) == {("vulkan", "cpu"), ("vulkan", "libvmaf"), ("cpu", "libvmaf")}
+    for scores in row.comparisons.values():
+        assert len(scores) == 20, "float_ms_ssim, float_ssim and their l, c, s"
+        assert max(score.greatest for score in scores) > 0, "three sets of numbers, not one"
+
+
+@pytest.mark.parametrize("kind", [DeviceKind.CPU, DeviceKind.DISCRETE])
+def test_shapes_by_kind_of_device(monkeypatch: pytest.MonkeyPatch, device: Device, kind: DeviceKind) -> None:
+    """A GPU's subgroups may be of several sizes, and the strip shape needs one."""
+    monkeypatch.setattr(gate_matrix, "choose_device", lambda *_: replace(device.info, kind=kind))
+    pair = replace(ONE, features=ONE.features[1:], builds=((Shape.STRIP, False), (Shape.STAGED, False)))
+    names = [row.name.split(", ")[-1] for row in _run(monkeypatch, pair).rows]
+    assert names == (["strip", "staged"] if kind is DeviceKind.CPU else ["staged"])
+
+
+def test_another_number_of_dispatches_is_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
+    feature, dispatches = ONE.features[0]
+    result = _run(monkeypatch, replace(ONE, features=((feature, dispatches + 2),)))
+    assert not result.agrees
+    assert result.rows[0].problems == (f"{feature} takes 9 dispatches a frame, not 11",)
+
+
+def test_floats_take_eleven_dispatches(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = next(pair for pair in PAIRS if pair.form is Form.FLOAT)
+    feature = pair.features[0]
+    assert feature[1] == 11
+    assert _run(monkeypatch, replace(pair, features=(feature,), builds=((Shape.STAGED, False),))).agrees
+
+
+def test_scores_of_libvmaf_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error that both backends share shows against the stored scores, and there alone."""
+    monkeypatch.setattr("vkssim.features.float_ms_ssim.GAMMA", (0.0448, 0.2856, 0.31, 0.2363, 0.1333))
+    row = _run(monkeypatch, ONE).rows[0]
+    wrong = {sides: [score.name for score in scores if score.mismatches] for sides, scores in row.comparisons.items()}
+    assert wrong == {("vulkan", "cpu"): [], ("vulkan", "libvmaf"): ["float_ms_ssim"], ("cpu", "libvmaf"): ["float_ms_ssim"]}
+
+
+def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They pass six places."""
+
+    def in_single(partial_sums: Any, groups: Sequence[int], terms: int) -> Any:
+        table = partial_sums[:, : sum(groups) * terms].reshape(len(partial_sums), -1, terms)
+        starts = np.concatenate(([0], np.cumsum(groups)[:-1]))
+        return np.add.reduceat(table, starts, axis=1, dtype=np.float32).astype(np.float64)
+
+    monkeypatch.setattr("vkssim.features.float_ms_ssim.sum_groups", in_single)
+    row = _run(monkeypatch, ONE).rows[0]
+    assert not any(score.mismatches for scores in row.comparisons.values() for score in scores)
+    assert any("the host makes float_ms_ssim_" in problem for problem in row.problems)
+
+
+def test_dispatches_are_recorded_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = gate_matrix.vk.vkCmdDispatch
+    _run(monkeypatch, replace(ONE, features=ONE.features[1:]))
+    assert gate_matrix.vk.vkCmdDispatch is record
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--places", "3"), "--feature says what is compared"),
+        (("--frame_cnt", "2"), "--feature says what is compared"),
+        (("--backend", "cpu"), "is the reference itself"),
+        (("--device", "no such device"), "no such device"),
+    ],
+)
+def test_what_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> None:
+    process = python_process(GATE, *words)
+    assert process.returncode == 2, process.stdout.decode()
+    assert message in process.stderr.decode()
+
+
+@pytest.mark.parametrize(("places", "expected"), [("4", 0), ("12", 1)])
+def test_a_clip(places: str, expected: int) -> None:
+    process = python_process(GATE, "--feature", "float_ssim", "--places", places, "--frame_cnt", "2", "--json")
+    assert process.returncode == expected, process.stderr.decode()
+    found = json.loads(process.stdout)
+    assert found["agree"] == (expected == 0)
+    assert found["frames"] == 2
+    assert list(found["scores"]) == ["float_ssim", "float_ssim_l", "float_ssim_c", "float_ssim_s"]
