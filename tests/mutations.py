@@ -1,0 +1,378 @@
+"""Faults put into the shaders and the host on purpose, each with the check that has to notice it.
+
+`scripts/mutate` puts one after the other into a copy of the tree and runs its check; tests/test_mutations.py holds the table to
+the sources. A mutation whose text is gone has to follow the source that it was taken from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GATE = "gate"
+"""The matrix of scripts/cross_backend_diff.py. Every other check is a test, as pytest names it."""
+
+LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
+LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
+SSIM_MAP = "tests/shaders/test_ssim_map.py::test_every_size"
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A fault: `old` occurs once in the file and becomes `new`; `check` must then fail."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    check: str = GATE
+
+
+def _include(name: str) -> str:
+    return f"shaders/include/{name}.glsl"
+
+
+STRIP, STAGED, EXACT = _include("window_strip"), _include("window_staged"), _include("window_exact")
+LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
+LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
+LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
+CONSTANTS = "shaders/constants.py"
+PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_ssim.py", "vkssim/features/float_ssim.py"
+
+MUTATIONS = (
+    # -- the Gaussian window: taps, the valid region, the seams between workgroups
+    Mutation("strip window: a tap across", STRIP, "across += GAUSSIAN[5] * map[c + 5]", "across += GAUSSIAN[4] * map[c + 5]"),
+    Mutation("strip window: a pair of taps one column off", STRIP, "+ map[c + 10 - k]", "+ map[c + 9 - k]"),
+    Mutation("strip window: a tap down", STRIP, "open[m][0][c] + GAUSSIAN[10] *", "open[m][0][c] + GAUSSIAN[9] *"),
+    Mutation(
+        "strip window: the last tap down lost",
+        STRIP,
+        "done[m][c] = open[m][0][c] + GAUSSIAN[10] * across",
+        "done[m][c] = open[m][0][c]",
+    ),
+    Mutation("strip window: last column of windows lost", STRIP, "column + c < width - 10", "column + c < width - 11"),
+    Mutation("strip window: a column of windows too many", STRIP, "column + c < width - 10", "column + c < width - 9"),
+    Mutation("strip window: last row of windows lost", STRIP, "min(strip, height - 10 - top)", "min(strip, height - 11 - top)"),
+    Mutation(
+        "strip window: last row of each strip lost", STRIP, "for (int i = -10; i < rows;", "for (int i = -10; i < rows - 1;"
+    ),
+    Mutation(
+        "strip window: the reference read for both planes",
+        STRIP,
+        "LOAD_SAMPLES(b, SPAN, row + plane,",
+        "LOAD_SAMPLES(b, SPAN, row,",
+    ),
+    Mutation(
+        "strip window: the next frame's plane", STRIP, "int(gl_WorkGroupID.z) * 2 * plane", "int(gl_WorkGroupID.z) * plane"
+    ),
+    Mutation(
+        "staged window: a tap across",
+        STAGED,
+        "float across = GAUSSIAN[0] * column_sum[w]",
+        "float across = GAUSSIAN[1] * column_sum[w]",
+    ),
+    Mutation("staged window: the last tap across lost", STAGED, "k < 11; ++k) across +=", "k < 10; ++k) across +="),
+    Mutation("staged window: a tap down", STAGED, "+ GAUSSIAN[10] * moments[m]", "+ GAUSSIAN[9] * moments[m]"),
+    Mutation(
+        "staged window: workgroups overlap by a column",
+        STAGED,
+        "int(gl_WorkGroupID.x) * WINDOWS;",
+        "int(gl_WorkGroupID.x) * (WINDOWS - 1);",
+    ),
+    Mutation("staged window: last column of windows lost", STAGED, "width - 10 - first_column)", "width - 11 - first_column)"),
+    Mutation("staged window: last row of a strip read twice", STAGED, "rows + 9) * pitch", "rows + 8) * pitch"),
+    Mutation(
+        "exact window: a tap across",
+        EXACT,
+        "add_ordered(sum, GAUSSIAN[k], map[column + k]",
+        "add_ordered(sum, GAUSSIAN[min(k, 9)], map[column + k]",
+    ),
+    Mutation("exact window: a tap down", EXACT, "add_ordered(complete, GAUSSIAN[10]", "add_ordered(complete, GAUSSIAN[9]"),
+    Mutation("exact window: a column of windows too many", EXACT, "column + c < width - 10", "column + c < width - 9"),
+    Mutation(
+        "exact window: last row of each strip lost", EXACT, "for (int i = -10; i < rows;", "for (int i = -10; i < rows - 1;"
+    ),
+    Mutation("exact sums: the error is not added", _include("exact"), "total = sum.value + sum.error", "total = sum.value"),
+    # -- luminance, contrast, structure
+    Mutation(
+        "variance not clamped", LCS, "variance1 = max(0.0, m.square1 - mean1_squared)", "variance1 = m.square1 - mean1_squared"
+    ),
+    Mutation(
+        "negative covariance of flat windows kept", LCS, "if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;", ""
+    ),
+    Mutation("every negative covariance taken for 0", LCS, "covariance < 0.0 && geometric <= 0.0", "covariance < 0.0"),
+    Mutation("C2 in place of C3", LCS, "geometric + C3)", "geometric + C2)"),
+    Mutation("c and s exchanged", "shaders/ms_ssim.comp", "float[](lcs.x, lcs.y, lcs.z)", "float[](lcs.x, lcs.z, lcs.y)"),
+    Mutation("l c s without c", _include("ssim"), "(lcs.y + (1.0 - lcs.y) * lcs.z)", "lcs.z"),
+    # -- decimation: taps, phase, border
+    Mutation("low-pass: a tap down", LOW_PASS, "open[0] + LOW_PASS[8] * even", "open[0] + LOW_PASS[7] * even"),
+    Mutation(
+        "low-pass: the outermost tap down lost", LOW_PASS, "vec4 done = open[0] + LOW_PASS[8] * even", "vec4 done = open[0]"
+    ),
+    Mutation("strip low-pass: a tap across lost", LOW_STRIP, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
+    Mutation(
+        "strip low-pass: odd rows kept", LOW_STRIP, "mirror(2 * (top + pair) + 4 + odd,", "mirror(2 * (top + pair) + 5 + odd,"
+    ),
+    Mutation(
+        "strip low-pass: left fold lost",
+        LOW_STRIP,
+        "mirrored >= 0 ? LOW_PASS[k] + LOW_PASS[mirrored]",
+        "mirrored >= 0 ? LOW_PASS[k]",
+    ),
+    Mutation(
+        "strip low-pass: right fold lost",
+        LOW_STRIP,
+        "mirrored <= 8 ? LOW_PASS[k] + LOW_PASS[mirrored]",
+        "mirrored <= 8 ? LOW_PASS[k]",
+    ),
+    Mutation("strip low-pass: -1 reads 1", LOW_STRIP, "int mirrored = 7 - 4 * column - k", "int mirrored = 8 - 4 * column - k"),
+    Mutation("strip low-pass: n reads n-2", LOW_STRIP, "int mirrored = 2 * room + 9 - k", "int mirrored = 2 * room + 8 - k"),
+    Mutation("staged low-pass: a tap across lost", LOW_STAGED, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
+    Mutation("staged low-pass: odd columns kept", LOW_STAGED, "column_sum[2 * c + k]", "column_sum[2 * c + k + 1]"),
+    Mutation(
+        "staged low-pass: odd rows kept", LOW_STAGED, "mirror(2 * (top + chunk) + 4 + i,", "mirror(2 * (top + chunk) + 5 + i,"
+    ),
+    Mutation(
+        "staged low-pass: no mirror at the right border",
+        LOW_STAGED,
+        "clamp(mirror(column + j, width), 0, width - 1)",
+        "clamp(mirror(column + j, width + 8), 0, width - 1)",
+    ),
+    Mutation("exact low-pass: a tap", LOW_EXACT, "LOW_PASS_TABLE[j][k]", "LOW_PASS_TABLE[min(j, 7)][k]"),
+    Mutation(
+        "exact low-pass: odd rows kept", LOW_EXACT, "mirror(2 * out_row + j - 4, height)", "mirror(2 * out_row + j - 3, height)"
+    ),
+    Mutation("exact low-pass: -1 reads 1", LOW_EXACT, "loaded[7 - i]", "loaded[8 - i]"),
+    Mutation("exact low-pass: n reads n-2", LOW_EXACT, "int mirrored = i - 1 - 2 * past", "int mirrored = i - 2 - 2 * past"),
+    Mutation("border: -1 reads 1", BORDER, "index < 0 ? -1 - index : index", "index < 0 ? -index : index"),
+    Mutation("border: n reads n-2", BORDER, "2 * size - 1 - index", "2 * size - 2 - index"),
+    # -- downscale and ingest
+    Mutation(
+        "downscale: box shifted across",
+        DOWNSCALE,
+        "int first_column = column * factor - (factor >> 1)",
+        "int first_column = column * factor",
+    ),
+    Mutation(
+        "downscale: box shifted down",
+        DOWNSCALE,
+        "int first_row = int(gl_WorkGroupID.y) * factor - (factor >> 1)",
+        "int first_row = int(gl_WorkGroupID.y) * factor",
+    ),
+    Mutation(
+        "downscale: last column of the box lost",
+        DOWNSCALE,
+        "for (int i = 0; i < factor; ++i)",
+        "for (int i = 0; i < factor - 1; ++i)",
+    ),
+    Mutation("ingest: times 0.999", INGEST, "scale * samples[c];", "0.999 * scale * samples[c];"),
+    Mutation(
+        "ingest: the distorted plane from the reference",
+        INGEST,
+        "LOAD_SAMPLES(samples, INGEST_COLUMNS, image * plane",
+        "LOAD_SAMPLES(samples, INGEST_COLUMNS, (image & ~1) * plane",
+    ),
+    # -- samples
+    Mutation(
+        "strip samples: 16 bits not scaled", _include("samples_blocks"), "target[i_] = scale * float(", "target[i_] = float("
+    ),
+    Mutation(
+        "strip samples: the wrong half of a word",
+        _include("samples_blocks"),
+        "bitfieldExtract(block_[j_ >> 1], 16 * (j_ & 1), 16)",
+        "bitfieldExtract(block_[j_ >> 1], 16 * (~j_ & 1), 16)",
+    ),
+    Mutation(
+        "staged samples: 16 bits not scaled",
+        _include("samples_words"),
+        "return scale * float(bitfieldExtract(word, 16 * (column & 1), 16))",
+        "return float(bitfieldExtract(word, 16 * (column & 1), 16))",
+    ),
+    Mutation(
+        "staged samples: four of 16 bits not scaled",
+        _include("samples_words"),
+        "return scale * vec4(low & 0xffffu",
+        "return vec4(low & 0xffffu",
+    ),
+    Mutation(
+        "staged samples: four of 8 bits, one twice",
+        _include("samples_words"),
+        "bitfieldExtract(word, 16, 8), word >> 24)",
+        "bitfieldExtract(word, 16, 8), bitfieldExtract(word, 16, 8))",
+    ),
+    Mutation(
+        "staged samples: four floats, one twice",
+        _include("samples_words"),
+        "words[first + 2], words[first + 3]",
+        "words[first + 2], words[first + 2]",
+    ),
+    # -- sums of a workgroup and where they go
+    Mutation("staged sums: the last subgroup lost", REDUCE, "i < gl_NumSubgroups;", "i < gl_NumSubgroups - 1u;"),
+    Mutation(
+        "ms_ssim: one thread's sums for the workgroup's",
+        "shaders/ms_ssim.comp",
+        '#include "window.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "window.glsl"',
+    ),
+    Mutation(
+        "ssim: one thread's sums for the workgroup's",
+        "shaders/ssim.comp",
+        '#include "window.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "window.glsl"',
+    ),
+    Mutation("sums: a row of workgroups over the other", WALK, "gl_WorkGroupID.y * gl_NumWorkGroups.x +", "gl_WorkGroupID.y +"),
+    Mutation("sums: a frame's over those of the first", WALK, "int(gl_WorkGroupID.z) * frame_partials +", ""),
+    # -- the 8x8 window
+    Mutation("8x8 window: variances over 64", _include("uniform"), "(SAMPLES * (SAMPLES - 1.0))", "(SAMPLES * SAMPLES)"),
+    Mutation(
+        "8x8 window, strip: last column lost",
+        _include("uniform_strip"),
+        "column + c < width - UNIFORM + 1",
+        "column + c < width - UNIFORM",
+    ),
+    Mutation(
+        "8x8 window, staged: workgroups overlap by a column",
+        _include("uniform_staged"),
+        "int(gl_WorkGroupID.x) * COLUMNS;",
+        "int(gl_WorkGroupID.x) * (COLUMNS - 1);",
+    ),
+    Mutation(
+        "8x8 window: the estimate's windows",
+        "shaders/ssim_uniform.comp",
+        '#include "uniform.glsl"',
+        '#define ESTIMATE\n#include "uniform.glsl"',
+    ),
+    Mutation("estimate: every window", "shaders/ssim_estimate.comp", "#define ESTIMATE", ""),
+    # -- numbers that both backends share: only libvmaf's scores see them
+    Mutation("a tap of the window", CONSTANTS, "0.213006, 0.266012,", "0.213006, 0.266112,"),
+    Mutation("a tap of the low-pass", CONSTANTS, "0.266846, 0.602914,", "0.266846, 0.602814,"),
+    Mutation("an entry of the low-pass table", CONSTANTS, "0.160885, 0.363505),", "0.160885, 0.363405),"),
+    Mutation("C1", CONSTANTS, "C1 = (0.01 * L) ** 2", "C1 = (0.011 * L) ** 2"),
+    Mutation("C2", CONSTANTS, "C2 = (0.03 * L) ** 2", "C2 = (0.031 * L) ** 2"),
+    Mutation("C3", CONSTANTS, "C3 = C2 / 2", "C3 = C2"),
+    Mutation("alpha of scale 0", CONSTANTS, "ALPHA = (0.0, 0.0,", "ALPHA = (0.0448, 0.0,"),
+    Mutation("beta and gamma of scale 2", CONSTANTS, "0.2856, 0.3001,", "0.2856, 0.3011,"),
+    Mutation(
+        "range of 10 bits: 1023 for 1020",
+        "vkssim/formats.py",
+        "2.0 ** (8 - bits), 2.0**bits - 1)",
+        "255.0 / (2.0**bits - 1), 2.0**bits - 1)",
+    ),
+    Mutation(
+        "size after a downscale", "vkssim/reference/ssim_downscale.py", "width // scale + (width & 1),", "width // scale,"
+    ),
+    Mutation("a negative mean structure clamped unasked", MS_SSIM, '["negative"] == "clamp"', '["negative"] != "clamp"'),
+    # -- the host
+    Mutation("sums added in float32", "vkssim/features/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
+    Mutation("windows of a scale", MS_SSIM, "(width - MARGIN) * (height - MARGIN)", "(width - MARGIN) * (height - MARGIN + 1)"),
+    Mutation(
+        "sums of a scale written where another's are",
+        MS_SSIM,
+        "first = len(_TERMS) * sum(self._groups[:scale])",
+        "first = len(_TERMS) * sum(self._groups[1:scale])",
+    ),
+    Mutation(
+        "half of an odd side rounded down", MS_SSIM, "((width + 1) // 2, (height + 1) // 2)", "(width // 2, (height + 1) // 2)"
+    ),
+    Mutation(
+        "push constant: from the reference to the distorted plane",
+        PLANES,
+        '"plane": self.plane_bytes // unit',
+        '"plane": self.plane_bytes // unit - self.row_bytes // unit',
+    ),
+    Mutation(
+        "push constant: width",
+        PLANES,
+        '{"width": self.width, "height": self.height}',
+        '{"width": self.width - 1, "height": self.height}',
+    ),
+    Mutation("push constant: weight of the box", PLANES, "weight=1.0 / factor**2", "weight=1.0 / (factor**2 + 1)"),
+    Mutation(
+        "push constant: sums of a frame",
+        PLANES,
+        "frame_partials=target.frame_bytes // 4",
+        "frame_partials=target.frame_bytes // 4 - 4",
+    ),
+    Mutation(
+        "decimation of one plane only",
+        PLANES,
+        "groups=(groups_x, _ceil(target.height, strip)),\n        layers=2",
+        "groups=(groups_x, _ceil(target.height, strip)),\n        layers=1",
+    ),
+    Mutation("ingest dispatched once too often", PLANES, "return one(0), one(1)", "return one(0), one(1), one(1)"),
+    Mutation("exact=true not heard", "vkssim/features/options.py", 'options["exact"] == "true"', 'options["exact"] == "yes"'),
+    Mutation("CPU reference: a border", "vkssim/reference/border.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
+    # -- what scores no clip
+    Mutation(
+        "map: one thread's sums for the workgroup's",
+        "shaders/ssim_map.comp",
+        '#include "window.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "window.glsl"',
+        SSIM_MAP,
+    ),
+    Mutation(
+        "map: rows of windows", _include("window"), "row * (width - 10) + column", "row * (width - 11) + column", SSIM_MAP
+    ),
+    Mutation(
+        "loss: one thread's sums for the workgroup's",
+        "shaders/loss_value.comp",
+        '#include "loss_walk.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "loss_walk.glsl"',
+        f"{LOSS_WINDOWS}::test_every_size",
+    ),
+    Mutation(
+        "gradient: one thread's sums for the workgroup's",
+        "shaders/loss_gradient.comp",
+        '#include "loss_walk.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "loss_walk.glsl"',
+        f"{LOSS_WINDOWS}::test_every_size",
+    ),
+    Mutation(
+        "gradient: last row of maps lost",
+        "shaders/loss_gather.comp",
+        "row >= 0 && row < height;",
+        "row >= 0 && row < height - 1;",
+        f"{LOSS_WINDOWS}::test_every_size",
+    ),
+    Mutation(
+        "average of the wrong two columns",
+        "shaders/loss_average.comp",
+        "2 * column - (width & 1)",
+        "2 * column",
+        f"{LOSS_PYRAMID}::test_next_scale",
+    ),
+    Mutation(
+        "means: the last sum lost",
+        "shaders/loss_means.comp",
+        "i < groups; i += THREADS",
+        "i < groups - 1; i += THREADS",
+        "tests/shaders/test_loss_means.py::test_power_and_slope",
+    ),
+    Mutation(
+        "collect: a mirrored tap lost",
+        "shaders/loss_collect.comp",
+        " + low_pass(-1 - index - centre)",
+        "",
+        f"{LOSS_PYRAMID}::test_collect",
+    ),
+    Mutation(
+        "collect: a tap of the inner rows lost",
+        "shaders/loss_collect.comp",
+        "if (k >= -4 && k <= 4)",
+        "if (k >= -4 && k <= 3)",
+        f"{LOSS_PYRAMID}::test_collect",
+    ),
+    Mutation(
+        "loss: the inner workgroups' reference",
+        _include("loss_staged"),
+        "y[slot] = reference[column_start + (first_row + slot) * pitch];",
+        "y[slot] = distorted[column_start + (first_row + slot) * pitch];",
+        f"{LOSS_WINDOWS}::test_every_size",
+    ),
+    Mutation(
+        "collect: n reads n-2",
+        "shaders/loss_collect.comp",
+        "2 * size - 1 - index - centre",
+        "2 * size - 2 - index - centre",
+        f"{LOSS_PYRAMID}::test_collect",
+    ),
+)
