@@ -261,6 +261,9 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
             continue
         push = INTERFACES[stem].unpack(dispatch.push)
         windows = (push["width"] - _WINDOW_SIDE + 1) * (push["height"] - _WINDOW_SIDE + 1)
+        if windows < 1:
+            yield f"{dispatch.label} is told of {push['width']}x{push['height']} samples, which have no window"
+            continue
         first, count = push["first_partial"], dispatch.groups[0] * dispatch.groups[1] * len(names)
         left = backend.batches[0].slot.outputs[dispatch.targets[0]][0].view(np.float32)[first : first + count]
         for name, column in zip(names, left.reshape(-1, len(names)).T, strict=True):
