@@ -69,7 +69,7 @@ class Interface:
     exact: bool = False
     constants: frozenset[int] = frozenset({FORMAT_CONSTANT})
     input: Input = Input.BY_SHAPE
-    floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows"})
+    floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range"})
 
     def constants_of(self, shape: Shape, exact: bool = False) -> frozenset[int]:
         """The specialisation constants of a build."""
@@ -103,7 +103,7 @@ class Interface:
 
 _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
-_LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight")
+_LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight", "data_range")
 _STAGED = frozenset({Shape.STAGED})
 
 INTERFACES: dict[str, Interface] = {
@@ -123,7 +123,9 @@ INTERFACES: dict[str, Interface] = {
         own_workgroup=_STAGED,
         constants=frozenset({TERM_CONSTANT}),
     ),
-    "loss_gather": Interface((*_SOURCE, "strip", "weight"), sources=3, shapes=(Shape.STRIP,), constants=frozenset()),
+    "loss_gather": Interface(
+        (*_SOURCE, "strip", "weight", "data_range"), sources=3, shapes=(Shape.STRIP,), constants=frozenset()
+    ),
     "loss_average": Interface(_SOURCE, constants=frozenset(), input=Input.STORAGE),
     "loss_means": Interface(
         ("first_partial", "plane_partials", "groups", "scale_index", "scales", "null_negative", "weight", "windows"),

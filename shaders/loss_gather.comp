@@ -23,8 +23,10 @@ layout(push_constant) uniform Push {
     int target_plane;
     int strip;         // rows that one workgroup walks down
     float weight;
+    float data_range;
 };
 
+#include "loss_pivot.glsl"
 #include "loss_blocks.glsl"
 #include "loss_sample.glsl"
 
@@ -35,9 +37,7 @@ void main() {
     int plane_start = int(gl_WorkGroupID.z) * plane;
     int last = (width - 1) >> 2;
 
-    int pivot_index = plane_start + (height >> 1) * pitch + (width >> 3);
-    float pivot_x = block_of(distorted, pivot_index, 0).x, pivot_y = block_of(reference, pivot_index, 0).x;
-    vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
+    vec2 pivot = plane_pivot(plane_start);
 
     bool inside[SPAN];
     [[unroll]] for (int i = 0; i < SPAN; ++i) inside[i] = column + i >= 8 && column + i < width + 8;

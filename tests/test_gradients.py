@@ -19,7 +19,16 @@ from .commands import python_process
 from .differences import check_array, check_number
 from .loss.images import images, relative, twin
 from .test_properties import LAYOUTS
-from .tolerances import LOSS_GRADIENT, LOSS_GRADIENT_FLAT, LOSS_SLOPE, LOSS_VALUE, LOSS_VALUE_FLAT, SYMMETRY, TWIN_DOUBLE
+from .tolerances import (
+    LOSS_FIREFLY,
+    LOSS_GRADIENT,
+    LOSS_GRADIENT_FLAT,
+    LOSS_SLOPE,
+    LOSS_VALUE,
+    LOSS_VALUE_FLAT,
+    SYMMETRY,
+    TWIN_DOUBLE,
+)
 
 Call = Callable[..., Any]
 THREE = (0.3, 0.3, 0.4)
@@ -168,6 +177,22 @@ def test_what_is_not_finite_stays_in_its_image(padding: str, pyramid: str) -> No
     for index in (0, 3):
         expected = twin(reference[index], distorted[index], **options)
         check_number(LOSS_GRADIENT, "beside NaN", pyramid, relative(gradients[index], expected[1]), 0.0)
+
+
+@by_function
+def test_a_firefly_spoils_no_gradient_but_its_own(function: Call) -> None:
+    """A sample far beyond the range, in both images, as renderers leave them."""
+    reference, distorted = images("natural", 60, 76)
+    for side in (reference, distorted):
+        side[30, 36] = 1e3
+    options: dict[str, Any] = {"weights": THREE} if function is vkssim.ms_ssim_and_grad else {}
+    value, gradient = function(reference, distorted, data_range=1.0, **options)
+    expected = twin(reference, distorted, **options)
+    check_number(LOSS_FIREFLY, "arrays", "firefly", value, expected[0])
+    near = np.s_[19:42, 25:48]
+    for side in (gradient, expected[1]):
+        side[near] = 0.0
+    check_number(LOSS_GRADIENT, "beside a firefly", function.__name__, relative(gradient, expected[1]), 0.0)
 
 
 @by_pyramid

@@ -8,8 +8,11 @@
 // Four filtered planes instead of five; what is lacking to 1 comes without a difference of near equals, and where x = y all
 // of it, and the gradient, is exactly 0. docs/loss.md derives it.
 //
-// Moments are those of u and d less a pivot near them, what both are at one sample: variances of bright, flat places would
-// otherwise drown in rounding. The pivot is taken from u and d and not from x and y: d is small, and keeps its last digits.
+// Moments are those of u and d less a pivot near them (loss_pivot.glsl): variances of bright, flat places would otherwise drown
+// in rounding.
+//
+// A window with a sample that is infinite or no number is no number itself. So the two quotients are taken one by one: the
+// product of large denominators would overflow, and its inverse of 0 would make a window perfect in silence.
 
 layout(constant_id = 2) const bool WITH_LUMINANCE = true;  // the term is l cs, else cs
 
@@ -25,20 +28,25 @@ struct Window {
     vec3 by_moment;  // derivative of the term by the means, and twice that by each square: what samples x gather
 };
 
+// 0 in place of what rounding has left below it. max() may answer 0 where it is asked about NaN.
+float not_negative(float variance) {
+    precise float kept = variance < 0.0 ? 0.0 : variance;
+    return kept;
+}
+
 Window loss_window(Moments m, vec2 pivot) {
-    float variance_u = max(0.0, m.square_u - m.mean_u * m.mean_u);
-    float variance_d = max(0.0, m.square_d - m.mean_d * m.mean_d);
+    float variance_u = not_negative(m.square_u - m.mean_u * m.mean_u);
+    float variance_d = not_negative(m.square_d - m.mean_d * m.mean_d);
     float mean_u = m.mean_u + pivot.x;
     float mean_d = m.mean_d + pivot.y;
     float mean_d_squared = mean_d * mean_d;
     float z = 0.5 * (mean_u * mean_u + mean_d_squared) + c1;
     float t = 0.5 * (variance_u + variance_d) + c2;
-    float inverse = 1.0 / (z * t);
-    float per_t = z * inverse;
+    float per_t = 1.0 / t;
     float lacks_cs = variance_d * per_t;
     Window window;
     if (WITH_LUMINANCE) {
-        float per_z = t * inverse;
+        float per_z = 1.0 / z;
         float lacks_l = mean_d_squared * per_z;
         float l = 1.0 - lacks_l;
         float cs = 1.0 - lacks_cs;

@@ -26,3 +26,13 @@ vec4 block_of(usamplerBuffer planes, int row, int block) {
         [[unroll]] for (int k_ = 0; k_ < 9; ++k_) open[k_][c_] = open[k_ + 1][c_] + WINDOW[9 - k_] * across_;        \
         open[9][c_] = WINDOW[0] * across_;                                                                           \
     }
+
+// The pivot of a whole plane, from five rows and columns of its own each.
+vec2 plane_pivot(int plane_start) {
+    vec2 candidates[5];
+    [[unroll]] for (int k = 0; k < 5; ++k) {
+        int at = plane_start + (2 * k + 1) * height / 10 * pitch + (((4 * k + 1) % 10) * width / 10 >> 2);
+        candidates[k] = pivot_candidate(block_of(distorted, at, 0).x, block_of(reference, at, 0).x);
+    }
+    return pivot_of(candidates);
+}

@@ -72,9 +72,13 @@ void main() {
     int lane_across = lane % LANES_ACROSS;
     int slot_across = lane / LANES_ACROSS;
 
-    int pivot_index = plane_start + min(top + strip / 2, height - 1) * pitch + min(first_column + OUTPUTS / 2, width - 1);
-    float pivot_x = distorted[pivot_index], pivot_y = reference[pivot_index];
-    vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
+    vec2 candidates[5];  // from five rows and columns of the workgroup's outputs
+    [[unroll]] for (int k = 0; k < 5; ++k) {
+        int candidate_column = min(first_column + ((4 * k + 1) % 10) * OUTPUTS / 10, width - 1);
+        int at = plane_start + (top + (2 * k + 1) * rows / 10) * pitch + candidate_column;
+        candidates[k] = pivot_candidate(distorted[at], reference[at]);
+    }
+    vec2 pivot = pivot_of(candidates);
 
     int centre = first_column - HALO + 5 + CHUNK * lane_across;  // column of the thread's first window
     bool exists[CHUNK];   // which of its windows there are; what lies past the workgroup's samples reaches no output

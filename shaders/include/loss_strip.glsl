@@ -21,9 +21,16 @@ void main() {
     int plane_start = int(gl_WorkGroupID.z) * plane;
     int last = (width - 1) >> 2;
 
-    int pivot_index = plane_start + (height >> 1) * pitch + (width >> 3);
-    float pivot_x = block_of(distorted, pivot_index, 0).x, pivot_y = block_of(reference, pivot_index, 0).x;
-    vec2 pivot = vec2(pivot_x + pivot_y, pivot_x - pivot_y);
+    vec2 candidates[5];  // from the top of the strip to its end, left and right by turns
+    [[unroll]] for (int k = 0; k < 5; ++k) {
+        int at = plane_start + (top + (2 * k + 1) * rows / 10) * pitch + min((column >> 2) + (k & 1), last);
+        candidates[k] = pivot_candidate(block_of(distorted, at, 0).x, block_of(reference, at, 0).x);
+    }
+    vec2 pivot = pivot_of(candidates);
+#ifdef GRADIENT
+    // Threads gather from each other's windows: the maps are those of one pivot, the plane's.
+    vec2 from_plane = pivot - plane_pivot(plane_start);
+#endif
 
     bool inside[SPAN], exists[STRIP_COLUMNS];
     [[unroll]] for (int i = 0; i < SPAN; ++i) inside[i] = column + i >= 8 && column + i < width + 8;
@@ -61,6 +68,9 @@ void main() {
         [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
             Window window = loss_window(Moments(done[0][c], done[1][c], done[2][c], done[3][c]), pivot);
             sum += row_exists && exists[c] ? window.deficit : 0.0;
+#ifdef GRADIENT
+            window.by_moment.x -= from_plane.x * window.by_moment.y + from_plane.y * window.by_moment.z;
+#endif
             by_moment[c] = row_exists && exists[c] ? window.by_moment : vec3(0.0);
         }
 #ifdef GRADIENT

@@ -18,9 +18,11 @@ layout(push_constant) uniform Push {
     float c1;
     float c2;
     float weight;      // of the gradient
+    float data_range;
 };
 
 #include "loss.glsl"
+#include "loss_pivot.glsl"
 
 #ifdef GRADIENT
 layout(std430, set = 0, binding = 3) writeonly restrict buffer Partials { float partials[]; };

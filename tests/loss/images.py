@@ -90,8 +90,8 @@ def twin(
     """
     height, width = reference.shape[-2:]
     negative = Negative(negative or ("keep" if weights == (1.0,) else "clamp"))
-    c = constants(data_range, k)
-    loss = Loss(height, width, c["c1"], c["c2"], Padding(padding), weights, Pyramid(pyramid), negative)
+    options: dict[str, Any] = {**constants(data_range, k), "weights": weights}
+    loss = Loss(height, width, padding=Padding(padding), pyramid=Pyramid(pyramid), negative=negative, **options)
     planes = [side.astype(np.float64).reshape(-1, height, width) for side in (reference, distorted)]
     values, gradient = value_and_gradient(loss, *planes)
     return float(values.mean()), gradient.reshape(distorted.shape) / len(values)

@@ -18,8 +18,8 @@ def loss(height: int = 64, width: int = 64, **options: Any) -> Loss:
 
 
 def test_constants_are_of_the_range_squared() -> None:
-    assert constants(255) == pytest.approx({"c1": 6.5025, "c2": 58.5225})
-    assert constants(1.0, k=(0.1, 0.4)) == pytest.approx({"c1": 0.01, "c2": 0.16})
+    assert constants(255) == pytest.approx({"c1": 6.5025, "c2": 58.5225, "data_range": 255})
+    assert constants(1.0, k=(0.1, 0.4)) == pytest.approx({"c1": 0.01, "c2": 0.16, "data_range": 1.0})
 
 
 def test_sizes_are_halved_and_rounded_up() -> None:
@@ -74,6 +74,12 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 )
 def test_a_square_does_not_hide_a_sign(data_range: float, k: tuple[float, float]) -> None:
     with pytest.raises(OptionError, match="must be above 0"):
+        loss(**constants(data_range, k))
+
+
+@pytest.mark.parametrize(("data_range", "k"), [(1e-16, (0.01, 0.03)), (1e16, (0.01, 0.03)), (1e-10, (0.01, 1e-9))])
+def test_ranges_that_float32_has_no_room_for(data_range: float, k: tuple[float, float]) -> None:
+    with pytest.raises(OptionError, match=r"float32 has room.*scale the images"):
         loss(**constants(data_range, k))
 
 

@@ -17,7 +17,7 @@ STEP = 1e-5
 
 def loss(weights: tuple[float, ...], negative: Negative) -> Loss:
     """A loss of images that are large enough for any number of scales."""
-    return Loss(500, 500, 1.0, 1.0, weights=weights, negative=negative)
+    return Loss(500, 500, 1.0, 1.0, data_range=1.0, weights=weights, negative=negative)
 
 
 def row(*means: float) -> Doubles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import count, takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,16 @@ from vkssim.shaders.interface import Shape
 
 from ..differences import check_array, check_number
 from ..loss.images import images
-from ..tolerances import LOSS_SAMPLE, LOSS_VALUE
+from ..tolerances import LOSS_FIREFLY, LOSS_SAMPLE, LOSS_VALUE
 from .buffers import Floats, alone, pack_rows, run_buffers, unpack_rows
 from .harness import push_of
 
 PLANES = 2
 WEIGHT = 3.0
 """Of the gradient, so that one forgotten or applied twice shows."""
+
+UNWRITTEN = 0xFFFFFFFF
+"""What run_buffers leaves where no kernel writes: a NaN of other bits than those that arithmetic gives."""
 
 SIZES = [(11, 11), (12, 14), (33, 27), (251, 62), (23, 700)]
 SMALL = [(1, 1), (3, 40), (11, 10), (16, 7)]
@@ -46,12 +49,14 @@ class Case:
     term: str = "l cs"
     padding: Padding = Padding.VALID
     packed: bool = False
+    data_range: float = 1.0
 
     @property
     def loss(self) -> Loss:
         scales, scale = TERMS[self.term]
         size = self.height << scale, self.width << scale
-        return Loss(*size, **constants(1.0), padding=self.padding, weights=(1 / scales,) * scales, negative=Negative.CLAMP)
+        options: dict[str, Any] = {**constants(self.data_range), "weights": (1 / scales,) * scales}
+        return Loss(*size, padding=self.padding, negative=Negative.CLAMP, **options)
 
     @property
     def layout(self) -> Planes:
@@ -70,6 +75,10 @@ class Sums(NamedTuple):
     rest: Floats | None
 
 
+def _written(data: Floats) -> npt.NDArray[np.bool_]:
+    return data.view(np.uint32) != UNWRITTEN
+
+
 def _dispatch(made: LossPlan, stage: str, case: Case) -> Dispatch:
     label = f"{stage}, scale {TERMS[case.term][1]}"
     (found,) = (dispatch for dispatch in made.plan.dispatches if dispatch.label == label)
@@ -83,7 +92,7 @@ def _windows(device: Device, made: LossPlan, case: Case, distorted: Floats, refe
     got = run_buffers(device, alone(made.plan, dispatch), dict(zip(dispatch.sources, planes, strict=True)))
     *rest, partials = dispatch.targets
     first, groups = push_of(dispatch)["first_partial"], dispatch.groups[0] * dispatch.groups[1]
-    written = np.isfinite(got[partials])
+    written = _written(got[partials])
     expected = (np.arange(written.shape[1]) >= first) & (np.arange(written.shape[1]) < first + groups)
     np.testing.assert_array_equal(written, np.broadcast_to(expected, written.shape))
     deficits = got[partials][:, expected].sum(axis=1, dtype=np.float64) / case.loss.windows[TERMS[case.term][1]]
@@ -97,7 +106,7 @@ def _gradient(device: Device, shape: KernelShape, case: Case, distorted: Floats,
     assert sums.rest is not None
     rows = sums.rest
     if shape.shape is Shape.STRIP:
-        assert np.isfinite(rows).all(), "the maps have places that are not written"
+        assert _written(rows).all(), "the maps have places that are not written"
         dispatch = _dispatch(made, "gather", case)
         planes = (pack_rows(case.layout, side) for side in (distorted, reference))
         contents = dict(zip(dispatch.sources, (rows, *planes), strict=True))
@@ -175,3 +184,94 @@ def test_identical_planes_lack_nothing(device: Device, kernel_shape: KernelShape
     assert sums.rest is not None
     assert not sums.rest.any()
     assert (sums.means == 1.0).all()
+
+
+REACH = 10
+"""How far a sample is from the samples whose windows it lies in, at most."""
+
+
+@pytest.mark.parametrize("hot", [1e3, -1e4, np.inf, np.nan], ids=str)
+def test_one_sample_spoils_no_window_but_its_own(device: Device, kernel_shape: KernelShape, hot: float) -> None:
+    """A plane for each place of the sample, so that no pivot is spared; in both images, as where a renderer has fireflies."""
+    case = Case(23, 42, padding=Padding.SAME)
+    reference, distorted = (np.repeat(side[:1], 23 * 42, axis=0) for side in images("natural", 1, 23, 42))
+    places = np.arange(len(reference)), *np.mgrid[:23, :42].reshape(2, -1)
+    reference[places] = distorted[places] = hot
+    sums = _gradient(device, kernel_shape, case, distorted, reference)
+    assert sums.rest is not None
+    clean = np.isfinite(hot)
+    with np.errstate(invalid="ignore"):
+        exact = [side.astype(np.float64) for side in (reference, distorted)]
+        means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    _, rows, columns = places
+    spoilt = np.abs(np.arange(23)[None, :, None] - rows[:, None, None]) <= REACH
+    spoilt = spoilt & (np.abs(np.arange(42)[None, None] - columns[:, None, None]) <= REACH)
+    unit = np.abs(np.where(spoilt, 0.0, slopes)).max(axis=(1, 2), keepdims=True)
+    got = np.where(spoilt, 0.0, sums.rest / (WEIGHT * unit))
+    check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, beside {hot}", got, np.where(spoilt, 0.0, slopes / unit))
+    if clean:
+        check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", sums.means, means)
+    else:
+        assert np.isnan(sums.means).all()
+        assert np.isnan(np.where(spoilt, sums.rest, np.nan)).all(), "a number where a window is none"
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_a_lamp_leaves_the_dark_part_alone(device: Device, kernel_shape: KernelShape, share: float) -> None:
+    """Where nearly all of a plane is ten thousand times as bright as its range, the rest is what it would be without."""
+    case = Case(61, 300, padding=Padding.SAME)
+    reference, distorted = images("natural", 1, 61, 300)
+    edge = round(share * 300)
+    for side in (reference, distorted):
+        side[..., :edge] *= np.float32(1e4)
+    sums = _gradient(device, kernel_shape, case, distorted, reference)
+    assert sums.rest is not None
+    exact = [side.astype(np.float64) for side in (reference, distorted)]
+    means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    dark = np.s_[:, :, edge + REACH :]
+    unit = np.abs(slopes[dark]).max()
+    check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {share}", sums.rest[dark] / (WEIGHT * unit), slopes[dark] / unit)
+    check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, lamp {share}", sums.means, means)
+
+
+@by_term
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 1e25])
+def test_a_window_without_a_number_is_none(device: Device, kernel_shape: KernelShape, term: str, odd: float) -> None:
+    """It is not taken for a perfect one, whichever image the sample is in."""
+    case = Case(31, 40, term)
+    for side in range(2):
+        pair = images("natural", PLANES, case.height, case.width)
+        pair[side][0, 17, 21] = odd
+        for sums in (
+            _windows(device, case.plan(kernel_shape, gradient=False), case, *pair),
+            _gradient(device, kernel_shape, case, *pair),
+        ):
+            assert np.isnan(sums.means).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("hot", [1e9, 1e15])
+def test_denominators_do_not_overflow(device: Device, kernel_shape: KernelShape, hot: float) -> None:
+    """Their product would, and a window of two unlike samples would be a perfect one."""
+    case = Case(31, 40)
+    reference, distorted = images("natural", PLANES, case.height, case.width)
+    distorted[:, 17, 21] = hot
+    exact = [side.astype(np.float64) for side in (reference, distorted)]
+    means, _ = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    for gradient in (False, True):
+        got = _windows(device, case.plan(kernel_shape, gradient=gradient), case, distorted, reference).means
+        check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", got, means)
+
+
+@pytest.mark.parametrize("data_range", [1e-15, 1e-9, 1e9, 1e15])
+def test_ranges_far_from_1(device: Device, kernel_shape: KernelShape, data_range: float) -> None:
+    """Neither denominators nor squares leave what float32 can hold."""
+    case = Case(31, 140, data_range=data_range)
+    reference, distorted = (side * np.float32(data_range) for side in images("natural", PLANES, case.height, case.width))
+    exact = [side.astype(np.float64) for side in (reference, distorted)]
+    means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    sums = _gradient(device, kernel_shape, case, distorted, reference)
+    assert sums.rest is not None
+    unit = np.abs(slopes).max()
+    check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {data_range}", sums.rest / (WEIGHT * unit), slopes / unit)
+    for got, expected in zip(sums.means, means, strict=True):
+        check_number(LOSS_VALUE, "range", f"{kernel_shape.shape.value}, {data_range}", got, expected)

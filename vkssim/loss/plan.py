@@ -146,6 +146,7 @@ class _Builder:
             c1=loss.c1,
             c2=loss.c2,
             weight=self._gradient_weight(scale),
+            data_range=loss.data_range,
         )
         last = scale == len(loss.weights) - 1
         sources = tuple(image[scale].buffer for image in self._images)
@@ -162,7 +163,11 @@ class _Builder:
         planes = self._images[0][scale]
         groups, strip = self._walks[scale]
         push = INTERFACES["loss_gather"].pack(
-            **planes.source(self._unit), **planes.target(), strip=strip, weight=self._gradient_weight(scale)
+            **planes.source(self._unit),
+            **planes.target(),
+            strip=strip,
+            weight=self._gradient_weight(scale),
+            data_range=self._loss.data_range,
         )
         sources = (f"maps.{scale}", *(image[scale].buffer for image in self._images))
         kernel = self._shape.kernel_with("loss_gather", {})

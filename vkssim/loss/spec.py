@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -16,6 +16,9 @@ RADIUS = len(GAUSSIAN) // 2
 
 MS_SSIM_WEIGHTS = BETA
 """The five exponents of Wang et al. 2003."""
+
+_RANGES = 1e-15, 1e15
+_SMALLEST_CONSTANT = 1e-36
 
 
 class Padding(Enum):
@@ -64,6 +67,9 @@ class Loss:
     others, with l and cs of every window
 
         l = (2 m1 m2 + c1) / (m1^2 + m2^2 + c1),   cs = (2 cov + c2) / (v1 + v2 + c2).
+
+    `data_range` is the largest sample there can be. The value depends on it by c1 and c2 alone; the kernels need it to bound
+    what they subtract from samples before they square them (docs/adr/0026-a-pivot-no-sample-can-spoil.md).
     """
 
     height: int
@@ -74,6 +80,7 @@ class Loss:
     weights: tuple[float, ...] = (1.0,)
     pyramid: Pyramid = Pyramid.AVERAGE
     negative: Negative = Negative.KEEP
+    data_range: float = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if self.negative is Negative.KEEP and any(weight != 1 for weight in self.weights):
@@ -82,6 +89,13 @@ class Loss:
             raise OptionError(f"weights must be one number or more, none negative, got {self.weights}")
         if not (0 < self.c1 < math.inf and 0 < self.c2 < math.inf):
             raise OptionError(f"data_range, K1 and K2 must be above 0, got C1 {self.c1} and C2 {self.c2}")
+        smallest_range, largest_range = _RANGES
+        if not smallest_range <= self.data_range <= largest_range or min(self.c1, self.c2) < _SMALLEST_CONSTANT:
+            raise OptionError(
+                f"data_range is {self.data_range:g}, C1 {self.c1:g} and C2 {self.c2:g}; float32 has room for squares of samples"
+                f" where data_range lies between {smallest_range:g} and {largest_range:g} and C1 and C2 are"
+                f" {_SMALLEST_CONSTANT:g} or more: scale the images"
+            )
         scales = len(self.weights)
         smallest = 2 * self.padding.margin + 1 if scales == 1 else len(GAUSSIAN)
         if min(self.sizes[-1]) < smallest:
@@ -120,10 +134,10 @@ def chosen(kind: type[Choice], text: str, without: Choice | None = None) -> Choi
 
 
 def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, Any]:
-    """c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
+    """Return data_range, c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
     if len(k) != 2:
         raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")
     k1, k2 = k
     if not (data_range > 0 and k1 > 0 and k2 > 0):
         raise OptionError(f"data_range, K1 and K2 must be above 0, got {data_range}, {k1} and {k2}")
-    return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2}
+    return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2, "data_range": data_range}
