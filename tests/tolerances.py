@@ -136,6 +136,21 @@ LOSS_SLOPE = Tolerance(
 LOSS_MSSSIM = Tolerance(
     "against pytorch-msssim, its defaults", 3e-5, 8.4e-6, "it rounds its window to float32, and all else; gradients relative"
 )
+LOSS_COMPOSED = Tolerance(
+    "losses in PyTorch's operations against the twin",
+    1e-12,
+    0.0,
+    "another order of sums in double; gradients relative, in norm",
+)
+LOSS_SECOND = Tolerance(
+    "second derivative against pytorch-msssim",
+    1e-5,
+    2.4e-6,
+    "relative, in norm; both in double but for the gradient that is squared, in float32",
+)
+LOSS_SECOND_HALF = Tolerance(
+    "second derivative, half precision", 2**-7, 2.7e-3, "relative, in norm; gradient and result are rounded to eight bits each"
+)
 LOSS_HALF = Tolerance(
     "gradient of a loss, half precision", 2**-8, 1.7e-3, "relative, in norm; rounded to the eight bits of bfloat16, once"
 )

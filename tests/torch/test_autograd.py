@@ -130,14 +130,6 @@ def test_several_graphs_at_a_time(loss: Loss, pair: tuple[Tensor, Tensor]) -> No
     np.testing.assert_equal(gradients(value, image), expected)
 
 
-def test_second_derivatives_are_refused(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
-    """They would be wrong in silence."""
-    image = _leaf(pair[0])
-    (gradient,) = torch.autograd.grad(loss(image, pair[1]) ** 2, image, create_graph=True)
-    with pytest.raises(RuntimeError, match="differentiate twice"):
-        gradient.sum().backward()
-
-
 def test_through_an_operation_before_it(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
     """The chain rule, with a linear operation: its gradient is known."""
     image = _leaf(pair[0])

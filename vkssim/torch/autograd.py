@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+from torch.autograd.forward_ad import unpack_dual
 
 from ..loss.evaluate import evaluate
 from ..loss.spec import Loss
-from . import cuda, staging
+from . import composed, cuda, staging
+
+
+def _always() -> bool:
+    return True
+
+
+# A name that PyTorch keeps to itself. Where it is gone every call takes the way that is right under transforms too, and slower.
+transforms_active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", _always)
+"""Whether functions are being transformed by `torch.func`."""
+
+Wanted = tuple[bool, bool]
+"""Whether the gradients by the first and by the second images are wanted."""
 
 
 @dataclass(frozen=True)
@@ -23,60 +36,30 @@ class Where:
     device: str | int | None
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator] # what follows the calls would meet Vulkan's binding
-def value(first: Tensor, second: Tensor, loss: Loss, where: Where, *, average: bool) -> Tensor:
-    """The value of two (N, C, H, W) tensors: the mean over all planes, or (N,), each image's over its channels.
-
-    Gradients flow to both. They are computed with the value and kept until `backward` multiplies them, where they lie, by
-    what comes from above: no more memory than the result itself. Nothing is kept where no gradient is wanted.
-    """
-    wanted = tuple(torch.is_grad_enabled() and image.requires_grad for image in (first, second))
-    job = _Job(loss, where, average)
-    if not any(wanted):
-        return job.compute(first.detach(), second.detach(), gradient=False)[0]
-    result: Tensor = _Value.apply(first, second, job, wanted)  # type: ignore[no-untyped-call]
-    return result
-
-
-class _Value(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, first: Tensor, second: Tensor, job: _Job, wanted: tuple[bool, bool]) -> Tensor:
-        ctx.save_for_backward(first, second)
-        ctx.job, ctx.wanted = job, wanted
-        result, ctx.gradients = job.gradients(first, second, wanted)
-        return result
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        gradients, ctx.gradients = ctx.gradients, None
-        if gradients is None:  # a second time through the same graph: the first has used them up
-            _, gradients = ctx.job.gradients(*ctx.saved_tensors, ctx.wanted)
-        by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
-        return *(None if gradient is None else gradient.mul_(by_image) for gradient in gradients), None, None
-
-
 @dataclass(frozen=True)
-class _Job:
+class Job:
+    """A loss of (N, C, H, W) tensors: the mean over all planes, or (N,), each image's mean over its channels."""
+
     loss: Loss
     where: Where
     average: bool
 
-    def gradients(
-        self, first: Tensor, second: Tensor, wanted: tuple[bool, bool]
-    ) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
-        """The value, and the gradients by the images for which they are wanted: the metric is symmetric, so the second one's is
-        the first one's with the images exchanged.
+    def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
+        """Return the value, and the gradients by the images for which they are wanted.
+
+        The metric is symmetric, so the second one's gradient is the first one's with the images exchanged.
         """
         first, second = first.detach(), second.detach()
-        result, by_first = self.compute(first, second, gradient=True) if wanted[0] else (None, None)
-        exchanged, by_second = self.compute(second, first, gradient=True) if wanted[1] else (None, None)
+        if not any(wanted):
+            return self._compute(first, second, gradient=False)[0], (None, None)
+        result, by_first = self._compute(first, second, gradient=True) if wanted[0] else (None, None)
+        exchanged, by_second = self._compute(second, first, gradient=True) if wanted[1] else (None, None)
         chosen = exchanged if result is None else result
         assert chosen is not None
         return chosen, (by_first, by_second)
 
-    def compute(self, distorted: Tensor, reference: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-        """The value, and the gradient by the distorted images in their shape."""
+    def _compute(self, distorted: Tensor, reference: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        """Return the value, and the gradient by the distorted images in their shape."""
         count, channels = distorted.shape[:2]
         weight = 1.0 / (count * channels if self.average else channels)
         on_device = distorted.device.type != "cpu" and self.where.backend == "vulkan"
@@ -99,8 +82,188 @@ class _Job:
         return made, None if result is None else torch.from_numpy(result).view(distorted.shape).to(distorted)
 
 
+@torch.compiler.disable  # type: ignore[untyped-decorator] # Dynamo would follow it into Vulkan's binding
+def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
+    """Return the value of two tensors as a node of the graph. Gradients flow to both, by `torch.func` and forward mode too.
+
+    Gradients are computed with the value and kept until `backward` multiplies them, where they lie, by what comes from above:
+    no more memory than the result itself. Nothing is kept where no gradient is wanted. Derivatives of gradients are made of
+    PyTorch's own operations (composed.py).
+    """
+    wanted = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
+    if not any(wanted) and not transforms_active() and not has_tangent(first, second):
+        return job.gradients(first, second, wanted)[0]  # a node would cost more than it is good for
+    result: Tensor = _Value.apply(first, second, _Call(job, wanted))  # type: ignore[no-untyped-call]
+    return result
+
+
+def differentiable_gradients(first: Tensor, second: Tensor, upstream: Tensor, job: Job, wanted: Wanted) -> tuple[Tensor, ...]:
+    """Return the gradients that are wanted, times what comes from above, as a node of the graph."""
+    found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Call:
+    """One evaluation of a job. The gradients that were computed with its value wait here for the backward pass."""
+
+    def __init__(self, job: Job, wanted: Wanted) -> None:
+        self.job, self.wanted = job, wanted
+        self._kept: tuple[Tensor | None, Tensor | None] | None = None
+
+    def value(self, first: Tensor, second: Tensor) -> Tensor:
+        result, gradients = self.job.gradients(first, second, self.wanted)
+        self._kept = gradients if any(self.wanted) else None
+        return result
+
+    def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> list[Tensor]:
+        """Return those wanted, as tensors of the caller's own: the ones kept the first time, later new ones."""
+        kept, self._kept = self._kept, None
+        if kept is None or any(asked and gradient is None for asked, gradient in zip(wanted, kept, strict=True)):
+            _, kept = self.job.gradients(first, second, wanted)
+        return [gradient for asked, gradient in zip(wanted, kept, strict=True) if asked and gradient is not None]
+
+
+class _Value(torch.autograd.Function):
+    """The value, whose gradients are `_Gradients` of the same images."""
+
+    @staticmethod
+    def forward(first: Tensor, second: Tensor, call: _Call) -> Tensor:
+        return call.value(first, second)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        first, second, ctx.call = inputs
+        ctx.save_for_backward(first, second)
+        ctx.save_for_forward(first, second)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        wanted = ctx.needs_input_grad[:2]
+        plain = not torch.is_grad_enabled() and not transforms_active()
+        compute: Any = _scaled_gradients if plain else _Gradients.apply
+        gradients = iter(compute(*ctx.saved_tensors, upstream, ctx.call, wanted))
+        return *(next(gradients) if asked else None for asked in wanted), None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
+        first, second = ctx.saved_tensors
+        average = ctx.call.job.average
+        wanted = tangents[0] is not None, tangents[1] is not None
+        ones = first.new_ones(() if average else len(first))
+        gradients = _Gradients.apply(first, second, ones, ctx.call, wanted)  # type: ignore[no-untyped-call]
+        given = [tangent for tangent in tangents[:2] if tangent is not None]
+        products = [(gradient * tangent).flatten(1).sum(dim=1) for gradient, tangent in zip(gradients, given, strict=True)]
+        by_image = torch.stack(products).sum(dim=0)
+        return by_image.sum() if average else by_image
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], first: Tensor, second: Tensor, call: _Call) -> tuple[Tensor, int]:
+        """The mapped dimension joins that of the images."""
+        first, second = (leading(image, dim, info.batch_size) for image, dim in zip((first, second), in_dims[:2], strict=True))
+        by_image = value(first.flatten(0, 1), second.flatten(0, 1), replace(call.job, average=False))
+        by_image = by_image.view(info.batch_size, -1)
+        return by_image.mean(dim=1) if call.job.average else by_image, 0
+
+
+class _Gradients(torch.autograd.Function):
+    """The gradients that are wanted, times what comes from above; differentiable by composed.py."""
+
+    @staticmethod
+    def forward(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
+        return _scaled_gradients(first, second, upstream, call, wanted)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        first, second, upstream, call, ctx.wanted = inputs
+        ctx.job = call.job
+        ctx.save_for_backward(first, second, upstream)
+        ctx.save_for_forward(first, second, upstream)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
+        """Second derivatives: of the gradients by the images, and by what came from above, which scales them."""
+        inputs = _in_double(ctx.saved_tensors)
+        pull: Any = torch.func.vjp(_composed_gradients(ctx.job, ctx.wanted), *inputs)[1]
+        found = pull(_in_double(upstream))
+        return *(one.to(like) for one, like in zip(found, ctx.saved_tensors, strict=True)), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Any) -> tuple[Tensor, ...]:
+        pairs = zip(ctx.saved_tensors, tangents[:3], strict=True)
+        given = [torch.zeros_like(like) if tangent is None else tangent for like, tangent in pairs]
+        function = _composed_gradients(ctx.job, ctx.wanted)
+        found = torch.func.jvp(function, _in_double(ctx.saved_tensors), _in_double(given))[1]
+        return tuple(one.to(ctx.saved_tensors[0]) for one in found)
+
+    @staticmethod
+    def vmap(
+        info: Any,
+        in_dims: tuple[int | None, ...],
+        first: Tensor,
+        second: Tensor,
+        upstream: Tensor,
+        call: _Call,
+        wanted: Wanted,
+    ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """The mapped dimension joins that of the images."""
+        first, second, upstream = (
+            leading(one, dim, info.batch_size) for one, dim in zip((first, second, upstream), in_dims[:3], strict=True)
+        )
+        images = first.shape[1]
+        if call.job.average:
+            upstream = (upstream / images)[:, None].expand(-1, images)
+        single = _Call(replace(call.job, average=False), wanted)
+        found = _Gradients.apply(  # type: ignore[no-untyped-call]
+            first.flatten(0, 1), second.flatten(0, 1), upstream.flatten(), single, wanted
+        )
+        return tuple(gradient.view(first.shape) for gradient in found), (0,) * len(found)
+
+
+def _scaled_gradients(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
+    """Return the gradients that are wanted, times what comes from above: a number, or one an image."""
+    by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
+    return tuple(_scaled(gradient, by_image) for gradient in call.gradients(first, second, wanted))
+
+
+def _scaled(gradient: Tensor, factor: Tensor) -> Tensor:
+    """Return the product, where the gradient lies if it fits there."""
+    try:
+        return gradient.mul_(factor)
+    except RuntimeError:  # many factors at a time, of torch.autograd.grad(..., is_grads_batched=True)
+        return gradient * factor
+
+
+def _composed_gradients(job: Job, wanted: Wanted) -> Any:
+    """Return the function of (first, second, upstream) in double that gives what `_Gradients` gives."""
+
+    def whole(first: Tensor, second: Tensor) -> Tensor:
+        by_image = composed.values(job.loss, first, second)
+        return by_image.mean() if job.average else by_image
+
+    def gradients(first: Tensor, second: Tensor, upstream: Tensor) -> tuple[Tensor, ...]:
+        pull: Any = torch.func.vjp(whole, first, second)[1]
+        return tuple(gradient for gradient, asked in zip(pull(upstream), wanted, strict=True) if asked)
+
+    return gradients
+
+
+def _in_double(tensors: Any) -> tuple[Tensor, ...]:
+    """Return the tensors in double, on the CPU where theirs is no device that has it."""
+    return tuple(one.to(None if one.device.type in ("cpu", "cuda") else "cpu", torch.float64) for one in tensors)
+
+
+def leading(tensor: Tensor, dim: int | None, size: int) -> Tensor:
+    """Return the tensor with the mapped dimension, which it may lack, as its first."""
+    return tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+
+
+def has_tangent(*images: Tensor) -> bool:
+    """Return whether forward-mode differentiation is under way for one of the tensors."""
+    return any(unpack_dual(image).tangent is not None for image in images)
+
+
 def _host_copy(image: Tensor) -> Tensor:
-    """The images on the host: themselves where they are there already, else a copy by way of pinned memory."""
+    """Return the images on the host: themselves where they are there already, else a copy by way of pinned memory."""
     if image.device.type == "cpu":
         return image
     return torch.empty(image.shape, dtype=image.dtype, pin_memory=image.device.type == "cuda").copy_(image)

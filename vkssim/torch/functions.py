@@ -11,7 +11,8 @@ from torch import Tensor
 from ..errors import FrameError, OptionError
 from ..loss.evaluate import BACKENDS
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
-from .autograd import Where, value
+from .autograd import Job, Where, value
+from .traced import traced_value
 
 _WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
@@ -188,25 +189,30 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
     if where.backend not in BACKENDS:
         raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
     _check_images(first, second, where.backend)
-    loss = Loss(*first.shape[2:], **options)
+    height, width = first.shape[2:]
+    job = Job(Loss(height, width, **options), where, average)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
-    result: Tensor = value(first, second, loss, where, average=average)
-    return result
+    return traced_value(first, second, job) if torch.compiler.is_compiling() else value(first, second, job)
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
-    described = f"{tuple(first.shape)} {str(first.dtype).removeprefix('torch.')} on {first.device}"
     if (first.shape, first.dtype, first.device) != (second.shape, second.dtype, second.device):
-        other = f"{tuple(second.shape)} {str(second.dtype).removeprefix('torch.')} on {second.device}"
-        raise FrameError(f"the images are {described} and {other}; they must be alike")
+        raise FrameError(f"the images are {_described(first)} and {_described(second)}; they must be alike")
     if first.ndim != 4:
-        raise FrameError(f"the images are {described}; (N, C, H, W) is possible")
+        raise FrameError(f"the images are {_described(first)}; (N, C, H, W) is possible")
     if not first.numel():
-        raise FrameError(f"no image in a tensor that is {described}")
+        raise FrameError(f"no image in a tensor that is {_described(first)}")
     if first.device.type == "meta":
-        raise FrameError(f"the images are {described}, without samples")
+        raise FrameError(f"the images are {_described(first)}, without samples")
     if first.dtype is torch.float64 and backend != "cpu":
-        raise FrameError(f"the images are {described}; float32 at most is computed on a device: .float(), or backend='cpu'")
+        raise FrameError(
+            f"the images are {_described(first)}; float32 at most is computed on a device: .float(), or backend='cpu'"
+        )
     if first.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
-        raise FrameError(f"the images are {described}; float32, float16 and bfloat16 are possible")
+        raise FrameError(f"the images are {_described(first)}; float32, float16 and bfloat16 are possible")
+
+
+def _described(image: Tensor) -> str:
+    """Return shape, type and device as words."""
+    return f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}"

@@ -1,0 +1,143 @@
+"""The losses under `torch.compile`: one operator of the graph, so that nothing has to be broken off around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..errors import OptionError
+from ..loss.spec import Loss, Negative, Padding, Pyramid
+from .autograd import Job, Where, differentiable_gradients, has_tangent, leading, transforms_active
+
+# A CUDA graph would hold the signals to Vulkan, but not what Vulkan was asked to do.
+_TAGS: dict[str, Any] = {"tags": (torch.Tag.cudagraph_unsafe,)} if hasattr(torch.Tag, "cudagraph_unsafe") else {}
+_is_batched = torch._C._functorch.is_batchedtensor
+
+
+@torch.library.custom_op("vkssim::value_and_gradients", mutates_args=(), **_TAGS)
+def value_and_gradients(
+    first: Tensor,
+    second: Tensor,
+    by_first: bool,
+    by_second: bool,
+    average: bool,
+    data_range: float,
+    c1: float,
+    c2: float,
+    padding: str,
+    weights: list[float],
+    pyramid: str,
+    negative: str,
+    backend: str,
+    device: str | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the value and both gradients; one that is not wanted has no sample. The arguments are those of a `Job`."""
+    if has_tangent(first, second):
+        raise OptionError("forward-mode differentiation of a compiled loss is not possible; leave it out of torch.compile")
+    job = _job(first, average, data_range, c1, c2, padding, weights, pyramid, negative, backend, device)
+    result, found = job.gradients(first, second, (by_first, by_second))
+    gradients = [first.new_empty(0) if gradient is None else gradient for gradient in found]
+    return result, gradients[0], gradients[1]
+
+
+@value_and_gradients.register_fake
+def _(first: Tensor, second: Tensor, by_first: bool, by_second: bool, average: bool, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+    gradients = [first.new_empty(first.shape if wanted else 0) for wanted in (by_first, by_second)]
+    return first.new_empty(() if average else first.shape[:1]), gradients[0], gradients[1]
+
+
+@value_and_gradients.register_vmap
+def _(
+    info: Any,
+    in_dims: tuple[int | None, ...],
+    first: Tensor,
+    second: Tensor,
+    by_first: bool,
+    by_second: bool,
+    average: bool,
+    *rest: Any,
+) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
+    """The mapped dimension joins that of the images."""
+    size = info.batch_size
+    first, second = (leading(image, dim, size) for image, dim in zip((first, second), in_dims[:2], strict=True))
+    folded = first.flatten(0, 1), second.flatten(0, 1)
+    by_image, *gradients = value_and_gradients(*folded, by_first, by_second, False, *rest)
+    by_image = by_image.view(size, -1)
+    if average:
+        gradients = [gradient / first.shape[1] for gradient in gradients]
+        by_image = by_image.mean(dim=1)
+    shaped = [gradient.view(first.shape) if gradient.numel() else gradient.expand(size, 0) for gradient in gradients]
+    return (by_image, shaped[0], shaped[1]), (0, 0, 0)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    first, second, by_first, by_second, *ctx.rest = inputs
+    ctx.wanted = by_first, by_second
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(first, second, *output[1:])
+
+
+def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+    first, second, *gradients = ctx.saved_tensors
+    if torch.is_grad_enabled():  # the gradients shall be differentiated in their turn
+        found = iter(differentiable_gradients(first, second, upstream, _job(first, *ctx.rest), ctx.wanted))
+        both = [next(found) if asked else None for asked in ctx.wanted]
+    else:
+        by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
+        both = [by_image * gradient if asked else None for asked, gradient in zip(ctx.wanted, gradients, strict=True)]
+    return *both, *(None,) * (2 + len(ctx.rest))
+
+
+value_and_gradients.register_autograd(_backward, setup_context=_setup_context)
+
+
+def _job(
+    images: Tensor,
+    average: bool,
+    data_range: float,
+    c1: float,
+    c2: float,
+    padding: str,
+    weights: list[float],
+    pyramid: str,
+    negative: str,
+    backend: str,
+    device: str | None,
+) -> Job:
+    """Return the job that the operator's arguments describe."""
+    height, width = images.shape[2:]
+    choices = Padding(padding), tuple(weights), Pyramid(pyramid), Negative(negative)
+    return Job(Loss(height, width, c1, c2, *choices, data_range=data_range), Where(backend, device), average)
+
+
+def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
+    """Return the value of two tensors as `autograd.value` does, in a graph that is being traced.
+
+    Raises OptionError under a transform of `torch.func` other than vmap, within torch.compile.
+    """
+    if transforms_active() and not (_is_batched(first) or _is_batched(second)):
+        raise OptionError(
+            "torch.func's derivatives of a loss are not possible within torch.compile; leave them out of what is compiled, or"
+            " take the gradient by backward()"
+        )
+    enabled = torch.is_grad_enabled()
+    wanted = enabled and first.requires_grad, enabled and second.requires_grad
+    loss, where = job.loss, job.where
+    found: tuple[Tensor, Tensor, Tensor] = value_and_gradients(
+        first,
+        second,
+        *wanted,
+        job.average,
+        loss.data_range,
+        loss.c1,
+        loss.c2,
+        loss.padding.value,
+        list(loss.weights),
+        loss.pyramid.value,
+        loss.negative.value,
+        where.backend,
+        None if where.device is None else str(where.device),
+    )
+    return found[0]
