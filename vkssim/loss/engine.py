@@ -36,6 +36,9 @@ class LossEngine:
         Whether the gradient by the distorted planes is wanted too.
     weight
         What the gradient is multiplied by.
+    planes
+        How many planes a call is expected to bring. A call that brings more gets larger buffers, up to a limit beyond which
+        planes are computed in batches.
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     profile
@@ -49,42 +52,67 @@ class LossEngine:
     """
 
     def __init__(
-        self, loss: Loss, *, gradient: bool, weight: float = 1.0, device: str | int | None = None, profile: bool = False
+        self,
+        loss: Loss,
+        *,
+        gradient: bool,
+        weight: float = 1.0,
+        planes: int = 1,
+        device: str | int | None = None,
+        profile: bool = False,
     ) -> None:
         self.loss = loss
+        self._profile = profile
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
             self.device = open_device(self._stack, device)
             info = self.device.info
             made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
-            self._planes = made.planes
+            self._plan, self._planes = made.plan, made.planes
             largest = max(spec.frame_bytes for spec in made.plan.buffers)
-            most = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
-
-            def make(planes: int) -> Executor:
-                return Executor(
-                    self.device,
-                    made.plan,
-                    load_module,
-                    batch=planes,
-                    slots=2,
-                    cache_folder=platformdirs.user_cache_path("vkssim"),
-                    profile=profile,
-                )
-
-            executor, warnings = fitted(self.device, most, make)
-            self._executor = self._stack.enter_context(executor)
-            warn(warnings)
-            for slot in self._executor.slots:  # rows' ends are never filled, and whoever reads them must find numbers
-                for memory in slot.inputs.values():
-                    memory[:] = 0
+            self._most = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
+            self._buffers = self._stack.enter_context(ExitStack())
+            self._executor = self._make_executor(planes)
             guard.pop_all()
+
+    def _make_executor(self, planes: int) -> Executor:
+        """Return an executor for that many planes at a time, or for as many as there is memory for."""
+
+        def make(batch: int) -> Executor:
+            return Executor(
+                self.device,
+                self._plan,
+                load_module,
+                batch=batch,
+                slots=1 if planes <= batch else 2,  # a second one pays where one batch follows another
+                cache_folder=platformdirs.user_cache_path("vkssim"),
+                profile=self._profile,
+            )
+
+        wanted = min(planes, self._most)
+        executor, warnings = fitted(self.device, wanted, make)
+        if executor.batch < wanted:
+            self._most = executor.batch
+        self._buffers.enter_context(executor)
+        warn(warnings)
+        for slot in executor.slots:  # rows' ends are never filled, and whoever reads them must find numbers
+            for memory in slot.inputs.values():
+                memory[:] = 0
+        return executor
+
+    def _make_room(self, planes: int) -> Executor:
+        """Return the executor, a larger one where that many planes need it."""
+        slots = len(self._executor.slots)
+        if self._executor.batch < min(planes, self._most) or (slots == 1 and planes > self._executor.batch):
+            self._buffers.close()
+            self._executor = self._make_executor(planes)
+        return self._executor
 
     @property
     def plan(self) -> Plan:
         """What is run for a batch."""
-        return self._executor.plan
+        return self._plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
@@ -93,7 +121,7 @@ class LossEngine:
         mean, or of the plane's whole value where there are several. It is given where the engine was made for it.
         """
         fork.check()
-        executor = self._executor
+        executor = self._make_room(len(distorted))
         means = np.empty((len(distorted), len(self.loss.weights)), np.float64)
         starts = range(0, len(distorted), executor.batch)
         pending: list[tuple[int, int]] = []  # slot, first plane

@@ -50,7 +50,8 @@ def evaluate(
         from ..selftest import check
 
         with ExitStack() as guard:
-            engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, device=device))
+            planes = len(distorted)
+            engine = guard.enter_context(LossEngine(loss, gradient=gradient, weight=weight, planes=planes, device=device))
             check(engine.device.info, engine.plan, device)
             guard.pop_all()
         return engine
