@@ -53,6 +53,8 @@ def test_dmos_falls_as_quality_rises() -> None:
     rising, falling = correlate(scores, opinions), correlate(scores, 100 - opinions)
     assert falling.srocc.value == pytest.approx(-rising.srocc.value)
     assert falling.krocc.value == pytest.approx(-rising.krocc.value)
+    assert falling.plcc_raw.value == pytest.approx(-rising.plcc_raw.value)
+    assert abs(rising.plcc_raw.value) < rising.plcc.value, "the fit gains something"
     assert falling.plcc.value == pytest.approx(rising.plcc.value, rel=1e-4)
     assert falling.rmse.value == pytest.approx(rising.rmse.value, rel=1e-3)
 
@@ -64,6 +66,10 @@ def test_values_are_those_of_scipy(rounding: int) -> None:
     found = correlate(scores, opinions)
     fitted = logistic(scores, *found.fit)
     assert found.plcc.value == pytest.approx(stats.pearsonr(fitted, opinions).statistic)
+    raw = stats.pearsonr(scores, opinions)
+    assert found.plcc_raw.value == pytest.approx(raw.statistic)
+    interval = raw.confidence_interval(0.95)
+    assert (found.plcc_raw.low, found.plcc_raw.high) == pytest.approx((interval.low, interval.high))
     assert found.srocc.value == pytest.approx(stats.spearmanr(scores, opinions).statistic)
     assert found.krocc.value == pytest.approx(stats.kendalltau(scores, opinions).statistic)
     assert found.rmse.value == pytest.approx(np.sqrt(np.sum((fitted - opinions) ** 2) / 46))
@@ -156,18 +162,21 @@ def test_results_need_no_scoring(results: Path) -> None:
     ]
     for row in answer["correlations"][1:]:
         assert row["srocc"] == pytest.approx(1)
-        assert row["plcc_low"] <= row["plcc"] <= row["plcc_high"]
+        for name in ("plcc", "plcc_raw"):
+            assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
         assert len(row["fit"]) == 4
 
 
 def test_table_and_csv(results: Path) -> None:
     table = vkssim("correlate", str(results)).stdout
-    for word in ("PLCC", "SROCC", "KROCC", "RMSE", "float_ssim", "waves", "mean against mos"):
+    assert "\\n" not in table, "the interval stands under its value"
+    for word in ("PLCC", "PLCC raw", "SROCC", "KROCC", "RMSE", "float_ssim", "waves", "mean against mos"):
         assert word in table
     rows = list(csv.DictReader(io.StringIO(vkssim("correlate", str(results), "--csv", "--by", "crf").stdout)))
     assert [(row["group"], row["pairs"]) for row in rows] == [("all", "14")], "no group of a quantiser has enough"
-    found = {name: float(row) for name, row in rows[0].items() if name.startswith("rmse")}
-    assert found["rmse_low"] < found["rmse"] < found["rmse_high"]
+    for name in ("plcc_raw", "rmse"):
+        found = {part: float(rows[0][f"{name}{part}"]) for part in ("_low", "", "_high")}
+        assert found["_low"] < found[""] < found["_high"]
 
 
 def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) -> None:

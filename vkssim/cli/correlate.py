@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
 _ALL = "all"
-_ESTIMATES = ("plcc", "srocc", "krocc", "rmse")
+_ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc": "KROCC", "rmse": "RMSE"}
+"""The estimates and their headings."""
 
 
 @click.command("correlate", context_settings=SETTINGS)
@@ -90,8 +91,8 @@ def command(
 ) -> None:
     """Correlate scores with opinions: TABLE is results of `vkssim batch` with a column of them, or a manifest to be scored.
 
-    PLCC and RMSE after a logistic fit, SROCC and KROCC, each with its 95 % confidence interval, for every score. Rows that were
-    not scored alike are refused, by the name of what differs.
+    For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
+    ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, by the name of what differs.
     """
     from ..alike import check_alike
     from ..distributed.engines import EngineOptions
@@ -126,7 +127,7 @@ def command(
         cells = [
             [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
         ]
-        columns = ("score", by or "", "pairs", *(name.upper() for name in _ESTIMATES))
+        columns = ("score", by or "", "pairs", *_ESTIMATES.values())
         print_table(f"{table}: {pooling} against {opinion}", columns, cells, sys.stdout, texts=2)
 
 

@@ -10,7 +10,10 @@ from ..harmless import visible
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO, texts: int = 1) -> None:
-    """A table whose first `texts` columns are text and the others numbers; nothing in it is taken for markup."""
+    """Print a table whose first `texts` columns are text, the others numbers, which may stand in several lines.
+
+    Nothing in it is taken for markup.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -20,7 +23,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     for place, name in enumerate(columns):
         table.add_column(Text(visible(name)), justify="left" if place < texts else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(visible(text)) for text in row))
+        cells = [
+            visible(text) if place < texts else "\n".join(map(visible, text.split("\n"))) for place, text in enumerate(row)
+        ]
+        table.add_row(*map(Text, cells))
     console(file).print(table)
 
 

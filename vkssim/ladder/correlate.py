@@ -31,13 +31,15 @@ class Estimate:
 class Correlation:
     """How `pairs` scores and opinions go together.
 
-    `plcc` is Pearson's correlation of the opinions with the fitted scores, `srocc` Spearman's and `krocc` Kendall's (tau-b) of
-    the scores themselves, below 0 for opinions that fall as quality rises; `rmse` is that of the fit in units of the
-    opinions. `fit` are the logistic's four parameters, see `logistic`.
+    `plcc` is Pearson's correlation of the opinions with the fitted scores. The others are of the scores themselves: `plcc_raw`
+    is Pearson's, as papers give it that fit nothing, `srocc` Spearman's and `krocc` Kendall's (tau-b); they are below 0 for
+    opinions that fall as quality rises. `rmse` is that of the fit in units of the opinions. `fit` are the logistic's four
+    parameters, see `logistic`.
     """
 
     pairs: int
     plcc: Estimate
+    plcc_raw: Estimate
     srocc: Estimate
     krocc: Estimate
     rmse: Estimate
@@ -59,9 +61,10 @@ def logistic(scores: Doubles, best: float, worst: float, middle: float, width: f
 def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     """The correlation of scores with mean opinions, both (pairs,), finite.
 
-    Intervals: Fisher's z for PLCC; for SROCC z with the variance (1 + r²/2) / (N - 3) of Bonett and Wright (2000); for KROCC z
-    with 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957); for RMSE, with N - 4 degrees of freedom as in ITU-T P.1401,
-    chi-squared. Raises InputError where there are fewer than LEAST_PAIRS, or all scores or all opinions are the same.
+    Intervals: Fisher's z for PLCC, before and after the fit; for SROCC z with the variance (1 + r²/2) / (N - 3) of Bonett and
+    Wright (2000); for KROCC z with 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957); for RMSE, with N - 4 degrees of
+    freedom as in ITU-T P.1401, chi-squared. Raises InputError where there are fewer than LEAST_PAIRS, or all scores or all
+    opinions are the same.
     """
     stats = need("scipy.stats", "report", "a correlation")
     count = len(scores)
@@ -72,7 +75,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
             raise InputError(f"all {what} are {values[0]:g}; there is nothing to correlate")
     fit = _fit(scores, opinions)
     fitted = logistic(scores, *fit)
-    plcc = float(np.corrcoef(fitted, opinions)[0, 1])
+    plcc, plcc_raw = (float(np.corrcoef(values, opinions)[0, 1]) for values in (fitted, scores))
     srocc = float(stats.spearmanr(scores, opinions).statistic)
     krocc = float(stats.kendalltau(scores, opinions).statistic)
     freedom = count - _PARAMETERS
@@ -82,6 +85,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     return Correlation(
         count,
         _by_fisher(plcc, 1 / (count - 3)),
+        _by_fisher(plcc_raw, 1 / (count - 3)),
         _by_fisher(srocc, (1 + srocc**2 / 2) / (count - 3)),
         _by_fisher(krocc, 0.437 / (count - 4)),
         Estimate(rmse, *edges),
