@@ -110,6 +110,24 @@ def test_names_of_the_package() -> None:
         vkssim.psnr  # noqa: B018
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_scores_in_decibels(function: Any, backend: str) -> None:
+    """As `enable_db` of the metrics: infinite for identical images, unless it is limited to what their size can tell apart."""
+    reference = clip(2, 180, 190)
+    distorted = reference.copy()
+    distorted[1] = np.roll(distorted[1], 1, axis=1)
+    scores = function(reference, distorted, backend=backend)
+    with np.errstate(divide="ignore"):
+        expected = -10 * np.log10(1 - scores)
+    np.testing.assert_allclose(function(reference, distorted, enable_db=True, backend=backend), expected)
+    assert expected[0] == np.inf
+    limit = math.ceil(10 * math.log10(255**2 * 2 * 180 * 190))
+    clipped = function(reference, distorted, enable_db=True, clip_db=True, backend=backend)
+    np.testing.assert_allclose(clipped, [limit, expected[1]])
+    np.testing.assert_array_equal(function(reference, distorted, clip_db=True, backend=backend), scores)
+
+
 def test_exact_by_argument() -> None:
     """Bright and nearly flat, and large enough for the plain walk: places=4 fails there, the sixth place holds with exact."""
     rows, columns = np.mgrid[0:324, 0:576]

@@ -85,6 +85,16 @@ def test_maps_at_full_size_whatever_was_scored(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ssim_map, package.ssim(luma[1], np.roll(luma[1], 1, axis=0), return_map=True)[1])
 
 
+def test_maps_of_the_window_that_was_scored(tmp_path: Path) -> None:
+    luma = clip(1, 40, 61)
+    paths = [write(tmp_path / name, y4m_bytes(frames)) for name, frames in (("ref", luma), ("dis", np.roll(luma, 1, axis=1)))]
+    feature = "float_ssim=window=uniform8:scale=2"
+    result = vkssim("score", "-r", paths[0], "-d", paths[1], "--feature", feature, "-q", "--map", str(tmp_path / "maps"))
+    assert result.exit_code == 0, result.output
+    expected = package.ssim(luma[0], np.roll(luma[0], 1, axis=0), window="uniform8", return_map=True)[1]
+    np.testing.assert_array_equal(np.load(tmp_path / "maps" / "frame_000000.npy"), expected)
+
+
 def test_a_demand_that_is_not_met_keeps_the_maps(words: tuple[str, ...], tmp_path: Path) -> None:
     folder = tmp_path / "maps"
     result = vkssim(*words, "--frame_skip_ref", "2", "--strict", "--map", str(folder), "--map-frames", "0")

@@ -17,12 +17,13 @@ from vkssim.formats import FrameFormat
 from vkssim.host.plan import Role
 from vkssim.mapper import SsimMapper
 from vkssim.planes import PlaneMetrics
+from vkssim.reference.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
 
 from .differences import check_array, check_number
 from .pictures import clip, distort, pair, texture
 from .shaders.harness import push_of, stem_of
-from .tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT
+from .tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
 
 BACKENDS = ("vulkan", "cpu")
 
@@ -100,18 +101,19 @@ def test_no_map_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
 @pytest.mark.parametrize("scale", [1, 2])
-def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int) -> None:
+@pytest.mark.parametrize(("window", "stem", "margin"), [("gaussian11", "ssim_map", 10), ("uniform8", "ssim_uniform_map", 7)])
+def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int, window: str, stem: str, margin: int) -> None:
     frame = FrameFormat.of_bits(177, 131, 8)
-    scorer = SsimMap().for_frames(frame, {"scale": scale})
+    scorer = SsimMap().for_frames(frame, {"scale": scale, "window": window})
     plan, ((partials,),) = frame_plan([PlaneMetrics("y", frame, (scorer,))], shape)
     plan.validate()
     assert partials.role is Role.LARGE_OUTPUT
     dispatch = plan.dispatches[-1]
-    assert stem_of(dispatch) == "ssim_map"
+    assert stem_of(dispatch) == stem
     push = push_of(dispatch)
     assert push["first_window"] == 4 * dispatch.groups[0] * dispatch.groups[1]
     rows, columns = scorer.map_shape
-    assert (rows, columns) == (push["height"] - 10, push["width"] - 10)
+    assert (rows, columns) == (push["height"] - margin, push["width"] - margin)
     floats = push["first_window"] + rows * columns
     assert 4 * floats <= partials.frame_bytes == 4 * push["frame_partials"] < 4 * floats + 16
 
@@ -126,7 +128,42 @@ def test_what_is_refused() -> None:
         vkssim.ssim(image, image, return_map=True, backend="cuda")
 
 
-def test_other_windows_have_no_maps() -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("scale", "shape"), [(1, (84, 114)), (2, (39, 54))])
+def test_the_rectangular_window_has_maps_too(backend: str, scale: int, shape: tuple[int, int]) -> None:
+    """Seven rows and columns less; the mean is the score."""
+    images = [np.stack(side) for side in zip(pair(91, 121), pair(91, 121)[::-1], strict=True)]
+    options: dict[str, Any] = {"scale": scale, "window": "uniform8", "backend": backend}
+    scores, maps = vkssim.ssim(*images, return_map=True, **options)
+    assert (maps.shape, maps.dtype) == ((2, *shape), np.float32)
+    np.testing.assert_array_equal(scores, vkssim.ssim(*images, **options))
+    for score, ssim_map in zip(scores, maps, strict=True):
+        check_number(MAP_MEAN, "uniform8", f"{backend}, scale {scale}", float(ssim_map.mean(dtype=np.float64)), score)
+    expected = uniform_maps(*(np.float32(side[0]) for side in images)) if scale == 1 else None
+    if expected is not None:
+        product = expected.luminance * expected.contrast * expected.structure
+        check_array(UNIFORM_MAP, f"uniform8, {backend}", maps[0], product)
+
+
+def test_a_difference_is_where_the_rectangular_window_begins() -> None:
+    """Sample (y, x) of the map is the window of samples (y, x) to (y + 7, x + 7)."""
+    reference = clip(1, 64, 80)[0]
+    distorted = reference.copy()
+    distorted[40, 30] ^= 128
+    _, ssim_map = vkssim.ssim(reference, distorted, window="uniform8", return_map=True)
+    rows, columns = np.nonzero(ssim_map < 1)
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (33, 40, 23, 30)
+
+
+def test_an_estimate_has_no_map() -> None:
     image = np.zeros((32, 32), np.uint8)
-    with pytest.raises(OptionError, match="maps are of window=gaussian11; window is 'uniform8'"):
-        vkssim.ssim(image, image, window="uniform8", return_map=True, backend="cpu")
+    with pytest.raises(OptionError, match="a map has every window; estimate=true leaves some out"):
+        vkssim.ssim(image, image, window="uniform8", estimate=True, return_map=True, backend="cpu")
+
+
+def test_decibels_are_of_the_score_alone() -> None:
+    images = pair(60, 75)
+    score, ssim_map = vkssim.ssim(*images, return_map=True)
+    in_decibel, the_same = vkssim.ssim(*images, return_map=True, enable_db=True)
+    assert in_decibel == pytest.approx(-10 * np.log10(1 - score))
+    np.testing.assert_array_equal(the_same, ssim_map)

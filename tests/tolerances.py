@@ -97,6 +97,13 @@ UNIFORM = Tolerance(
     "blocks are merged without cancelling; sums, quotients and sums of a workgroup in float32, all in double by the twin",
 )
 
+UNIFORM_MAP = Tolerance(
+    "window of ssim_uniform_map",
+    2e-6,
+    3.0e-7,
+    "as of ssim_uniform, one window's with no others to average it with",
+)
+
 UNIFORM_BACKENDS = Tolerance(
     "vulkan against cpu, 8x8 window", 5e-7, 4.2e-9, "what separates a workgroup's sums from the twin's, averaged"
 )

@@ -27,6 +27,8 @@ def ms_ssim(
     data_range: float | None = None,
     negative: str = "null",
     exact: bool | str = "auto",
+    enable_db: bool = False,
+    clip_db: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> float | Doubles:
@@ -44,6 +46,11 @@ def ms_ssim(
         What a negative mean structure gives: NaN, or 0 in its place as the PyTorch libraries do.
     exact : bool or "auto"
         Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
+    enable_db : bool
+        Give the score in dB, -10 log10(1 - score): infinite for identical images.
+    clip_db : bool
+        Limit the dB to what the images' size and range can tell apart, ceil(10 log10(2 range^2 W H)), as libvmaf does. Without
+        `enable_db` it does nothing.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -52,7 +59,8 @@ def ms_ssim(
     Returns
     -------
     float, or (N,) array of float64
-        1 for identical images; NaN where a mean structure is negative and `negative` is "null".
+        1 for identical images, or what `enable_db` makes of it; NaN where a mean structure is negative and `negative` is
+        "null".
 
     Raises
     ------
@@ -79,7 +87,8 @@ def ms_ssim(
     1.0
 
     """
-    return _score("float_ms_ssim", {"negative": negative, "exact": exact}, reference, distorted, data_range, backend, device)
+    options = {"negative": negative, "exact": exact, "enable_db": enable_db, "clip_db": clip_db}
+    return _score("float_ms_ssim", options, reference, distorted, data_range, backend, device)
 
 
 @overload
@@ -92,6 +101,8 @@ def ssim(
     window: str = "gaussian11",
     estimate: bool = False,
     exact: bool | str = "auto",
+    enable_db: bool = False,
+    clip_db: bool = False,
     return_map: Literal[False] = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -106,6 +117,8 @@ def ssim(
     window: str = "gaussian11",
     estimate: bool = False,
     exact: bool | str = "auto",
+    enable_db: bool = False,
+    clip_db: bool = False,
     return_map: Literal[True],
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -119,6 +132,8 @@ def ssim(
     window: str = "gaussian11",
     estimate: bool = False,
     exact: bool | str = "auto",
+    enable_db: bool = False,
+    clip_db: bool = False,
     return_map: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
@@ -144,8 +159,10 @@ def ssim(
     exact : bool or "auto"
         Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels. For
         "gaussian11" only.
+    enable_db, clip_db : bool
+        As for `ms_ssim`. They say how the score is given; a map is never in dB.
     return_map : bool
-        Also give SSIM window by window, for "gaussian11".
+        Also give SSIM window by window. Not with `estimate`, which leaves windows out.
     backend : {"vulkan", "cpu"}
         Where it is computed. Never on another than the one asked for.
     device : str or int, optional
@@ -154,19 +171,20 @@ def ssim(
     Returns
     -------
     score : float, or (N,) array of float64
-        1 for identical images; may be negative.
+        1 for identical images, or what `enable_db` makes of it; may be negative.
     map : (H', W') or (N, H', W') array of float32, where `return_map` is true
-        SSIM of every 11x11 window, whose mean is the score but for rounding (1e-7). H' and W' are 10 less than the sides
-        after the downscale: sample (y, x) is the window centred on (y + 5, x + 5).
-        Rounding that averages away in a score stays in single windows: without `exact` bright and flat ones can be off by
-        0.01, with it by 1e-5.
+        SSIM of every window, whose mean is the score but for rounding (1e-7). For "gaussian11" H' and W' are 10 less than the
+        sides after the downscale: sample (y, x) is the window centred on (y + 5, x + 5). For "uniform8" they are 7 less, and
+        sample (y, x) is the window of samples (y, x) to (y + 7, x + 7).
+        Rounding of "gaussian11" that averages away in a score stays in single windows: without `exact` bright and flat ones
+        can be off by 0.01, with it by 1e-5. Those of "uniform8" are off by 1e-6 at most.
 
     Raises
     ------
     FrameError
         Shapes or types differ or are not possible, images are too small, or floats come without data_range.
     OptionError
-        `estimate` without "uniform8", or `exact` with it.
+        `estimate` without "uniform8" or with `return_map`, or `exact` with "uniform8".
     DeviceError
         No Vulkan device can be used.
 
@@ -186,6 +204,7 @@ def ssim(
 
     """
     options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
+    options |= {"enable_db": enable_db, "clip_db": clip_db}
     if not return_map:
         return _score("float_ssim", options, reference, distorted, data_range, backend, device)
     references, distorteds = _stacks(reference, distorted)

@@ -141,6 +141,7 @@ CASES = (
     _score("float_ssim=scale=1:exact=false", 0.848619, with_map=True),
     _score("float_ssim=scale=1:exact=true", 0.848619, with_map=True),
     _score("float_ssim=scale=1:window=uniform8", 0.863617),
+    _score("float_ssim=scale=1:window=uniform8", 0.863617, with_map=True),
     _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
     _score("float_ms_ssim=exact=false", 0.968322),
     _score("float_ms_ssim=exact=true", 0.968322),

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from .errors import InputError, OptionError
 from .extras import need
+from .features.float_ssim import FloatSsim
+from .features.options import OptionValue, split_feature
 from .files import common_format
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
@@ -43,7 +45,8 @@ class FramePictures:
 
     `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8; grey where there is no chroma.
     `ssim_map` is (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1, and may be negative; its sample
-    (y, x) is the window centred on sample (y + 5, x + 5) of the pictures.
+    (y, x) is the window centred on sample (y + 5, x + 5) of the pictures. Of 8x8 windows it is (H-7, W-7), and its sample
+    (y, x) is the window of samples (y, x) to (y + 7, x + 7).
     """
 
     index: int
@@ -61,6 +64,7 @@ def frame_pictures(
     selection: Selection = Selection(),  # noqa: B008 - frozen
     sync: str = "index",
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
+    window: str = "gaussian11",
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> Iterator[FramePictures]:
@@ -76,15 +80,17 @@ def frame_pictures(
         Size, pixel format and depth of raw files.
     selection, sync, pictures
         As the clips were scored. Of the selection only the skips and the offset count, which say what makes pair 0.
+    window
+        That of the maps: "gaussian11" or "uniform8", as the option of float_ssim.
     backend, device
         Where to compute; see `Scorer`.
 
     Raises
     ------
     OptionError
-        A source is no file that can be opened again, or an index is negative.
+        A source is no file that can be opened again, an index is negative, or there is no such window.
     InputError
-        A file cannot be read, the two are not alike, they are smaller than 11x11, or end before a pair asked for.
+        A file cannot be read, the two are not alike, they are smaller than the window, or end before a pair asked for.
     DeviceError
         No device can be used.
 
@@ -94,7 +100,7 @@ def frame_pictures(
     numbers = sorted(set(indices))
     if numbers and numbers[0] < 0:
         raise OptionError(f"frame {numbers[0]} is asked for; frames count from 0")
-    return _pictures(paths, numbers, raw, selection, sync, pictures, backend, device)
+    return _pictures(paths, numbers, raw, selection, sync, pictures, window, backend, device)
 
 
 def scored_pictures(
@@ -102,6 +108,7 @@ def scored_pictures(
     indices: Iterable[int],
     *,
     raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
+    window: str = "gaussian11",
     backend: str = "vulkan",
     device: str | int | None = None,
     urls: bool = False,
@@ -120,6 +127,7 @@ def scored_pictures(
         selection=report.selection,
         sync=report.sync,
         pictures=report.pictures,
+        window=window,
         backend=backend,
         device=device,
     )
@@ -132,6 +140,7 @@ def _pictures(
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
+    window: str,
     backend: str,
     device: str | int | None,
 ) -> Iterator[FramePictures]:
@@ -139,7 +148,8 @@ def _pictures(
         sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures)]
         frame = common_format(sources[0], sources[1])
         pairing = selection.schedule(sources[0], sources[1], sync).pairing
-        options = {"scale": 1, "exact": True}  # a flat window has no others to average its rounding away with
+        # A flat window has no others to average its rounding away with; that of 8x8 windows loses no digits anyway.
+        options: dict[str, OptionValue] = {"scale": 1, "window": window, "exact": window == "gaussian11"}
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:
             pair = pairing.pair_of(index)
@@ -149,6 +159,15 @@ def _pictures(
             first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
             _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
             yield FramePictures(index, shown(first, sources[0].info), shown(second, sources[1].info), ssim_map)
+
+
+def map_window(features: Iterable[str]) -> str:
+    """Return the window of maps that belong to scores: float_ssim's where it was asked for, else the Gaussian one."""
+    for feature in features:
+        name, options = split_feature(feature)
+        if name == FloatSsim.name and "window" in options:
+            return str(options["window"])
+    return "gaussian11"
 
 
 def check_readable_again(paths: Iterable[str]) -> None:

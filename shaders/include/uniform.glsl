@@ -45,6 +45,10 @@ float[SUMS] deficits(Block window) {
 
 #include "walk.glsl"
 
+const int SIDE = UNIFORM;
+
+#include "keep.glsl"
+
 #ifdef STAGED
 #include "uniform_staged.glsl"
 #else

@@ -91,6 +91,7 @@ void main() {
             [[unroll]] for (int i = 0; i < SPAN - 3; ++i) blocks[i] = merge(blocks[i], blocks[i + 2]);
             [[unroll]] for (int w = 0; w < CHUNK; ++w) {
                 float lacking[SUMS] = deficits(merge(blocks[w], blocks[w + 4]));
+                KEEP_WINDOW(w < windows, top + row, first_column + across + w, lacking[0])
                 [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += counts[w] * lacking[s];
             }
         }

@@ -62,6 +62,7 @@ void main() {
                 fours[slot][c] = four;
                 float lacking[SUMS] = deficits(window);
                 bool counts = row >= 0 && row < rows && column + c < width - UNIFORM + 1;
+                KEEP_WINDOW(counts, top + row, column + c, lacking[0])
                 [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] += counts ? lacking[s] : 0.0;
             }
         }

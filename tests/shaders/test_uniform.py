@@ -1,19 +1,26 @@
-"""`ssim_uniform.comp` and `ssim_estimate.comp`: the sums of each workgroup against sums of the twin's maps."""
+"""`ssim_uniform.comp`, `ssim_uniform_map.comp`, `ssim_estimate.comp`: sums of each workgroup, and maps, against the twin's."""
 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from vkssim.features.planes import KernelShape, PlanePair
+from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.features.windows import ESTIMATE, UNIFORM8
 from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
+from vkssim.host.plan import Role
+from vkssim.reference.ingest import ingest
+from vkssim.reference.uniform import uniform_maps
 
-from ..pictures import texture
-from ..tolerances import UNIFORM
-from .harness import FORMATS
+from ..differences import check_array
+from ..pictures import Picture, texture
+from ..tolerances import UNIFORM, UNIFORM_MAP
+from .harness import FORMATS, pack, run
 from .windows import Walked, check_planes, sums, textures
+
+Floats = npt.NDArray[np.float32]
 
 KERNELS = [Walked("ssim_uniform", UNIFORM8), Walked("ssim_estimate", ESTIMATE)]
 SIZES = [(8, 8), (31, 9), (32, 10), (39, 8), (40, 15), (177, 179), (700, 13)]
@@ -97,3 +104,37 @@ def test_fragments_do_not_see_each_other(device: Device, kernel_shape: KernelSha
     np.testing.assert_array_equal(
         sums(device, kernel_shape, tested, frame, changed), sums(device, kernel_shape, tested, frame, planes)
     )
+
+
+def _map(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture) -> tuple[Floats, Floats]:
+    """What ssim_uniform_map leaves: (frames, sums), and (frames, H-7, W-7) of the map."""
+    source = PlanePair.raw(frame)
+    walk = UNIFORM8.walk(shape, source)
+    sums_count, rows, columns = 4 * walk.count, frame.height - 7, frame.width - 7
+    target = partials("partials", sums_count + rows * columns)
+    dispatch = window(shape, "ssim_uniform_map", "map", source, walk, target, first_window=sums_count)
+    data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
+    return data[:, :sums_count], data[:, sums_count : sums_count + rows * columns].reshape(len(planes), rows, columns)
+
+
+@pytest.mark.parametrize(("width", "height"), [*SIZES, (263, 40), (519, 20)])
+@pytest.mark.parametrize("format_name", ["float32", "uint8"])
+def test_a_map_has_every_window(device: Device, kernel_shape: KernelShape, format_name: str, width: int, height: int) -> None:
+    """Against the twin's maps, and behind the sums that ssim_uniform leaves."""
+    frame, planes = textures(format_name, width, height)
+    left, maps = _map(device, kernel_shape, frame, planes)
+    expected = []
+    for first, second in planes:
+        found = uniform_maps(ingest(first, frame.factor), ingest(second, frame.factor))
+        expected.append(found.luminance * found.contrast * found.structure)
+    check_array(UNIFORM_MAP, f"{format_name} {width}x{height}, {kernel_shape.shape.value}", maps, np.stack(expected))
+    alone = sums(device, kernel_shape, KERNELS[0], frame, planes)
+    np.testing.assert_allclose(left, alone.reshape(left.shape), rtol=1e-5, atol=1e-6)
+
+
+def test_a_map_of_identical_planes_is_1_everywhere(device: Device, kernel_shape: KernelShape) -> None:
+    frame, planes = textures("uint8", 61, 40)
+    planes[:, 1] = planes[:, 0]
+    left, maps = _map(device, kernel_shape, frame, planes)
+    assert not left.any()
+    assert (maps == 1.0).all()

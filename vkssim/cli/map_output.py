@@ -60,20 +60,23 @@ class MapOutput:
                 if _NAME.fullmatch(file) and os.path.realpath(folder) == os.path.realpath(self.folder):
                     raise OutputError(f"--map {self.folder} would overwrite {picture}, which is read; give a folder of its own")
 
-    def write(self, report: ScoreReport, *, raw: RawDescription, backend: str, device: str | None) -> None:
-        """A PNG and an NPY file for each of the frames chosen."""
+    def write(
+        self, report: ScoreReport, *, features: Sequence[str], raw: RawDescription, backend: str, device: str | None
+    ) -> None:
+        """Write a PNG and an NPY file for each of the frames chosen, of the window that float_ssim was asked for."""
         if self.folder is None:
             return
         import io
 
         import numpy as np
 
-        from ..maps import choose_frames, colour, png, scored_pictures
+        from ..maps import choose_frames, colour, map_window, png, scored_pictures
         from ..replacing import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
-        for frame in scored_pictures(report, chosen, raw=raw, backend=backend, device=device, urls=True):
+        window = map_window(features)
+        for frame in scored_pictures(report, chosen, raw=raw, window=window, backend=backend, device=device, urls=True):
             png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)

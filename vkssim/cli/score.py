@@ -172,7 +172,7 @@ def command(
     if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
         if not failures:
             check()
-        _attempt(failures, partial(maps.write, report, raw=raw, **alone))
+        _attempt(failures, partial(maps.write, report, features=features, raw=raw, **alone))
     for other in failures[:-1]:
         say(other)
     if failures:

@@ -15,18 +15,18 @@ from ..types import DoublePlane, FloatPlane
 from .base import Doubles
 from .float_ssim import FloatSsim, FloatSsimScorer
 from .options import OptionValue
-from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, partials, window
-from .windows import GAUSSIAN11, Windows
+from .planes import KernelShape, PlanePair, WindowWalk, partials, window
+from .windows import Windows
 
 
 class SsimMap(FloatSsim):
     """float_ssim for who wants its maps: too much to be read back for every frame of a clip, so no metric of its own."""
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
-        """As FloatSsim. Raises OptionError for another window than the Gaussian one."""
+        """As FloatSsim. Raises OptionError where windows are left out."""
         values, windows, factor, size = self._settled(frame, options)
-        if windows is not GAUSSIAN11:
-            raise OptionError(f"maps are of window=gaussian11; window is {values['window']!r}")
+        if windows.map_stem is None:
+            raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
         return SsimMapScorer(frame, values, windows, factor, size)
 
 
@@ -37,7 +37,7 @@ class SsimMapScorer(FloatSsimScorer):
         self, frame: FrameFormat, options: Mapping[str, OptionValue], windows: Windows, factor: int, size: tuple[int, int]
     ) -> None:
         super().__init__(frame, options, windows, factor, size)
-        self.map_shape = size[1] - MARGIN, size[0] - MARGIN
+        self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])
         self.maps: list[FloatPlane] = []
         """Each of `map_shape`, in the order of the frames; whoever takes one removes it."""
         self._first_window = 0
@@ -46,7 +46,9 @@ class SsimMapScorer(FloatSsimScorer):
         rows, columns = self.map_shape
         self._first_window = sums
         target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
-        return window(shape, "ssim_map", "ssim_map", level, walk, target, first_window=sums), target
+        stem = self._windows.map_stem
+        assert stem is not None, "for_frames has refused it"
+        return window(shape, stem, stem, level, walk, target, first_window=sums), target
 
     def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
         """See FloatSsimScorer.means; the maps lie behind the sums."""
@@ -57,6 +59,6 @@ class SsimMapScorer(FloatSsimScorer):
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """See FloatSsimScorer.reference_means."""
-        maps = ssim_maps(reference, distorted, self._factor)
+        maps = ssim_maps(reference, distorted, self._factor, self._windows.maps)
         self.maps.append(maps[0].astype(np.float32))
         return np.array([term.mean() for term in maps])

@@ -18,12 +18,14 @@ from .planes import MARGIN, KernelShape, PlanePair, WindowWalk
 class Windows:
     """A window, which of its places count, and what computes l, c, s there.
 
-    `stem` is the kernel, `walk` how it is cut into workgroups, `maps` its twin; `columns` gives how many columns of windows
-    count in a plane of some width. With `has_exact` there is a kernel that rounds as libvmaf does.
+    `stem` is the kernel, `map_stem` the one that keeps every window, None where some are left out; `walk` is how it is cut into
+    workgroups, `maps` its twin; `columns` gives how many columns of windows count in a plane of some width. With `has_exact`
+    there is a kernel that rounds as libvmaf does.
     """
 
     side: int
     stem: str
+    map_stem: str | None
     walk: Callable[[KernelShape, PlanePair], WindowWalk]
     columns: Callable[[int], int]
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
@@ -34,9 +36,13 @@ class Windows:
         return self.columns(width) * (height - self.side + 1)
 
 
-GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", WindowWalk.over, lambda width: width - MARGIN, lcs_maps, has_exact=True)
-UNIFORM8 = Windows(UNIFORM, "ssim_uniform", WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
-ESTIMATE = Windows(UNIFORM, "ssim_estimate", WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps)
+GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", "ssim_map", WindowWalk.over, lambda width: width - MARGIN, lcs_maps, has_exact=True)
+UNIFORM8 = Windows(
+    UNIFORM, "ssim_uniform", "ssim_uniform_map", WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps
+)
+ESTIMATE = Windows(
+    UNIFORM, "ssim_estimate", None, WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps
+)
 
 
 def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:

@@ -1,4 +1,7 @@
-"""Twin of `ssim_uniform.comp` and `ssim_estimate.comp`: l, c, s maps of the rectangular 8x8 window, in double."""
+"""Twin of `ssim_uniform.comp`, `ssim_uniform_map.comp` and `ssim_estimate.comp`.
+
+It gives maps of l, c and s of the rectangular 8x8 window, in double.
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,11 @@
+// With MAP a walk also keeps each window: 1 less what its l c s lacks, in rows without a gap behind the sums.
+//
+// The includer defines SIDE, the window's.
+#ifdef MAP
+void keep_window(int row, int column, float deficit) {
+    partials[int(gl_WorkGroupID.z) * frame_partials + first_window + row * (width - SIDE + 1) + column] = 1.0 - deficit;
+}
+#define KEEP_WINDOW(exists, row, column, deficit) if (exists) keep_window(row, column, deficit);
+#else
+#define KEEP_WINDOW(exists, row, column, deficit)
+#endif
