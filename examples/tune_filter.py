@@ -1,29 +1,35 @@
 #!/usr/bin/env python3
-"""Tune a restoration filter to each picture of a batch by the gradient of SSIM.
+"""Tune a restoration filter on some pictures by the gradient of SSIM, and judge it on others.
 
-Pictures are blurred and noisy, each in its own way. A bilateral filter takes noise away and leaves edges, an unsharp mask
-brings back some of what blur took. How wide, how tolerant, how strong is best depends on the picture: each of the batch has
-its own three parameters and its own loss. Prints parameters and scores before and after, and writes `filtered.png`, a row a
-picture: as it came, by the defaults, tuned, and the reference. Needs the extra [examples].
+Pictures are blurred and noisy. A bilateral filter takes noise away and leaves edges, an unsharp mask brings back some of what
+blur took. How wide, how tolerant, how strong: three parameters, one set for all pictures, tuned on crops of the first picture
+of a clip and judged on crops of the last one, of other places, and on pictures given by --judge. The same is done with
+pytorch-msssim's SSIM, for time and result, and with mean squares in SSIM's place.
+
+Prints the parameters and what they are worth, and writes `filtered.png`, a row for each of the pictures judged: as it came, by
+the defaults, tuned by vkssim, and the reference. Needs the extra [examples].
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import torch
 import torch.nn.functional as F  # noqa: N812 - as everyone calls it
-from pictures import CLIP, read_picture, sheet, write_picture
+from losses import OURS, Loss, losses
+from pictures import CLIP, gaussian_blur, psnr, read_picture, sheet, write_picture
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from torch import Tensor
 
 from vkssim import VkssimError
 from vkssim.torch import ssim
 
+_BLUR, _NOISE = 0.8, 0.06  # what is done to the pictures: samples, and of a range of 1
 _RADIUS = 3
 _UNSHARP = 1.5
 _RATE = 0.1
@@ -31,25 +37,21 @@ _RATE = 0.1
 
 @dataclass(frozen=True)
 class Crop:
-    """A square of the picture, by where its centre lies in it, and the standard deviations of what is done to it."""
+    """A square of a picture, by where its centre lies in it."""
 
     name: str
     x: float
     y: float
-    blur: float  # samples
-    noise: float
 
 
-CROPS = (
-    Crop("head", 0.36, 0.17, blur=1.5, noise=0.01),
-    Crop("rock", 0.85, 0.42, blur=0.5, noise=0.10),
-    Crop("grass", 0.70, 0.75, blur=1.0, noise=0.03),
-)
+TRAINING = (Crop("flowers", 0.15, 0.15), Crop("stones", 0.12, 0.6), Crop("burrow", 0.3, 0.45), Crop("grass", 0.2, 0.9))
+JUDGED = (Crop("head", 0.37, 0.2), Crop("trees", 0.7, 0.15), Crop("rocks", 0.85, 0.5), Crop("meadow", 0.7, 0.85))
+"""Of the default clip: no place of the one lies in a place of the other."""
 
 
 @dataclass
 class Parameters:
-    """What the filter can be told, one number a picture: (N,) each.
+    """What the filter can be told.
 
     `spatial` is the bilateral filter's standard deviation in samples, `tonal` the one between colours in 0..1, `strength` how
     much of the difference to a blurred copy the unsharp mask adds. The first two are logarithms: any step leaves them positive.
@@ -60,32 +62,24 @@ class Parameters:
     strength: Tensor
 
     @classmethod
-    def defaults(cls, pictures: int) -> Parameters:
-        """What one might choose for a picture not looked at."""
-        start = torch.tensor([1.5, 0.1, 0.5]).repeat(pictures, 1)
-        return cls(start[:, 0].log().requires_grad_(), start[:, 1].log().requires_grad_(), start[:, 2].requires_grad_())
+    def defaults(cls) -> Parameters:
+        """Return what one might choose for pictures not looked at."""
+        spatial, tonal, strength = torch.tensor([1.5, 0.1, 0.5]).unbind()
+        return cls(spatial.log().requires_grad_(), tonal.log().requires_grad_(), strength.clone().requires_grad_())
 
-    def values(self, picture: int) -> tuple[float, float, float]:
-        """Those of one picture, no logarithms."""
-        return self.spatial[picture].exp().item(), self.tonal[picture].exp().item(), self.strength[picture].item()
+    def values(self) -> tuple[float, float, float]:
+        """Return them without logarithms."""
+        return self.spatial.exp().item(), self.tonal.exp().item(), self.strength.item()
 
 
 def restore(pictures: Tensor, parameters: Parameters) -> Tensor:
-    """Bilateral filter of 7x7 samples, then unsharp mask; (N, C, H, W) to (N, C, H, W)."""
+    """Return (N, C, H, W) pictures after a bilateral filter of 7x7 samples and an unsharp mask."""
     smooth = bilateral(pictures, parameters.spatial.exp(), parameters.tonal.exp())
-    return smooth + parameters.strength[:, None, None, None] * (smooth - blur(smooth, _UNSHARP))
-
-
-def blur(pictures: Tensor, deviation: float) -> Tensor:
-    """Gaussian blur of (N, C, H, W) pictures, borders mirrored."""
-    taps = torch.exp(-(torch.arange(-_RADIUS, _RADIUS + 1) ** 2) / (2 * deviation**2))
-    taps = (taps / taps.sum()).repeat(pictures.shape[1], 1, 1, 1)
-    padded = F.pad(pictures, (_RADIUS,) * 4, "reflect")
-    return F.conv2d(F.conv2d(padded, taps, groups=len(taps)), taps.mT, groups=len(taps))
+    return smooth + parameters.strength * (smooth - gaussian_blur(smooth, _UNSHARP))
 
 
 def bilateral(pictures: Tensor, spatial: Tensor, tonal: Tensor) -> Tensor:
-    """Means of neighbours, weighted by how near they are and how alike in colour (Tomasi, Manduchi, ICCV 1998)."""
+    """Return means of neighbours, weighted by how near they are and how alike in colour (Tomasi, Manduchi, ICCV 1998)."""
     height, width = pictures.shape[2:]
     padded = F.pad(pictures, (_RADIUS,) * 4, "reflect")
     total, weights = torch.zeros_like(pictures), torch.zeros_like(pictures[:, :1])
@@ -94,71 +88,88 @@ def bilateral(pictures: Tensor, spatial: Tensor, tonal: Tensor) -> Tensor:
             neighbour = padded[:, :, y : y + height, x : x + width]
             distance = (y - _RADIUS) ** 2 + (x - _RADIUS) ** 2
             unlike = (neighbour - pictures).square().mean(1, keepdim=True)
-            weight = torch.exp(-(distance / spatial**2)[:, None, None, None] / 2 - unlike / (tonal**2)[:, None, None, None] / 2)
+            weight = torch.exp(-distance / spatial**2 / 2 - unlike / tonal**2 / 2)
             total, weights = total + weight * neighbour, weights + weight
     return total / weights
 
 
-def tune(poor: Tensor, clean: Tensor, steps: int, device: str | None) -> Parameters:
-    """The parameters of each picture that gradient descent on its own 1 - SSIM arrives at."""
-    parameters = Parameters.defaults(len(poor))
+def tune(poor: Tensor, clean: Tensor, loss: Loss, steps: int) -> Parameters:
+    """Return the parameters that gradient descent on the loss of all pictures arrives at."""
+    parameters = Parameters.defaults()
     optimiser = torch.optim.Adam([parameters.spatial, parameters.tonal, parameters.strength], lr=_RATE)
-    for _ in track(range(steps), "tuning"):
+    for _ in range(steps):
         optimiser.zero_grad()
-        losses = 1 - ssim(restore(poor, parameters), clean, data_range=1.0, size_average=False, device=device)
-        losses.sum().backward()  # no picture has a part in another's loss, so each parameter meets its own
+        loss(restore(poor, parameters), clean).backward()
         optimiser.step()
     return parameters
 
 
-def read_batch(image: Path, size: int, seed: int = 0) -> tuple[Tensor, Tensor]:
-    """The crops, (N, 3, size, size): blurred and noisy, and as they were."""
-    picture = read_picture(image)
+def spoilt(clean: Tensor, seed: int) -> Tensor:
+    """Return pictures blurred and noisy."""
+    noise = _NOISE * torch.randn(clean.shape, generator=torch.Generator().manual_seed(seed))
+    return (gaussian_blur(clean, _BLUR) + noise).clamp(0, 1)
+
+
+def crops(picture: Tensor, places: Sequence[Crop], size: int, path: Path) -> Tensor:
+    """Return squares of a (3, H, W) picture, (N, 3, size, size)."""
     height, width = picture.shape[1:]
     if size > min(height, width):
         most = min(height, width)
-        raise click.BadParameter(f"{image} is {width}x{height}; choose crops of {most}x{most} at most", param_hint="--size")
-    generator = torch.Generator().manual_seed(seed)
-    poor, clean = [], []
-    for crop in CROPS:
+        raise click.BadParameter(f"{path} is {width}x{height}; choose crops of {most}x{most} at most", param_hint="--size")
+    found = []
+    for crop in places:
         top, left = (round(min(max(at * n - size / 2, 0), n - size)) for at, n in ((crop.y, height), (crop.x, width)))
-        square = picture[:, top : top + size, left : left + size]
-        noise = crop.noise * torch.randn(square.shape, generator=generator)
-        poor.append((blur(square[None], crop.blur)[0] + noise).clamp(0, 1))
-        clean.append(square)
-    return torch.stack(poor), torch.stack(clean)
+        found.append(picture[:, top : top + size, left : left + size])
+    return torch.stack(found)
 
 
 @click.command(help=__doc__)
-@click.option("--steps", type=click.IntRange(1), default=60, show_default=True)
-@click.option("--size", type=click.IntRange(11), default=128, show_default=True, help="Side of the crops.")
+@click.option("--steps", type=click.IntRange(1), default=40, show_default=True)
+@click.option("--size", type=click.IntRange(11), default=96, show_default=True, help="Side of the crops.")
 @click.option("--image", type=click.Path(path_type=Path, exists=True, dir_okay=False), default=CLIP, help="Image or clip.")
+@click.option(
+    "--judge",
+    "others",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Judge on the middle of this picture too; may be repeated.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), default=Path("tuned"), show_default=True)
 @click.option("--device", help="Vulkan device, as for `vkssim score`.")
-def main(steps: int, size: int, image: Path, output: Path, device: str | None) -> None:
-    """Tune, write the pictures, print the table."""
+def main(steps: int, size: int, image: Path, others: tuple[Path, ...], output: Path, device: str | None) -> None:
+    """Tune by every loss, judge, write the pictures, print the tables."""
     try:
-        poor, clean = read_batch(image, size)
-        untuned = Parameters.defaults(len(poor))
-        tuned = tune(poor, clean, steps, device)
+        training = crops(read_picture(image, first=True), TRAINING, size, image)
+        unseen = [crops(read_picture(image), JUDGED, size, image)]
+        unseen += [crops(read_picture(path), [Crop(path.stem, 0.5, 0.5)], size, path) for path in others]
+        judged, poor = torch.cat(unseen), spoilt(training, seed=0)
+        found, seconds = {"defaults": Parameters.defaults()}, {}
+        for name, loss in losses(device).items():
+            began = time.perf_counter()
+            found[name] = tune(poor, training, loss, steps)
+            seconds[name] = time.perf_counter() - began
+        came = spoilt(judged, seed=1)
         with torch.no_grad():
-            stages = poor, restore(poor, untuned), restore(poor, tuned)
-            scores = [ssim(stage, clean, data_range=1.0, size_average=False, device=device).tolist() for stage in stages]
+            restored = {"as they came": came, **{name: restore(came, parameters) for name, parameters in found.items()}}
+            scores = {
+                name: ssim(one, judged, 1.0, size_average=False, device=device).tolist() for name, one in restored.items()
+            }
     except VkssimError as error:
         raise click.ClickException(str(error)) from None
     output.mkdir(parents=True, exist_ok=True)
-    write_picture(output / "filtered.png", sheet(list(zip(*stages, clean, strict=True))))
-    Console().print(_table(untuned, tuned, scores))
-
-
-def _table(untuned: Parameters, tuned: Parameters, scores: list[list[float]]) -> Table:
-    table = Table("picture", "blur", "noise", "filter", "spatial", "tonal", "strength", "SSIM")
-    for index, (crop, poor, before, after) in enumerate(zip(CROPS, *scores, strict=True)):
-        table.add_row(crop.name, f"{crop.blur}", f"{crop.noise}", "none", "", "", "", f"{poor:.4f}")
-        for name, parameters, score in (("defaults", untuned, before), ("tuned", tuned, after)):
-            table.add_row("", "", "", name, *(f"{value:.3f}" for value in parameters.values(index)), f"{score:.4f}")
-        table.add_section()
-    return table
+    write_picture(output / "filtered.png", sheet(list(zip(came, restored["defaults"], restored[OURS], judged, strict=True))))
+    console = Console(width=140)
+    tuned = Table("tuned by", "spatial", "tonal", "strength", "seconds")
+    for name, parameters in found.items():
+        spent = f"{seconds[name]:.1f}" if name in seconds else ""
+        tuned.add_row(name, *(f"{value:.3f}" for value in parameters.values()), spent)
+    console.print(tuned)
+    names = [crop.name for crop in JUDGED] + [path.stem for path in others]
+    worth = Table("of pictures not seen", *names, "mean SSIM", "PSNR, dB")
+    for name, values in scores.items():
+        mean = sum(values) / len(values)
+        worth.add_row(name, *(f"{value:.4f}" for value in values), f"{mean:.4f}", f"{psnr(restored[name], judged):.2f}")
+    console.print(worth)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 import torch
 from click.testing import CliRunner
-from rich.progress import Progress
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -27,8 +27,9 @@ def pictures(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("pictures")
 
 
-recover_image = pytest.mark.parametrize("example", ["recover_image"], indirect=True)
+super_resolve = pytest.mark.parametrize("example", ["super_resolve"], indirect=True)
 tune_filter = pytest.mark.parametrize("example", ["tune_filter"], indirect=True)
+both = pytest.mark.parametrize("example", ["super_resolve", "tune_filter"], indirect=True)
 
 
 def test_a_written_picture_is_read_as_it_was(pictures: ModuleType, tmp_path: Path) -> None:
@@ -45,73 +46,124 @@ def test_a_sheet_has_every_picture_in_its_place(pictures: ModuleType) -> None:
     assert (sheet[:, 5:9] == 1).all()
 
 
-@recover_image
-def test_noise_becomes_the_picture(example: ModuleType, pictures: ModuleType) -> None:
-    """In 30 steps the loss falls from 0.69 to 0.053, and PSNR, which nothing was told to raise, rises from 11.3 to 18.0 dB."""
-    reference = pictures.read_picture(pictures.CLIP, 161)
-    losses, states = example.recover(reference, 30, None, Progress(disable=True))
-    assert len(losses) == 31
-    assert losses[0] > 0.6
-    assert losses[-1] < 0.1 * losses[0]
-    assert len(states) == 5
-    assert torch.equal(states[0], example.noise(reference))
-    assert example.psnr(states[-1], reference) > example.psnr(states[0], reference) + 5
+def test_first_and_last_picture_of_a_clip(pictures: ModuleType) -> None:
+    first, last = (pictures.read_picture(pictures.CLIP, 36, first=first) for first in (True, False))
+    assert first.shape == last.shape == (3, 36, 64)
+    assert pictures.psnr(first, last) < 30
 
 
-@recover_image
-def test_recovering_writes_states_and_curve(example: ModuleType, pictures: ModuleType, tmp_path: Path) -> None:
-    result = CliRunner().invoke(example.main, ["--steps", "1", "--size", "161", "-o", str(tmp_path / "new")])
+@super_resolve
+def test_bicubic_puts_samples_where_the_camera_took_them(example: ModuleType) -> None:
+    """A picture of straight lines comes back as it was, but for its edges."""
+    rows, columns = torch.meshgrid(torch.linspace(0, 1, 31), torch.linspace(0, 1, 40), indexing="ij")
+    picture = (0.3 * rows + 0.6 * columns)[None, None]
+    grown = example.enlarged(picture[..., ::2, ::2], (31, 40))
+    torch.testing.assert_close(grown[..., 4:-4, 4:-4], picture[..., 4:-4, 4:-4])
+
+
+@super_resolve
+def test_total_variation(example: ModuleType) -> None:
+    rows = torch.arange(8.0).view(1, 1, 8, 1).expand(-1, -1, -1, 5)
+    assert example.total_variation(3 * rows).item() == pytest.approx(3, rel=1e-5)
+    assert example.total_variation(torch.ones(1, 3, 4, 4)).item() == pytest.approx(1e-3)
+
+
+@super_resolve
+def test_the_hidden_picture_is_come_near(example: ModuleType, pictures: ModuleType) -> None:
+    """By any of the losses nearer than bicubic interpolation comes, and by SSIM of either library to the same place."""
+    hidden = pictures.read_picture(pictures.CLIP, 60)[None]
+    observed, shape = example.seen(hidden), tuple(hidden.shape[2:])
+    assert observed.shape == (1, 3, 30, (shape[1] + 1) // 2)
+    bicubic = pictures.psnr(example.enlarged(observed, shape), hidden)
+    found = {
+        name: example.solve(observed, shape, loss, 0.03 if name == example.SQUARES else 0.1, 25).picture
+        for name, loss in example.losses(None).items()
+    }
+    assert len(found) == 3, "pytorch-msssim is not installed"
+    for picture in found.values():
+        assert pictures.psnr(picture, hidden) > bicubic + LEAST_DECIBELS
+    ours, theirs, _ = found.values()
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=5e-3)
+
+
+LEAST_DECIBELS = 0.9
+"""Measured after 25 steps: 1.17 by SSIM, 2.22 by mean squares."""
+
+
+@super_resolve
+def test_super_resolving_writes_pictures_and_says_how_near(example: ModuleType, pictures: ModuleType, tmp_path: Path) -> None:
+    result = CliRunner().invoke(example.main, ["--steps", "1", "--size", "45", "-o", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
-    reference = pictures.read_picture(pictures.CLIP, 161)
-    height, width = reference.shape[1:]
-    states = pictures.read_picture(tmp_path / "new" / "states.png")
-    assert states.shape == (3, 2 * height + 4, 3 * width + 8)
-    assert torch.equal(states[:, -height:, -width:], reference)
-    assert pictures.read_picture(tmp_path / "new" / "loss.png").shape == (3, 360, 640)
+    hidden = pictures.read_picture(pictures.CLIP, 45)
+    height, width = hidden.shape[1:]
+    written = pictures.read_picture(tmp_path / "new" / "super_resolved.png")
+    assert written.shape == (3, 2 * height + 4, 2 * width + 4)
+    assert torch.equal(written[:, -height:, -width:], hidden)
+    for name in ("bicubic", "vkssim, SSIM", "pytorch-msssim, SSIM", "mean squares"):
+        assert name in result.output
 
 
-@recover_image
+@super_resolve
 def test_a_picture_too_small_is_an_error_and_leaves_nothing(example: ModuleType, tmp_path: Path) -> None:
-    result = CliRunner().invoke(example.main, ["--size", "100", "-o", str(tmp_path / "new")])
+    """The window does not fit what the camera sees of it, which is half of the height."""
+    image = tmp_path / "small.png"
+    importlib.import_module("pictures").write_picture(image, torch.rand(3, 22, 18))
+    result = CliRunner().invoke(example.main, ["--size", "22", "--image", str(image), "-o", str(tmp_path / "new")])
     assert result.exit_code == 1
-    assert "161x161" in result.output
+    assert "9x11 are too small" in result.output
     assert not (tmp_path / "new").exists()
 
 
-LEAST_GAINS = (0.05, 0.18, 0.05)
-"""In SSIM, after 12 steps on crops of 48x48. Measured: 0.068, 0.232, 0.068."""
-
-
 @tune_filter
-def test_every_picture_gets_a_filter_that_suits_it(example: ModuleType, pictures: ModuleType) -> None:
-    poor, clean = example.read_batch(pictures.CLIP, 48)
-    untuned, tuned = example.Parameters.defaults(len(poor)), example.tune(poor, clean, 12, None)
-    with torch.no_grad():
-        before, after = (
-            example.ssim(example.restore(poor, parameters), clean, data_range=1.0, size_average=False)
-            for parameters in (untuned, tuned)
-        )
-    assert ((after - before) > torch.tensor(LEAST_GAINS)).all(), (before, after)
-    strengths = tuned.strength.tolist()
-    assert strengths[1] < untuned.strength[1] < min(strengths[0], strengths[2])  # noise is not sharpened, blur is
+def test_pictures_not_seen_gain_too(example: ModuleType, pictures: ModuleType) -> None:
+    """Tuned on crops of one picture the filter does better on crops of another; SSIM of either library tunes it alike."""
+    training = example.crops(pictures.read_picture(pictures.CLIP, first=True), example.TRAINING, 48, pictures.CLIP)
+    judged = example.crops(pictures.read_picture(pictures.CLIP), example.JUDGED, 48, pictures.CLIP)
+    poor, came = example.spoilt(training, 0), example.spoilt(judged, 1)
+    tuned = {name: example.tune(poor, training, loss, 12) for name, loss in example.losses(None).items()}
+
+    def worth(parameters: object) -> torch.Tensor:
+        with torch.no_grad():
+            return example.ssim(example.restore(came, parameters), judged, data_range=1.0, size_average=False)
+
+    gains = worth(tuned[example.OURS]) - worth(example.Parameters.defaults())
+    assert gains.mean() > LEAST_GAIN, gains
+    assert len(tuned) == 3, "pytorch-msssim is not installed"
+    ours, theirs, _ = (torch.tensor(parameters.values()) for parameters in tuned.values())
+    torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3)
+
+
+LEAST_GAIN = 0.015
+"""In mean SSIM of the pictures judged, after 12 steps on crops of 48x48. Measured: 0.022, of which the meadow loses 0.004."""
 
 
 @tune_filter
 def test_tuning_writes_the_pictures_and_says_what_was_gained(example: ModuleType, pictures: ModuleType, tmp_path: Path) -> None:
-    result = CliRunner().invoke(example.main, ["--steps", "1", "--size", "24", "-o", str(tmp_path)])
+    image = tmp_path / "other.png"
+    pictures.write_picture(image, pictures.read_picture(pictures.CLIP, 60))
+    words = ["--steps", "1", "--size", "24", "--judge", str(image), "-o", str(tmp_path / "new")]
+    result = CliRunner().invoke(example.main, words)
     assert result.exit_code == 0, result.output
-    written = pictures.read_picture(tmp_path / "filtered.png")
-    assert written.shape == (3, 3 * 24 + 8, 4 * 24 + 12)
-    _, clean = example.read_batch(pictures.CLIP, 24)
-    assert torch.equal(written[:, :24, -24:], clean[0])
-    assert all(crop.name in result.output for crop in example.CROPS)
+    written = pictures.read_picture(tmp_path / "new" / "filtered.png")
+    assert written.shape == (3, 5 * 24 + 16, 4 * 24 + 12)
+    judged = example.crops(pictures.read_picture(pictures.CLIP), example.JUDGED, 24, pictures.CLIP)
+    assert torch.equal(written[:, :24, -24:], judged[0])
+    for name in ("head", "meadow", "other", "defaults", "vkssim, SSIM", "mean squares"):
+        assert name in result.output
 
 
-@pytest.mark.parametrize("example", ["recover_image", "tune_filter"], indirect=True)
+@both
 def test_what_is_no_picture_is_an_error(example: ModuleType, tmp_path: Path) -> None:
     result = CliRunner().invoke(example.main, ["--image", __file__, "-o", str(tmp_path / "new")])
     assert result.exit_code == 1
     assert f"{__file__}: no picture" in result.output
+
+
+@both
+def test_without_pytorch_msssim(example: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to compare with then, and all else works."""
+    monkeypatch.setitem(sys.modules, "pytorch_msssim", None)
+    assert list(example.losses(None)) == ["vkssim, SSIM", "mean squares"]
 
 
 @tune_filter
