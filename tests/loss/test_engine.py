@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkssim.errors import DeviceMemoryError
 from vkssim.host import executor
 from vkssim.host.memory import Buffer
 from vkssim.loss import engine
@@ -74,3 +75,18 @@ def test_planes_beyond_the_limit_go_in_batches(sizes: list[int], monkeypatch: py
             split = _run(made, planes)
             assert sum(sizes) <= limit
             np.testing.assert_equal((split[0][:5], split[1][:5]), whole)
+
+
+def test_room_that_could_not_be_made_is_made_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that there was no memory for leaves an engine that takes the next one."""
+    with LossEngine(Loss(64, 64, **constants(1.0)), gradient=True) as made:
+        expected = _run(made, 1)
+
+        def refuse(*_: Any, **__: Any) -> None:
+            raise DeviceMemoryError("there is none")
+
+        with monkeypatch.context() as full:
+            full.setattr(engine, "Executor", refuse)
+            with pytest.raises(DeviceMemoryError):
+                _run(made, 3)
+        np.testing.assert_equal(_run(made, 1), expected)

@@ -190,30 +190,41 @@ REACH = 10
 """How far a sample is from the samples whose windows it lies in, at most."""
 
 
-@pytest.mark.parametrize("hot", [1e3, -1e4, np.inf, np.nan], ids=str)
-def test_one_sample_spoils_no_window_but_its_own(device: Device, kernel_shape: KernelShape, hot: float) -> None:
-    """A plane for each place of the sample, so that no pivot is spared; in both images, as where a renderer has fireflies."""
-    case = Case(23, 42, padding=Padding.SAME)
-    reference, distorted = (np.repeat(side[:1], 23 * 42, axis=0) for side in images("natural", 1, 23, 42))
-    places = np.arange(len(reference)), *np.mgrid[:23, :42].reshape(2, -1)
-    reference[places] = distorted[places] = hot
-    sums = _gradient(device, kernel_shape, case, distorted, reference)
+def _check_beside(device: Device, shape: KernelShape, case: Case, hot: float, places: npt.NDArray[np.int64]) -> None:
+    """Compare planes with one such sample each, in both images as where a renderer has fireflies, at (row, column) places."""
+    rows, columns = places.reshape(2, -1, 1, 1)
+    pair = (np.repeat(side[:1], rows.size, axis=0) for side in images("natural", 1, case.height, case.width))
+    reference, distorted = pair
+    for side in (reference, distorted):
+        side[np.arange(rows.size), rows.ravel(), columns.ravel()] = hot
+    sums = _gradient(device, shape, case, distorted, reference)
     assert sums.rest is not None
-    clean = np.isfinite(hot)
     with np.errstate(invalid="ignore"):
         exact = [side.astype(np.float64) for side in (reference, distorted)]
         means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
-    _, rows, columns = places
-    spoilt = np.abs(np.arange(23)[None, :, None] - rows[:, None, None]) <= REACH
-    spoilt = spoilt & (np.abs(np.arange(42)[None, None] - columns[:, None, None]) <= REACH)
+    down, across = np.arange(case.height)[None, :, None] - rows, np.arange(case.width)[None, None] - columns
+    spoilt = (np.abs(down) <= REACH) & (np.abs(across) <= REACH)
     unit = np.abs(np.where(spoilt, 0.0, slopes)).max(axis=(1, 2), keepdims=True)
-    got = np.where(spoilt, 0.0, sums.rest / (WEIGHT * unit))
-    check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, beside {hot}", got, np.where(spoilt, 0.0, slopes / unit))
-    if clean:
-        check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", sums.means, means)
+    where = f"{shape.shape.value}, {case.height}x{case.width}, {hot}"
+    beside = np.where(spoilt, 0.0, sums.rest / (WEIGHT * unit))
+    check_array(LOSS_SAMPLE, f"beside a sample, {where}", beside, np.where(spoilt, 0.0, slopes / unit))
+    if np.isfinite(hot):
+        check_array(LOSS_FIREFLY, where, sums.means, means)
     else:
         assert np.isnan(sums.means).all()
         assert np.isnan(np.where(spoilt, sums.rest, np.nan)).all(), "a number where a window is none"
+
+
+@pytest.mark.parametrize("hot", [1e3, -1e4, np.inf, np.nan], ids=str)
+def test_one_sample_spoils_no_window_but_its_own(device: Device, kernel_shape: KernelShape, hot: float) -> None:
+    """A plane for every place that the sample can have, so that no pivot is spared."""
+    _check_beside(device, kernel_shape, Case(23, 42, padding=Padding.SAME), hot, np.mgrid[:23, :42])
+
+
+def test_one_sample_where_workgroups_meet(device: Device, kernel_shape: KernelShape) -> None:
+    """Also in the middle of each, and in the corners of the plane."""
+    rows, columns = (0, 9, 18, 19, 20, 28, 39), (0, 7, 8, 53, 54, 63, 64, 107, 108, 120, 162, 215, 216, 239)
+    _check_beside(device, kernel_shape, Case(40, 240), 1e3, np.array(np.meshgrid(rows, columns)))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 0.95])

@@ -73,7 +73,7 @@ class LossEngine:
             largest = max(spec.frame_bytes for spec in made.plan.buffers)
             self._most = max(1, min(_BATCH_BYTES, info.max_storage_bytes) // largest)
             self._buffers = self._stack.enter_context(ExitStack())
-            self._executor = self._make_executor(planes)
+            self._executor: Executor | None = self._make_executor(planes)
             guard.pop_all()
 
     def _make_executor(self, planes: int) -> Executor:
@@ -103,10 +103,14 @@ class LossEngine:
 
     def _make_room(self, planes: int) -> Executor:
         """Return the executor, a larger one where that many planes need it."""
-        slots = len(self._executor.slots)
-        if self._executor.batch < min(planes, self._most) or (slots == 1 and planes > self._executor.batch):
+        executor = self._executor
+        if executor is not None:
+            second_slot = planes > executor.batch and len(executor.slots) == 1
+            if not second_slot and executor.batch >= min(planes, self._most):
+                return executor
+            self._executor = None  # there is none where making the larger one fails
             self._buffers.close()
-            self._executor = self._make_executor(planes)
+        self._executor = self._make_executor(planes)
         return self._executor
 
     @property
@@ -128,7 +132,7 @@ class LossEngine:
         for number, start in enumerate(starts):
             index = number % len(executor.slots)
             if len(pending) == len(executor.slots):
-                self._collect(*pending.pop(0), means, gradient)
+                self._collect(executor, *pending.pop(0), means, gradient)
             slot = executor.slots[index]
             count = min(executor.batch, len(distorted) - start)
             for name, planes in ((DISTORTED, distorted), (REFERENCE, reference)):
@@ -136,12 +140,12 @@ class LossEngine:
             executor.submit(slot, count)
             pending.append((index, start))
         for index, start in pending:
-            self._collect(index, start, means, gradient)
+            self._collect(executor, index, start, means, gradient)
         return means
 
-    def _collect(self, index: int, start: int, means: Doubles, gradient: Floats | None) -> None:
-        slot = self._executor.slots[index]
-        count = self._executor.wait(slot)
+    def _collect(self, executor: Executor, index: int, start: int, means: Doubles, gradient: Floats | None) -> None:
+        slot = executor.slots[index]
+        count = executor.wait(slot)
         deficits = slot.outputs[MEANS][:count].view(np.float32).reshape(count, -1, 4)[..., 0]
         means[start : start + count] = 1.0 - deficits.astype(np.float64)
         if gradient is not None:
@@ -153,8 +157,8 @@ class LossEngine:
         return rows[..., : self._planes.width]
 
     def stage_times(self) -> Mapping[str, float]:
-        """Seconds of each stage of the first slot's last batch; empty without `profile`."""
-        return self._executor.stage_times(self._executor.slots[0])
+        """Return the seconds of each stage of the first slot's last batch; empty without `profile`."""
+        return {} if self._executor is None else self._executor.stage_times(self._executor.slots[0])
 
     def close(self) -> None:
         """Wait for the device and destroy everything on it; a second call does nothing."""
