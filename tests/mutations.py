@@ -14,6 +14,7 @@ GATE = "gate"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
 SSIM_MAP = "tests/shaders/test_ssim_map.py"
+UNIFORM = "tests/shaders/test_uniform.py"
 
 
 @dataclass(frozen=True)
@@ -311,10 +312,45 @@ MUTATIONS = (
     ),
     Mutation(
         "map: rows of windows",
-        _include("window"),
-        "row * (width - 10) + column",
-        "row * (width - 11) + column",
+        _include("keep"),
+        "row * (width - SIDE + 1) + column",
+        "row * (width - SIDE) + column",
         f"{SSIM_MAP}::test_every_size",
+    ),
+    Mutation(
+        "map of the 8x8 window: one thread's sums for the workgroup's",
+        "shaders/ssim_uniform_map.comp",
+        '#include "uniform.glsl"',
+        '#define subgroupAdd(x) (x)\n#include "uniform.glsl"',
+        f"{UNIFORM}::test_a_map_has_every_window",
+    ),
+    Mutation(
+        "staged map of the 8x8 window: a column off",
+        _include("uniform_staged"),
+        "top + row, first_column + across + w, lacking[0])",
+        "top + row, first_column + across + w - 1, lacking[0])",
+        f"{UNIFORM}::test_a_map_has_every_window",
+    ),
+    Mutation(
+        "loss: the pivot is one sample's",
+        _include("loss_pivot"),
+        "return max(min(low, high), min(max(low, high), candidates[4]));",
+        "return candidates[2];",
+        f"{LOSS_WINDOWS}::test_a_dark_sample_in_a_bright_wall",
+    ),
+    Mutation(
+        "loss: a lamp is taken for the pivot",
+        _include("loss_pivot"),
+        "floatBitsToUint(2.25 * data_range)",
+        "floatBitsToUint(2.25e9 * data_range)",
+        f"{LOSS_WINDOWS}::test_a_lamp_leaves_the_dark_part_alone",
+    ),
+    Mutation(
+        "strip gradient: maps of each thread's own pivot",
+        _include("loss_strip"),
+        "window.by_moment.x -= from_plane.x * window.by_moment.y + from_plane.y * window.by_moment.z;",
+        "",
+        f"{LOSS_WINDOWS}::test_every_size",
     ),
     Mutation(
         "loss: one thread's sums for the workgroup's",

@@ -190,10 +190,12 @@ REACH = 10
 """How far a sample is from the samples whose windows it lies in, at most."""
 
 
-def _check_beside(device: Device, shape: KernelShape, case: Case, hot: float, places: npt.NDArray[np.int64]) -> None:
+def _check_beside(
+    device: Device, shape: KernelShape, case: Case, hot: float, places: npt.NDArray[np.int64], kind: str = "natural"
+) -> None:
     """Compare planes with one such sample each, in both images as where a renderer has fireflies, at (row, column) places."""
     rows, columns = places.reshape(2, -1, 1, 1)
-    pair = (np.repeat(side[:1], rows.size, axis=0) for side in images("natural", 1, case.height, case.width))
+    pair = (np.repeat(side[:1], rows.size, axis=0) for side in images(kind, 1, case.height, case.width))
     reference, distorted = pair
     for side in (reference, distorted):
         side[np.arange(rows.size), rows.ravel(), columns.ravel()] = hot
@@ -219,6 +221,11 @@ def _check_beside(device: Device, shape: KernelShape, case: Case, hot: float, pl
 def test_one_sample_spoils_no_window_but_its_own(device: Device, kernel_shape: KernelShape, hot: float) -> None:
     """A plane for every place that the sample can have, so that no pivot is spared."""
     _check_beside(device, kernel_shape, Case(23, 42, padding=Padding.SAME), hot, np.mgrid[:23, :42])
+
+
+def test_a_dark_sample_in_a_bright_wall(device: Device, kernel_shape: KernelShape) -> None:
+    """The sample is within the range; a pivot of 0 would leave the wall, which is nearly flat, half of its digits."""
+    _check_beside(device, kernel_shape, Case(23, 42, padding=Padding.SAME), 0.0, np.mgrid[:23, :42], "bright")
 
 
 def test_one_sample_where_workgroups_meet(device: Device, kernel_shape: KernelShape) -> None:
