@@ -93,6 +93,26 @@ def test_what_is_refused(reference: Any, distorted: Any, message: str) -> None:
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_masks_are_not_dropped_in_silence(function: Any) -> None:
+    masked = np.ma.masked_greater(IMAGE, 100)
+    for images in ((masked, IMAGE), (IMAGE, masked)):
+        with pytest.raises(FrameError, match=r"is a masked array.*`\.filled\(value\)`"):
+            function(*images)
+    with pytest.raises(FrameError, match="reference is a masked array"):
+        function([masked, masked], np.stack([IMAGE, IMAGE]))
+
+
+@pytest.mark.parametrize("name", ["reference", "distorted"])
+@pytest.mark.parametrize("with_map", [False, True])
+def test_samples_beyond_the_range_are_refused(name: str, with_map: bool) -> None:
+    images = dict(zip(("reference", "distorted"), pair(64, 64, bits=10), strict=True))
+    images[name][40, 3] = 1024
+    with pytest.raises(FrameError, match=rf"{name} frame.* has a sample of 1024, and 1023 is the largest"):
+        vkssim.ssim(**images, data_range=1023, return_map=with_map)
+    vkssim.ssim(**images, data_range=4095, return_map=with_map)
+
+
 def test_options_that_cannot_be() -> None:
     with pytest.raises(OptionError, match="a whole number from 0 to 10"):
         vkssim.ssim(IMAGE, IMAGE, scale=11)

@@ -307,6 +307,8 @@ BYTES = IMAGE.astype(np.uint8)
         (BYTES.astype(np.complex128),) * 2 + ("samples are complex128",),
         (IMAGE, IMAGE, "give data_range"),
         (BYTES[:10], BYTES[:10], "64x10 are too small"),
+        (np.ma.masked_less(BYTES, 9), BYTES, "reference is a masked array"),
+        (BYTES, np.ma.masked_less(BYTES, 9), "distorted is a masked array"),
     ],
 )
 def test_images_that_are_refused(function: Call, reference: Any, distorted: Any, message: str, backend: str) -> None:
@@ -344,6 +346,14 @@ def test_options_that_are_refused(option: str, value: Any, choices: tuple[str, .
 def test_ranges_that_are_refused(function: Call, data_range: float) -> None:
     with pytest.raises(FrameError, match=rf"data_range is {data_range}.*a positive number"):
         function(BYTES, BYTES, data_range=data_range)
+
+
+@by_function
+def test_samples_beyond_the_range_are_refused(function: Call) -> None:
+    beyond = np.full_like(BYTES, 100)
+    beyond[5, 6] = 101
+    with pytest.raises(FrameError, match="distorted has a sample of 101, and 100 is the largest"):
+        function(np.full_like(BYTES, 100), beyond, data_range=100)
 
 
 def test_a_device_that_is_not_there() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
-from .formats import FrameFormat
+from .formats import FrameFormat, check_not_masked
 from .kept import Kept
 from .mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
@@ -65,7 +65,8 @@ def ms_ssim(
     Raises
     ------
     FrameError
-        Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+        Shapes or types differ or are not possible, images are too small or masked, floats come without data_range, or an
+        integer sample is larger than it.
     DeviceError
         No Vulkan device can be used.
 
@@ -182,7 +183,8 @@ def ssim(
     Raises
     ------
     FrameError
-        Shapes or types differ or are not possible, images are too small, or floats come without data_range.
+        Shapes or types differ or are not possible, images are too small or masked, floats come without data_range, or an
+        integer sample is larger than it.
     OptionError
         `estimate` without "uniform8" or with `return_map`, or `exact` with "uniform8".
     DeviceError
@@ -227,7 +229,9 @@ def _score(
 
 
 def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Both as (N, H, W). Raises FrameError where they are not alike, or no images."""
+    """Return both as (N, H, W). Raises FrameError where they are not alike, masked, or no images."""
+    check_not_masked("reference", reference)
+    check_not_masked("distorted", distorted)
     first, second = np.asarray(reference), np.asarray(distorted)
     if first.shape != second.shape or first.dtype != second.dtype:
         raise FrameError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +46,24 @@ def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:
     """(H, W) of Y, and of Cb and Cr where there are any; odd sizes round chroma up."""
     steps = CHROMA_STEPS[chroma]
     return [(height, width)] + ([] if steps is None else [(-(-height // steps[0]), -(-width // steps[1]))] * 2)
+
+
+def check_not_masked(name: str, array: npt.ArrayLike) -> None:
+    """Raise FrameError for a masked array, or a sequence of such: `np.asarray` would drop its mask in silence."""
+    parts = (array, *array) if isinstance(array, list | tuple) else (array,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise FrameError(
+            f"{name} is a masked array, and no metric here leaves samples out. Crop it, fill the masked samples of both"
+            " images alike with `.filled(value)`, or take `.data` where the mask does not matter"
+        )
+
+
+def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
+    """Return the largest of the integer samples where it is larger than `peak`, None where no sample is."""
+    if peak >= np.iinfo(plane.dtype).max:
+        return None
+    largest = int(plane.max(initial=0))
+    return largest if largest > peak else None
 
 
 @dataclass(frozen=True)
@@ -106,6 +125,15 @@ class FrameFormat:
     def row_bytes(self) -> int:
         """Bytes of a row without padding."""
         return self.width * self.dtype.itemsize
+
+    def check_samples(self, name: str, plane: npt.NDArray[Any]) -> None:
+        """Raise FrameError where an integer sample is larger than `peak`; `name` is what the error calls the plane."""
+        largest = largest_beyond(plane, self.peak) if plane.dtype.kind == "u" else None
+        if largest is not None:
+            raise FrameError(
+                f"{name} has a sample of {largest}, and {self.peak:g} is the largest that its depth or data_range allows; say"
+                " the right one"
+            )
 
     @property
     def needs_ingest(self) -> bool:

@@ -48,12 +48,18 @@ class SsimMapper:
         batch: int | None = None,
     ) -> None:
         self._scorer = SsimMap().for_frames(frame, options)
+        self._format = frame
         planes = [PlaneMetrics("y", frame, (self._scorer,))]
         self._backend = opened_aloud(open_backend(backend, planes, device=device, batch=batch))
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
-        """(N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides."""
+        """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides.
+
+        Raises FrameError where a sample is larger than the format allows.
+        """
         self._backend.check_process()
+        self._format.check_samples("a reference frame", references)
+        self._format.check_samples("a distorted frame", distorteds)
         scores = np.empty(len(references), np.float64)
         maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
         batch, size = self._backend.batches[0], self._backend.batch_size

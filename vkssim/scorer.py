@@ -20,7 +20,7 @@ import numpy.typing as npt
 from .backends.base import Backend, BackendInfo, Batch
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.base import Doubles
-from .formats import FrameFormat
+from .formats import FrameFormat, check_not_masked
 from .lending import Lending
 from .opened import warn
 from .planes import FrameMetrics, PlaneMetrics, plane_formats
@@ -273,10 +273,19 @@ class Scorer:
     def commit(self) -> list[FrameScores]:
         """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order.
 
-        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed.
+        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed, and where
+        a sample is larger than the depth allows; the frames may then be written anew and committed.
         """
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
+        batch = self._filling
+        if batch is not None:
+            for name, stacks in (("reference", batch.reference), ("distorted", batch.distorted)):
+                for stack, expected in zip(stacks, self._formats, strict=True):
+                    expected.check_samples(f"the {name} frame {self._fed}", stack[self._filled])
+        return self._commit()
+
+    def _commit(self) -> list[FrameScores]:
         self._lending.take_back()
         self._reserved = False
         self._check_working()
@@ -291,7 +300,8 @@ class Scorer:
         """Take a pair of frames, any strides; returns the scores that have become ready, in order, often none.
 
         A frame is its luma (H, W), or its three planes where all are scored. Raises FrameError where their number, shape or
-        type is not what the scorer was opened for.
+        type is not what the scorer was opened for, where a sample is larger than the depth or `data_range` allows, and for
+        masked arrays.
         """
         sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
         targets = self._reserve()
@@ -301,7 +311,7 @@ class Scorer:
             _copy(targets[1], sources[1])
         else:
             other.result()
-        return self.commit()
+        return self._commit()
 
     @_alone
     def flush(self) -> list[FrameScores]:
@@ -322,11 +332,15 @@ class Scorer:
         yield from self.flush()
 
     def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
-        planes = [np.asarray(plane) for plane in (picture if len(self._formats) > 1 else (picture,))]
+        planes = []
+        for plane in picture if len(self._formats) > 1 else (picture,):
+            check_not_masked(f"the {name} frame", plane)
+            planes.append(np.asarray(plane))
         if len(planes) != len(self._formats):
             raise FrameError(f"the {name} frame has {len(planes)} planes, the scorer was opened for {len(self._formats)}")
         for plane, expected in zip(planes, self._formats, strict=True):
             _check(name, plane, expected)
+            expected.check_samples(f"the {name} frame {self._fed}", plane)
         return planes
 
     def _make_copier(self) -> ThreadPoolExecutor | None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError, OptionError
-from ..formats import FrameFormat
+from ..formats import FrameFormat, check_not_masked
 from .evaluate import evaluate
 from .spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 
@@ -61,7 +61,8 @@ def ssim_and_grad(
     Raises
     ------
     FrameError
-        Shapes differ or are not possible, images are too small, or floats come without data_range.
+        Shapes differ or are not possible, images are too small or masked, floats come without data_range, or an integer
+        sample is larger than it.
     OptionError
         A parameter has a value that it cannot have.
     DeviceError
@@ -148,6 +149,8 @@ def _value_and_grad(
     device: str | int | None,
     options: dict[str, Any],
 ) -> tuple[float | Doubles, Array]:
+    check_not_masked("reference", reference)
+    check_not_masked("distorted", distorted)
     first, second = np.asarray(reference), np.asarray(distorted)
     if first.shape != second.shape or first.dtype != second.dtype:
         raise FrameError(
@@ -160,8 +163,10 @@ def _value_and_grad(
     if reduction not in REDUCTIONS:
         raise OptionError(f"reduction is {reduction!r}; {', '.join(REDUCTIONS)} are possible")
     height, width = second.shape[-2:]
-    peak = FrameFormat.of_array(width, height, second.dtype, data_range).peak
-    loss = Loss(height, width, **constants(peak, k), **options)
+    frame = FrameFormat.of_array(width, height, second.dtype, data_range)
+    frame.check_samples("reference", first)
+    frame.check_samples("distorted", second)
+    loss = Loss(height, width, **constants(frame.peak, k), **options)
     channels = second.shape[1] if second.ndim == 4 else 1
     images = second.shape[0] if second.ndim > 2 else 1
     weight = 1.0 / channels / (images if reduction == "mean" else 1)
