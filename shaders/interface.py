@@ -108,6 +108,7 @@ _STAGED = frozenset({Shape.STAGED})
 
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale")),
+    "largest_sample": Interface(("width", "height", "pitch", "plane", "strip", "frame_partials"), shapes=(Shape.STAGED,)),
     "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, exact=True),
     "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, exact=True),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),

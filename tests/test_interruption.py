@@ -408,7 +408,7 @@ def test_a_container_and_a_truncated_file(folder: Path, tmp_path: Path) -> None:
     cut = write(tmp_path / "cut.yuv", (folder / "short_dis.yuv").read_bytes()[:-10])
     for words, code in (
         (["-r", str(tmp_path / "ref.mp4"), "-d", str(tmp_path / "dis.mp4"), *TINY, "--strict"], 1),
-        (["-r", str(folder / "short_ref.yuv"), "-d", cut, *raw_flags(clip(1)), *TINY], 2),
+        (["-r", str(folder / "short_ref.yuv"), "-d", cut, *raw_flags(clip(1)), "--allow-partial", *TINY], 2),
     ):
         whole, output = tmp_path / "whole.json", tmp_path / "scores.json"
         expected = vkssim("score", *words, "-q", "-o", str(whole))

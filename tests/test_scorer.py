@@ -92,25 +92,6 @@ def test_commit_without_reserve_is_refused(batch: int) -> None:
             scorer.commit()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_samples_beyond_the_depth_are_refused(backend: str) -> None:
-    """Ten bits in sixteen: by whichever way they come. What is refused is not scored, and the next frame may come."""
-    sound = clip(1, bits=10)[0]
-    wrong = sound.copy()
-    wrong[3, 4] = 1024
-    with _open(backend, bits=10) as scorer:
-        assert [*scorer.feed(sound, sound), *scorer.flush()][0].metrics["float_ssim"] == 1
-        with pytest.raises(FrameError, match="the distorted frame 1 has a sample of 1024, and 1023 is the largest"):
-            scorer.feed(sound, wrong)
-        for target, source in zip(scorer.reserve(), (wrong, sound), strict=True):
-            target[:] = source
-        with pytest.raises(FrameError, match="the reference frame 1 has a sample of 1024"):
-            scorer.commit()
-        for target in scorer.reserve():
-            target[:] = sound
-        assert [score.index for score in [*scorer.commit(), *scorer.flush()]] == [1]
-
-
 def test_masked_frames_are_refused() -> None:
     frame = FRAMES[0]
     with _open("cpu") as scorer, pytest.raises(FrameError, match="the reference frame is a masked array"):

@@ -60,7 +60,7 @@ def check_not_masked(name: str, array: npt.ArrayLike) -> None:
 
 def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
     """Return the largest of the integer samples where it is larger than `peak`, None where no sample is."""
-    if peak >= np.iinfo(plane.dtype).max:
+    if peak >= 2 ** (8 * plane.itemsize) - 1:
         return None
     largest = int(plane.max(initial=0))
     return largest if largest > peak else None
@@ -134,6 +134,11 @@ class FrameFormat:
                 f"{name} has a sample of {largest}, and {self.peak:g} is the largest that its depth or data_range allows; say"
                 " the right one"
             )
+
+    @property
+    def may_be_exceeded(self) -> bool:
+        """True where the type of the samples holds larger ones than `peak`."""
+        return self.code is not SampleCode.FLOAT32 and self.peak < 2 ** (8 * self.dtype.itemsize) - 1
 
     @property
     def needs_ingest(self) -> bool:

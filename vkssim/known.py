@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .backends.vulkan import VulkanBackend, frame_plan
+from .backends.vulkan import VulkanBackend, frame_plan, with_largest_samples
 from .features import make_scorer
 from .features.base import FrameScorer
 from .features.planes import KernelShape
@@ -23,6 +24,8 @@ from .loss.plan import loss_plan
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
 from .loss.wang import product
 from .planes import PlaneMetrics
+from .reference.largest_sample import largest_samples
+from .shaders.interface import Shape
 
 Numbers = npt.NDArray[np.float64]
 Where = str | int | None
@@ -80,6 +83,33 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
 
     name = feature + " of floats" * floats + " from its map" * with_map
     return Case(name, lambda shape: frame_plan([planes()[0]], shape)[0], numbers, twin, (right,))
+
+
+def _largest_sample(right: float) -> Case:
+    """The largest sample of the pictures brought to ten bits, one of them too large for that."""
+    frame = FrameFormat.of_bits(SIDE, SIDE, 10)
+    plane = PlaneMetrics("y", frame, (make_scorer("float_ssim=scale=1:exact=false", frame),))
+
+    def ten_bits() -> list[npt.NDArray[Any]]:
+        reference, distorted = (picture.astype(np.uint16) << 2 for picture in pictures())
+        distorted[SIDE - 1, SIDE // 2] = right
+        return [reference, distorted]
+
+    def plan(shape: KernelShape) -> Plan:
+        if shape.shape is Shape.STRIP:  # where the host looks
+            return Plan((), ())
+        whole, dispatches = with_largest_samples(frame_plan([plane], shape)[0], [plane], shape)
+        return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
+
+    def numbers(device: Where) -> Numbers:
+        with VulkanBackend([plane], device=device, batch=1, slots=1) as backend:
+            batch = backend.batches[0]
+            batch.reference[0][0], batch.distorted[0][0] = ten_bits()
+            backend.submit(batch, 1)
+            backend.collect(batch)
+            return np.array([0.0 if batch.beyond is None else batch.beyond.value])
+
+    return Case("the largest sample", plan, numbers, lambda: np.array([largest_samples(np.stack(ten_bits())).max()]), (right,))
 
 
 def _loss(loss: Loss, right: float, name: str) -> Case:
@@ -145,6 +175,7 @@ CASES = (
     _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
     _score("float_ms_ssim=exact=false", 0.968322),
     _score("float_ms_ssim=exact=true", 0.968322),
+    _largest_sample(1500.0),
     _loss(_SSIM, 0.858720, "SSIM"),
     _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
     _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),

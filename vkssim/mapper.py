@@ -48,7 +48,6 @@ class SsimMapper:
         batch: int | None = None,
     ) -> None:
         self._scorer = SsimMap().for_frames(frame, options)
-        self._format = frame
         planes = [PlaneMetrics("y", frame, (self._scorer,))]
         self._backend = opened_aloud(open_backend(backend, planes, device=device, batch=batch))
 
@@ -58,8 +57,6 @@ class SsimMapper:
         Raises FrameError where a sample is larger than the format allows.
         """
         self._backend.check_process()
-        self._format.check_samples("a reference frame", references)
-        self._format.check_samples("a distorted frame", distorteds)
         scores = np.empty(len(references), np.float64)
         maps = np.empty((len(references), *self._scorer.map_shape), np.float32)
         batch, size = self._backend.batches[0], self._backend.batch_size
@@ -70,6 +67,8 @@ class SsimMapper:
             np.copyto(batch.distorted[0][:frames], distorteds[part], "same_kind")
             self._backend.submit(batch, frames)
             ((means,),) = self._backend.collect(batch)
+            if batch.beyond is not None:
+                raise batch.beyond.error(start + batch.beyond.frame)
             scores[part] = self._scorer.finish(means)[SsimMap.name]
             maps[part] = self._scorer.maps
             self._scorer.maps.clear()

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .backends.base import Backend, Batch
-from .frames.source import FrameSource
+from .backends.base import Backend, Batch, Beyond
+from .frames.source import FrameSource, sample_problem
 from .interruption import at_once, result_of
 from .parts import Part
 from .planes import FrameMetrics
@@ -71,6 +71,7 @@ class Run:
         self.read_seconds = 0.0
         self.host_seconds = 0.0
         self.shorter = schedule.unmatched
+        self._found_beyond = False
 
     def score(self) -> None:
         """Read, submit and collect until a source ends, from behind the frames that the report has already."""
@@ -83,7 +84,7 @@ class Run:
         next_number = schedule.start + (self._part.first + len(self._report.frames)) * step
         ended = False
         started = time.perf_counter()
-        while True:
+        while not self._found_beyond:
             while free and not ended and (limit is None or next_number < limit):
                 batch = free.popleft()
                 stop = next_number + engine.batch_size * step
@@ -98,7 +99,7 @@ class Run:
                 free.append(self._collect(*in_flight.popleft(), total, started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
-                frames = self._frames_read(numbers, futures)
+                frames = 0 if ended else self._frames_read(numbers, futures)  # behind a bad frame there may be good ones
                 ended = ended or frames < len(numbers)
                 if frames:
                     engine.submit(batch, frames)
@@ -135,12 +136,17 @@ class Run:
         with at_once():
             means = self._engine.collect(batch)
         collected = time.perf_counter()
+        columns = self._metrics.finish(means)
+        if batch.beyond is not None:
+            self._end_at(numbers, batch.beyond)
+            numbers = numbers[: batch.beyond.frame]
+            columns = {name: column[: len(numbers)] for name, column in columns.items()}
         if self._scored_before:  # known now that the sources are past them
             self._on_times(self._shown(range(self._schedule.start, numbers.start, numbers.step)))
             self._scored_before = 0
         shown = self._shown(numbers)
         self._on_times(shown)
-        scored = rows(self._metrics.finish(means), self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
+        scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
         report.frames += scored
         fresh = [frame for frame in scored if frame.index not in self._told]
         if self._journal is not None:
@@ -152,6 +158,13 @@ class Run:
         if self._on_frames is not None:
             self._on_frames(fresh)
         return batch
+
+    def _end_at(self, numbers: range, beyond: Beyond) -> None:
+        """Let the run end before a pair with a sample that is larger than its depth allows."""
+        pairing, source = self._schedule.pairing, self._sources[beyond.clip]
+        frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
+        source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
+        self._found_beyond = True
 
     def _shown(self, pairs: range) -> list[Shown]:
         pairing, (reference, distorted) = self._schedule.pairing, self._sources

@@ -146,7 +146,8 @@ class Scorer:
 
     Where the device fails, with DeviceLostError for one, the message names the frames that were not scored: the scorer keeps
     none of them, and takes no others. `flush` then gives the scores that were ready and not yet given. A new Scorer, which
-    counts from 0 again, goes on with the frames named.
+    counts from 0 again, goes on with the frames named. The same holds where an integer sample is larger than the depth or
+    `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
 
     Parameters
     ----------
@@ -273,19 +274,10 @@ class Scorer:
     def commit(self) -> list[FrameScores]:
         """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order.
 
-        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed, and where
-        a sample is larger than the depth allows; the frames may then be written anew and committed.
+        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed.
         """
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
-        batch = self._filling
-        if batch is not None:
-            for name, stacks in (("reference", batch.reference), ("distorted", batch.distorted)):
-                for stack, expected in zip(stacks, self._formats, strict=True):
-                    expected.check_samples(f"the {name} frame {self._fed}", stack[self._filled])
-        return self._commit()
-
-    def _commit(self) -> list[FrameScores]:
         self._lending.take_back()
         self._reserved = False
         self._check_working()
@@ -300,8 +292,7 @@ class Scorer:
         """Take a pair of frames, any strides; returns the scores that have become ready, in order, often none.
 
         A frame is its luma (H, W), or its three planes where all are scored. Raises FrameError where their number, shape or
-        type is not what the scorer was opened for, where a sample is larger than the depth or `data_range` allows, and for
-        masked arrays.
+        type is not what the scorer was opened for, and for masked arrays.
         """
         sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
         targets = self._reserve()
@@ -311,7 +302,7 @@ class Scorer:
             _copy(targets[1], sources[1])
         else:
             other.result()
-        return self._commit()
+        return self.commit()
 
     @_alone
     def flush(self) -> list[FrameScores]:
@@ -340,7 +331,6 @@ class Scorer:
             raise FrameError(f"the {name} frame has {len(planes)} planes, the scorer was opened for {len(self._formats)}")
         for plane, expected in zip(planes, self._formats, strict=True):
             _check(name, plane, expected)
-            expected.check_samples(f"the {name} frame {self._fed}", plane)
         return planes
 
     def _make_copier(self) -> ThreadPoolExecutor | None:
@@ -362,11 +352,17 @@ class Scorer:
         batch = self._in_flight.popleft()
         with self._failing():
             means = self._backend.collect(batch)
-        columns = self._metrics.finish(means)
+        beyond = batch.beyond
+        sound = None if beyond is None else beyond.frame
+        columns = {name: column[:sound] for name, column in self._metrics.finish(means).items()}
         frames = len(next(iter(columns.values())))
         self._ready += rows(columns, range(self._next_index, self._next_index + frames))
         self._next_index += frames
         self._free.append(batch)
+        if beyond is not None:
+            error = beyond.error(self._next_index)
+            self._failure = FrameError(f"{error}; frames from {self._next_index} on are not scored")
+            raise self._failure
 
     def _take_ready(self) -> list[FrameScores]:
         while self._in_flight and self._is_done(self._in_flight[0]):

@@ -176,7 +176,7 @@ def _flags(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
     for name, entry in facts_of(type(options)).items():
         value = getattr(options, name)
         if entry.flag is not None and value != defaults[name]:
-            yield from (entry.flag, str(value))
+            yield from (entry.flag,) if value is True else (entry.flag, str(value))
 
 
 def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:

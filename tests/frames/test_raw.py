@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from vkssim.errors import TruncatedInputError
+from vkssim.errors import InputError, TruncatedInputError
 from vkssim.frames.open import open_source
 
 from ..clips import CHROMA, raw_bytes, write
@@ -60,7 +61,9 @@ def test_last_frame_cut_short(tmp_path: Path, missing: int) -> None:
     luma = clip(3)
     data = raw_bytes(luma)
     path = write(tmp_path / "clip.yuv", data[: len(data) - missing])
-    with open_source(path, describe(luma)) as source:
+    with pytest.raises(InputError, match=rf"no whole number of frames: 2 of 1152 bytes, and {1152 - missing} bytes more"):
+        open_source(path, describe(luma))
+    with open_source(path, replace(describe(luma), allow_partial=True)) as source:
         np.testing.assert_array_equal(read(source), luma[:2])
         assert isinstance(source.problem, TruncatedInputError)
         assert f"ends at byte {len(data) - missing}, within frame 2, which begins at byte {2 * 1152}" in str(source.problem)

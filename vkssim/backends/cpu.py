@@ -11,7 +11,7 @@ from ..features.base import Doubles
 from ..planes import PlaneMetrics
 from ..reference.ingest import ingest
 from ..types import Samples
-from .base import Backend, BackendInfo, Batch, empty_planes
+from .base import Backend, BackendInfo, Batch, empty_planes, find_beyond
 
 
 class CpuBackend(Backend):
@@ -24,6 +24,7 @@ class CpuBackend(Backend):
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Compute the means of the frames, one after the other."""
+        batch.beyond = find_beyond(self._planes, batch, frames)
         batch.results = [
             _means(plane, reference[:frames], distorted[:frames])
             for plane, reference, distorted in zip(self._planes, batch.reference, batch.distorted, strict=True)

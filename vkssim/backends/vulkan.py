@@ -13,7 +13,7 @@ import numpy as np
 import platformdirs
 
 from ..features.base import Doubles, FeaturePlan
-from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest
+from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_sample
 from ..formats import FrameFormat
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
@@ -23,7 +23,7 @@ from ..planes import PLANES, PlaneMetrics
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Samples
-from .base import Backend, BackendInfo, Batch
+from .base import Backend, BackendInfo, Batch, LargestSamples, find_beyond, first_beyond
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -87,6 +87,26 @@ def _renamed(spec: BufferSpec, prefix: str) -> BufferSpec:
     return replace(spec, name=prefix + spec.name)
 
 
+def with_largest_samples(plan: Plan, planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[Dispatch | None]]:
+    """Return the plan with dispatches beside its first that look for samples larger than their depth allows.
+
+    One a plane, None for a plane whose type holds no larger sample.
+    """
+    dispatches: list[Dispatch | None] = []
+    buffers = []
+    for plane in planes:
+        prefix = _prefix(plane)
+        if not plane.format.may_be_exceeded:
+            dispatches.append(None)
+            continue
+        raw = replace(PlanePair.raw(plane.format), buffer=prefix + SAMPLES)
+        dispatch, buffer = largest_sample(shape, raw, f"{prefix}largest")
+        dispatches.append(dispatch)
+        buffers.append(buffer)
+    first, *rest = plan.steps
+    return Plan((*plan.buffers, *buffers), ((*first, *filter(None, dispatches)), *rest)), dispatches
+
+
 class VulkanBackend(Backend):
     """Runs on one Vulkan device.
 
@@ -134,6 +154,10 @@ class VulkanBackend(Backend):
             self.info = BackendInfo("vulkan", info.name, info.driver)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
             plan, self._partials = frame_plan(planes, kernels)
+            self._host_looks = kernels.shape is Shape.STRIP
+            self._largest: list[Dispatch | None] = [None] * len(planes)
+            if not self._host_looks:
+                plan, self._largest = with_largest_samples(plan, planes, kernels)
 
             def make(frames: int) -> Executor:
                 return Executor(
@@ -163,6 +187,8 @@ class VulkanBackend(Backend):
 
     def submit(self, batch: Batch, frames: int) -> None:
         """Start the plan on the batch."""
+        if self._host_looks:
+            batch.beyond = find_beyond(self._planes, batch, frames)
         self._executor.submit(batch.slot, frames)
 
     def is_done(self, batch: Batch) -> bool:
@@ -173,6 +199,8 @@ class VulkanBackend(Backend):
         """Wait for the batch and add its partial sums in double."""
         frames = self._executor.wait(batch.slot)
         began = time.perf_counter()
+        if not self._host_looks:
+            batch.beyond = first_beyond(self._planes, [self._largest_of(batch, found, frames) for found in self._largest])
         means = [
             [
                 scorer.means(batch.slot.outputs[spec.name][:frames].view(np.float32))
@@ -185,6 +213,14 @@ class VulkanBackend(Backend):
             for stage, seconds in {**self._executor.stage_times(batch.slot), "readback": readback}.items():
                 self._seconds[stage] += seconds
         return means
+
+    def _largest_of(self, batch: Batch, dispatch: Dispatch | None, frames: int) -> LargestSamples | None:
+        if dispatch is None:
+            return None
+        groups = dispatch.groups[0] * dispatch.groups[1]
+        found: LargestSamples = batch.slot.outputs[dispatch.targets[0]][:frames].view(np.uint32)
+        largest: LargestSamples = found[:, : 2 * groups].reshape(frames, 2, groups).max(axis=2)
+        return largest
 
     def stage_seconds(self) -> Mapping[str, float]:
         """Seconds of each stage so far: device stages from timestamps, then `readback`, the host's; empty without `profile`."""

@@ -34,10 +34,12 @@ def option_group(
     return decorate
 
 
-def _raw(width: int | None, height: int | None, pixel_format: str | None, bitdepth: str | None) -> RawDescription:
+def _raw(
+    width: int | None, height: int | None, pixel_format: str | None, bitdepth: str | None, allow_partial: bool
+) -> RawDescription:
     from ..frames.open import RawDescription
 
-    return RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None)
+    return RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None, allow_partial)
 
 
 def _selection(
@@ -78,6 +80,11 @@ raw_options = option_group(
         ["-b", "--bitdepth"],
         type=click.Choice([str(bits) for bits in BIT_DEPTHS]),
         help="Depth of raw files; over 8 two bytes, little-endian.",
+    ),
+    click.Option(
+        ["--allow-partial"],
+        is_flag=True,
+        help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
     ),
 )
 selection_options = option_group(

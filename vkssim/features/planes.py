@@ -31,6 +31,7 @@ SAMPLES = "samples"
 
 _ROW_ALIGNMENT = 16
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
+_LARGEST_ROWS = 32
 _DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
 _SMALLEST_STRIP = 16
 _ENOUGH_WORKGROUPS = 16  # of a frame; a batch has many
@@ -118,6 +119,11 @@ class PlanePair:
         return cls(buffer, width, height, SampleCode.FLOAT32, _align(4 * width))
 
     @property
+    def code_bytes(self) -> int:
+        """Bytes of a sample."""
+        return {SampleCode.FLOAT32: 4, SampleCode.UINT8: 1, SampleCode.UINT16: 2}[self.code]
+
+    @property
     def plane_bytes(self) -> int:
         """Bytes of one plane."""
         return self.row_bytes * self.height
@@ -153,6 +159,28 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
         )
 
     return one(0), one(1)
+
+
+def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[Dispatch, BufferSpec]:
+    """Return the dispatch that finds the largest samples of both planes, and the buffer for them.
+
+    Read as (2, workgroups) uint32, the buffer has those of the reference, then those of the distorted plane; see
+    `largest_of_groups`.
+    """
+    interface = INTERFACES["largest_sample"]
+    groups = _ceil(_ceil(source.width, 4 // source.code_bytes), shape.workgroup), _ceil(source.height, _LARGEST_ROWS)
+    spec = partials(target, 2 * groups[0] * groups[1])
+    planes = {name: value for name, value in source.source(shape.shape).items() if name in interface.push}
+    dispatch = Dispatch(
+        label="largest_sample",
+        kernel=shape.kernel("largest_sample", source.code),
+        sources=(source.buffer,),
+        targets=(target,),
+        push=interface.pack(**planes, strip=_LARGEST_ROWS, frame_partials=spec.frame_bytes // 4),
+        groups=groups,
+        layers=2,
+    )
+    return dispatch, spec
 
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:

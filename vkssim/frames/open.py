@@ -48,12 +48,17 @@ _ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"m
 
 @dataclass(frozen=True)
 class RawDescription:
-    """What the caller says of raw files; None where nothing was said."""
+    """What the caller says of raw files; None where nothing was said.
+
+    A raw file whose size is no whole number of frames is refused, since its description is most likely wrong. `allow_partial`
+    has its complete frames scored; the cut one is named by the error with which the run ends.
+    """
 
     width: int | None = field(default=None, metadata=fact("width", Differs.FREE, flag="--width"))
     height: int | None = field(default=None, metadata=fact("height", Differs.FREE, flag="--height"))
     pixel_format: str | None = field(default=None, metadata=fact("pixel format", Differs.FREE, flag="--pixel_format"))
     bits: int | None = field(default=None, metadata=fact("depth", Differs.FREE, flag="--bitdepth"))
+    allow_partial: bool = field(default=False, metadata=fact("partial last frame", Differs.FREE, flag="--allow-partial"))
 
     @property
     def given(self) -> bool:
@@ -162,7 +167,7 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
     stream.close()
     if is_container(head) or not raw.given:
         return _open_container(path, head)
-    return RawFile(path, raw.layout(path))
+    return RawFile(path, raw.layout(path), allow_partial=raw.allow_partial)
 
 
 def _open_url(url: str, raw: RawDescription) -> FrameSource:
@@ -177,7 +182,7 @@ def _open_url(url: str, raw: RawDescription) -> FrameSource:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or not raw.given:
         return _open_container(url, head)
-    return RawUrl(url, raw.layout(url), size)
+    return RawUrl(url, raw.layout(url), size, allow_partial=raw.allow_partial)
 
 
 def _open_container(path: str, head: bytes) -> FrameSource:

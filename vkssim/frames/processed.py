@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from ..formats import largest_beyond
 from ..types import Planes
 from .clip_facts import ClipFacts, VideoPackets
 from .info import VideoInfo
 from .marks import Marks
-from .source import FrameSource
+from .source import FrameSource, sample_problem
+
+_PLANES = ("y", "cb", "cr")
 
 
 class Step(Protocol):
@@ -34,6 +38,8 @@ class ProcessedSource(FrameSource):
         self.info = step.info(source.info)
         self.concurrent = source.concurrent
         self.damaged = source.damaged
+        self._lock = threading.Lock()
+        self._first_beyond: int | None = None
         self._take_over()
 
     def _take_over(self) -> None:
@@ -56,9 +62,23 @@ class ProcessedSource(FrameSource):
             if not self._source.read([number], [planes]):
                 self._take_over()
                 return count
+            if self._is_beyond(number, planes):
+                return count
             for place, plane in zip(target, self._step(planes), strict=True):
                 place[:] = plane
         return len(numbers)
+
+    def _is_beyond(self, number: int, planes: Planes) -> bool:
+        """Whether a sample is larger than its depth allows, which nobody could see any more after the step."""
+        info = self._source.info
+        for name, plane in zip(_PLANES, planes, strict=False):
+            largest = largest_beyond(plane, 2**info.bits - 1)
+            if largest is not None:
+                with self._lock:  # of several readers the first such frame counts
+                    if self._first_beyond is None or number < self._first_beyond:
+                        self.problem, self._first_beyond = sample_problem(info, number, name, largest), number
+                return True
+        return False
 
     def time(self, number: int) -> float | None:
         """See FrameSource.time."""

@@ -38,11 +38,15 @@ def unreadable(path: str, error: OSError) -> ReadError:
 
 
 class _RawFrames(FrameSource):
-    """Raw YUV of known size: frames lie at known places, so several threads may read at once."""
+    """Raw YUV of known size: frames lie at known places, so several threads may read at once.
+
+    Raises InputError where the size is no whole number of frames, unless `allow_partial` accepts that the last one is cut: then
+    the complete frames are read, and `problem` names the cut one.
+    """
 
     concurrent = True
 
-    def __init__(self, path: str, layout: PlanarLayout, size: int) -> None:
+    def __init__(self, path: str, layout: PlanarLayout, size: int, allow_partial: bool) -> None:
         self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
         self._counting = threading.Lock()
         frames, rest = divmod(size, layout.frame_bytes)
@@ -50,8 +54,13 @@ class _RawFrames(FrameSource):
         self.length = frames
         self.file_bytes = size
         if rest:
-            problem = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
-            if not frames:  # before memory for such a frame is taken
+            problem: InputError = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
+            if frames and not allow_partial:
+                problem = InputError(
+                    f"{path} has {size} bytes, which is no whole number of frames: {frames} of {layout.frame_bytes} bytes, and"
+                    f" {rest} bytes more. Are size, pixel format and depth right? --allow-partial scores the complete frames"
+                )
+            if not (frames and allow_partial):  # before memory for such a frame is taken
                 self.close()
                 raise problem
             self.problem = problem
@@ -77,9 +86,9 @@ class _RawFrames(FrameSource):
 class RawFile(_RawFrames):
     """Raw YUV in a regular file: each plane that is asked for is read straight into its place."""
 
-    def __init__(self, path: str, layout: PlanarLayout) -> None:
+    def __init__(self, path: str, layout: PlanarLayout, *, allow_partial: bool = False) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        super().__init__(path, layout, os.fstat(self._descriptor).st_size)
+        super().__init__(path, layout, os.fstat(self._descriptor).st_size, allow_partial)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -135,6 +144,9 @@ if not hasattr(os, "preadv"):
 
 class RawUrl(_RawFrames):
     """Raw YUV by URL: of each frame one range is read, from its beginning to the end of the last plane that is asked for."""
+
+    def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
+        super().__init__(path, layout, size, allow_partial)
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""

@@ -22,6 +22,14 @@ from .orientation import Orientation
 _UNKNOWN_LENGTH_STEP = 24  # frames between samples of a stream of which nothing is known
 
 
+def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> InputError:
+    """Return the error for a frame that has a sample larger than its depth allows, in the plane of that name."""
+    return InputError(
+        f"{info.path}: frame {frame} has a sample of {value} in its plane {plane}, and {2**info.bits - 1} is the largest of"
+        f" {info.bits} bits; the depth or the size is another one, or the samples do not lie in the low bits of their two bytes"
+    )
+
+
 class FrameSource(ABC):
     """A stream of frames; use with `with`.
 
