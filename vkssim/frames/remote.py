@@ -60,6 +60,14 @@ def named(path: str | os.PathLike[str]) -> str:
     return name
 
 
+def local_path(url: str) -> str | None:
+    """Return the path of a file on this machine that a URL names, None for any other URL."""
+    if not url.startswith("file://"):
+        return None
+    path: str = filesystem_of(url)[1]
+    return path
+
+
 def size(url: str) -> int:
     """Bytes of a file. Raises OSError where it is no ordinary one, or nobody says."""
     return state(url)[0]

@@ -1,0 +1,114 @@
+"""What inputs are known by: another content is another input, whatever its size and time of change."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vkssim.input_state import input_states
+from vkssim.ladder.batch import key_of
+from vkssim.ladder.manifest import read_manifest
+from vkssim.score_options import ScoreOptions
+
+from .buckets import put_in_place
+from .clips import raw_bytes, raw_flags, write
+from .commands import TINY, vkssim
+from .pictures import clip
+
+HOUR = 3600
+
+
+def _written(path: Path, data: bytes) -> str:
+    """A file of the same time of change whatever it holds, as `cp -p`, rsync and tar leave it."""
+    name = write(path, data)
+    os.utime(path, (HOUR, HOUR))
+    return name
+
+
+@pytest.mark.parametrize("place", [0, 5000, 50_000, 99_999])
+def test_a_file_written_anew_is_another(tmp_path: Path, place: int) -> None:
+    """Of the same size, with the time of change of before."""
+    data = bytearray(100_000)
+    path = _written(tmp_path / "clip", bytes(data))
+    before = input_states(path)
+    assert input_states(path) == before
+    data[place] = 1
+    time.sleep(0.02)  # the clock of the file system ticks every few milliseconds
+    _written(tmp_path / "clip", bytes(data))
+    assert input_states(path) != before
+
+
+@pytest.mark.parametrize("place", [0, 33_000, 66_000, 99_999])
+def test_what_is_sampled_tells_where_nothing_else_does(tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a file system makes inodes and times up."""
+    real = os.stat
+
+    def made_up(path: str) -> os.stat_result:
+        found = list(real(path))
+        found[1] = 7
+        return os.stat_result(found[:10], {"st_mtime_ns": 1, "st_ctime_ns": 1, "st_ino": 7})
+
+    monkeypatch.setattr("vkssim.input_state.os.stat", made_up)
+    data = bytearray(100_000)
+    path = write(tmp_path / "clip", bytes(data))
+    before = input_states(path)
+    assert input_states(path) == before
+    data[place] = 1
+    write(tmp_path / "clip", bytes(data))
+    assert input_states(path) != before
+
+
+def test_a_file_put_in_the_place_of_another(tmp_path: Path) -> None:
+    path = _written(tmp_path / "clip", b"a" * 100)
+    before = input_states(path)
+    _written(tmp_path / "other", b"b" * 100)
+    shutil.move(tmp_path / "other", tmp_path / "clip")
+    assert input_states(path) != before
+    assert input_states(f"file://{path}")[0][1:] == input_states(path)[0][1:]
+
+
+def test_small_and_empty_files_and_what_is_no_file(tmp_path: Path) -> None:
+    for size in (0, 1, 4096, 4097):
+        ((_, found, version),) = input_states(write(tmp_path / "clip", bytes(size)))
+        assert (found, version is None) == (size, False)
+    os.mkfifo(tmp_path / "pipe")
+    assert input_states(str(tmp_path / "pipe"))[0][2] is not None
+    assert input_states(str(tmp_path / "none"))[0][1:] == (None, None)
+
+
+def test_a_url_of_no_known_version_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket = put_in_place(monkeypatch)
+    monkeypatch.setattr("vkssim.frames.remote._TAGS", ())
+    bucket.pipe_file("clips/a", bytes(9000))
+    before = input_states("s3://clips/a")
+    assert input_states("s3://clips/a") == before
+    bucket.pipe_file("clips/a", bytes(8999) + b"a")
+    assert input_states("s3://clips/a") != before
+
+
+def test_a_batch_scores_what_changed_again(tmp_path: Path) -> None:
+    """Two raw clips of one size, the second put where the first was, with its time of change."""
+    luma = clip(4)
+    reference = write(tmp_path / "ref.yuv", raw_bytes(luma))
+    _written(tmp_path / "dis.yuv", raw_bytes(luma))
+    (tmp_path / "ladder.csv").write_text(f"reference,distorted\n{reference},dis.yuv\n")
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "out.jsonl"), *raw_flags(luma), *TINY, "-q")
+    assert vkssim(*words).exit_code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["float_ssim_mean"] == 1.0
+    time.sleep(0.02)
+    _written(tmp_path / "dis.yuv", raw_bytes(np.roll(luma, 5, axis=2)))
+    assert vkssim(*words).exit_code == 0
+    assert json.loads((tmp_path / "out.jsonl").read_text())["float_ssim_mean"] < 0.9
+
+
+def test_the_key_of_a_pair_is_plain_text(tmp_path: Path) -> None:
+    write(tmp_path / "a", b"a")
+    (tmp_path / "ladder.csv").write_text("reference,distorted\na,a\n")
+    (pair,) = read_manifest(tmp_path / "ladder.csv")
+    assert key_of(pair, ScoreOptions(("float_ssim",))) == key_of(pair, ScoreOptions(("float_ssim",)))
