@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from vkssim import input_state
 from vkssim.input_state import input_states
 from vkssim.ladder.batch import key_of
 from vkssim.ladder.manifest import read_manifest
@@ -47,14 +50,8 @@ def test_a_file_written_anew_is_another(tmp_path: Path, place: int) -> None:
 @pytest.mark.parametrize("place", [0, 33_000, 66_000, 99_999])
 def test_what_is_sampled_tells_where_nothing_else_does(tmp_path: Path, place: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a file system makes inodes and times up."""
-    real = os.stat
-
-    def made_up(path: str) -> os.stat_result:
-        found = list(real(path))
-        found[1] = 7
-        return os.stat_result(found[:10], {"st_mtime_ns": 1, "st_ctime_ns": 1, "st_ino": 7})
-
-    monkeypatch.setattr("vkssim.input_state.os.stat", made_up)
+    made_up = SimpleNamespace(st_mtime_ns=1, st_ctime_ns=1, st_ino=7, st_size=100_000, st_mode=stat.S_IFREG)
+    monkeypatch.setattr(input_state, "os", SimpleNamespace(**{**vars(os), "stat": lambda _path: made_up}))
     data = bytearray(100_000)
     path = write(tmp_path / "clip", bytes(data))
     before = input_states(path)
