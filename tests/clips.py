@@ -24,8 +24,9 @@ def frame_bytes(luma: Picture, pixel_format: str) -> Iterator[bytes]:
     """Each frame as planar bytes. Chroma is noise, so that reading it as luma gives something else."""
     planes, row_step, column_step = CHROMA[pixel_format]
     rng = np.random.default_rng(7)
+    peak = (1 << int(luma.max(initial=1)).bit_length()) - 1  # of the same depth, as far as the luma shows it
     for frame in luma:
-        others = rng.integers(0, np.iinfo(luma.dtype).max, (planes, *frame[::row_step, ::column_step].shape), luma.dtype)
+        others = rng.integers(0, peak, (planes, *frame[::row_step, ::column_step].shape), luma.dtype)
         yield frame.astype(frame.dtype.newbyteorder("<")).tobytes() + others.astype(others.dtype.newbyteorder("<")).tobytes()
 
 

@@ -266,7 +266,10 @@ def test_memory_does_not_grow_with_length(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
-    """A container cut off in transfer decodes up to the cut and then just ends; what it says of itself gives it away."""
+    """A container cut off in transfer is scored up to the frame that is cut, which the error names.
+
+    Where the cut is between two frames it just ends; what it says of itself gives it away.
+    """
     reference, distorted = clip_paths("bbb_576x324")
     whole = tmp_path / "whole.mp4"
     with av.open(str(distorted)) as source, av.open(str(whole), "w", options={"movflags": "faststart"}) as target:
@@ -275,7 +278,17 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
             if packet.dts is not None:
                 packet.stream = stream
                 target.mux(packet)
-    cut = write(tmp_path / "cut.mp4", whole.read_bytes()[: whole.stat().st_size // 2])
+    data = whole.read_bytes()
+    half = len(data) // 2
+    cut = write(tmp_path / "cut.mp4", data[:half])
+    with pytest.raises(InputError, match=rf"{cut}: frame \d+ cannot be decoded \(Invalid data") as caught:
+        score_files(reference, cut, features=["float_ssim"])
+    scored = caught.value.report.frames
+    assert f"frame {len(scored)} cannot" in str(caught.value)
+    assert 0 < len(scored) < 48
+    with av.open(str(whole)) as source:
+        ends = [packet.pos + packet.size for packet in source.demux(video=0) if packet.pos is not None]
+    cut = write(tmp_path / "cut.mp4", data[: max(end for end in ends if end <= half)])
     report = score_files(reference, cut, features=["float_ssim"])
     assert 0 < len(report.frames) < 48
     assert any(f"{cut} says that it has 48 frames; only {len(report.frames)}" in warning for warning in report.warnings)

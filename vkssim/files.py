@@ -133,7 +133,8 @@ def score_files(
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
-            first, second = (close_at_end(stack, source) for source in open_pair(*paths, raw, pictures, chroma=planes != "y"))
+            opened = open_pair(*paths, raw, pictures, chroma=planes != "y", streams=selection.streams)
+            first, second = (close_at_end(stack, source) for source in opened)
             return score_sources(
                 (first, second),
                 paths,
@@ -197,7 +198,7 @@ def score_sources(
         try:
             stack.enter_context(run)
             run.score()
-            ends = [ClipEnd.of(source) for source in sources]
+            ends = _ends(sources, schedule, len(report.frames))
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
             judge(report, ends, clock.out_of_step, run.shorter, strict=strict, demands=demands)
         except VkssimError as error:
@@ -255,11 +256,10 @@ def score_part(
         if profile:
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
-        ends = ClipEnd.of(sources[0]), ClipEnd.of(sources[1])
         return PartScores(
             report,
             [other for _, _, other in shown],
-            ends,
+            _ends(sources, schedule, part.first + len(report.frames)),
             run.shorter,
             _first_left(sources, schedule)() if sync == "pts" else None,
             schedule.pairs,
@@ -281,7 +281,7 @@ def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Sch
     if part.is_whole:
         return None, None
     for source in sources:
-        if source.damaged or source.problem is not None:
+        if source.damage or source.remarks or source.problem is not None:
             raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
     if part.end is None:
         return None, None
@@ -289,6 +289,12 @@ def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Sch
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {part.end.pairs}")
     (reference, distorted), (first, second), (last, other) = sources, schedule.frames(part.end.pairs), part.end.last
     return reference.check_passed(first, last), distorted.check_passed(second, other)
+
+
+def _ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
+    """Return how both clips ended, of which so many pairs were scored from the first on."""
+    reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
+    return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
 
 
 def _metrics(sources: tuple[FrameSource, FrameSource], features: Sequence[str] | str, planes: str) -> FrameMetrics:

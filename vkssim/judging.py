@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -13,24 +14,37 @@ from .frames.source import FrameSource
 from .results import ScoreReport
 
 _MOST_NAMED_FRAMES = 8
+_MOST_REMARKS = 8
+
+Remarks = tuple[tuple[int, str], ...]
+"""What there is to say of frames, each by its number."""
 
 
 @dataclass(frozen=True)
 class ClipEnd:
-    """How reading a clip ended: the numbers of frames that are `damaged`, the `problem` that ended it early, how many frames it
-    said it has and how many were found.
+    """How reading a clip ended.
+
+    `damage` are the frames in which the decoder had to make up what is missing, with what it says of that, `remarks` what else
+    there is to warn of; of both only what is up to the last frame that was scored, for a decoder reads ahead. `problem` is what
+    ended the clip early, `claimed` how many frames it said it has, `found` how many there are.
     """
 
     path: str
-    damaged: tuple[int, ...] = ()
+    damage: Remarks = ()
+    remarks: Remarks = ()
     problem: InputError | None = None
     claimed: int | None = None
     found: int | None = None
 
     @classmethod
-    def of(cls, source: FrameSource) -> ClipEnd:
-        """That of a source that was read."""
-        return cls(source.info.path, tuple(source.damaged), source.problem, source.info.frames, source.length)
+    def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
+        """Return that of a source that was read, of which frame `last` was the last that was scored; None where none was."""
+
+        def scored(said: Iterable[tuple[int, str]]) -> Remarks:
+            return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
+
+        damage, remarks = scored(source.damage.items()), scored(source.remarks)
+        return cls(source.info.path, damage, remarks, source.problem, source.info.frames, source.length)
 
 
 def judge(
@@ -48,11 +62,14 @@ def judge(
         if missing:
             report.warnings.append(_null_warning(name, missing))
     for end in ends:
-        if end.damaged:
+        if end.damage:
+            frames = [number for number, _ in end.damage]
+            said = next((f". FFmpeg says: {text}" for _, text in end.damage if text), "")
             report.warnings.append(
-                f"{end.path} is damaged in {len(end.damaged)} of its frames ({_listed(end.damaged)}); what the decoder put in"
-                " place of what is missing was scored, there and in frames that refer to them"
+                f"{end.path} is damaged in {len(frames)} of its frames ({_listed(frames)}); what the decoder put in place of"
+                f" what is missing was scored, there and in frames that refer to them{said}"
             )
+        report.warnings += _remarks(end)
         if end.problem is not None:
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
@@ -71,6 +88,16 @@ def judge(
             failed.insert(0, f"{shorter} (--strict)")
     if failed:
         raise DemandError("; ".join(failed))
+
+
+def _remarks(end: ClipEnd) -> list[str]:
+    """Return a warning for each text, with the frames that it is of; many are only counted."""
+    by_text = sorted(end.remarks, key=lambda remark: remark[1])
+    texts = [(text, [number for number, _ in said]) for text, said in groupby(by_text, lambda remark: remark[1])]
+    texts.sort(key=lambda entry: entry[1][0])
+    warnings = [f"{end.path}, frame {_listed(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
+    left = len(texts) - len(warnings)
+    return warnings + ([f"{end.path}: there is more to say of its frames, {left} times"] if left else [])
 
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:

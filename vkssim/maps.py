@@ -79,7 +79,8 @@ def frame_pictures(
     raw
         Size, pixel format and depth of raw files.
     selection, sync, pictures
-        As the clips were scored. Of the selection only the skips and the offset count, which say what makes pair 0.
+        As the clips were scored. Of the selection only the streams count, and the skips and the offset, which say what makes
+        pair 0.
     window
         That of the maps: "gaussian11" or "uniform8", as the option of float_ssim.
     backend, device
@@ -145,7 +146,7 @@ def _pictures(
     device: str | int | None,
 ) -> Iterator[FramePictures]:
     with ExitStack() as stack:
-        sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures)]
+        sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures, streams=selection.streams)]
         frame = common_format(sources[0], sources[1])
         pairing = selection.schedule(sources[0], sources[1], sync).pairing
         # A flat window has no others to average its rounding away with; that of 8x8 windows loses no digits anyway.

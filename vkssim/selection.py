@@ -54,13 +54,19 @@ def _option(title: str, flag: str) -> dict[str, Fact]:
     return fact(title, Differs.WARNED, flag=flag)
 
 
+def _stream(title: str, flag: str) -> dict[str, Fact]:
+    """Return the metadata of a stream that was asked for; comparisons look at the one that was taken (`ClipFacts.stream`)."""
+    return fact(title, Differs.FREE, flag=flag)
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file.
 
     With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference; N may be negative. `start` and
     `end` (which is not compared itself) are places in the reference: a number of a frame, or a time since its first frame as
-    ``"12.5s"`` or ``"00:01:02.5"``.
+    ``"12.5s"`` or ``"00:01:02.5"``. `stream_reference` and `stream_distorted` are which streams of containers, by their index
+    in the file as ffprobe shows it; by default the first video stream with the default mark, else the first that is no cover.
     """
 
     skip_reference: int = field(default=0, metadata=_option("frames skipped of the reference", "--frame_skip_ref"))
@@ -70,6 +76,8 @@ class Selection:
     offset: int = field(default=0, metadata=_option("offset", "--offset"))
     start: int | str | None = field(default=None, metadata=_option("start", "--start"))
     end: int | str | None = field(default=None, metadata=_option("end", "--end"))
+    stream_reference: int | None = field(default=None, metadata=_stream("stream of the reference", "--stream-reference"))
+    stream_distorted: int | None = field(default=None, metadata=_stream("stream of the distorted clip", "--stream-distorted"))
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -77,6 +85,8 @@ class Selection:
             ("--frame_skip_dist", self.skip_distorted, 0),
             ("--frame_cnt", self.count, 1),
             ("--subsample", self.subsample, 1),
+            ("--stream-reference", self.stream_reference, 0),
+            ("--stream-distorted", self.stream_distorted, 0),
         ):
             if value is not None and not least <= value <= LARGEST_NUMBER:
                 raise InputError(f"{name} is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
@@ -90,6 +100,11 @@ class Selection:
     def takes_all(self) -> bool:
         """True where no part of the clips is asked for: they are compared until one of them ends."""
         return self.count is None and self.start is None and self.end is None
+
+    @property
+    def streams(self) -> tuple[int | None, int | None]:
+        """The streams of the reference and of the distorted clip, None for the one that is chosen."""
+        return self.stream_reference, self.stream_distorted
 
     @property
     def first_reference(self) -> int:

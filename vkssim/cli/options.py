@@ -50,10 +50,14 @@ def _selection(
     offset: int,
     start: str | None,
     end: str | None,
+    stream_reference: int | None,
+    stream_distorted: int | None,
 ) -> Selection:
     from ..selection import Selection
 
-    return Selection(frame_skip_ref, frame_skip_dist, frame_cnt, subsample, offset, start, end)
+    return Selection(
+        frame_skip_ref, frame_skip_dist, frame_cnt, subsample, offset, start, end, stream_reference, stream_distorted
+    )
 
 
 def _pictures(crop: str | None, scale: str | None, resampler: str) -> PictureOptions:
@@ -105,6 +109,13 @@ selection_options = option_group(
     ),
     click.Option(["--start"], metavar="FRAME|TIME", help="First frame of the reference: 250, 12.5s or 00:01:02.5."),
     click.Option(["--end"], metavar="FRAME|TIME", help="The frame of the reference to stop before."),
+    click.Option(
+        ["--stream-reference"],
+        type=click.IntRange(0),
+        metavar="N",
+        help="Stream of the reference's container, counted as ffprobe does; else the default video stream.",
+    ),
+    click.Option(["--stream-distorted"], type=click.IntRange(0), metavar="N", help="Stream of the distorted container."),
 )
 picture_options = option_group(
     "pictures",

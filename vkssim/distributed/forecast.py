@@ -80,7 +80,8 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
 def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Expected:
     pictures = replace(options.pictures, crop=None)  # looking for bars takes longer than anything else here
     with ExitStack() as stack:
-        files = [stack.enter_context(open_regular(path, pair.raw)) for path in (pair.reference_path, pair.distorted_path)]
+        clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
+        files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
         reference, distorted = files
         sources = made_alike(reference, distorted, pair.raw, pictures, chroma=options.planes != "y")
         schedule = options.selection.schedule(*sources, options.sync)

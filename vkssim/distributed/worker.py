@@ -86,9 +86,8 @@ class Worker:
 
     def _sources(self, stack: ExitStack, task: Task) -> tuple[FrameSource, FrameSource]:
         clips, options = task.clips, task.options
-        reference, distorted = (
-            close_at_end(stack, open_regular(path, clips.raw)) for path in (clips.reference, clips.distorted)
-        )
+        files = zip((clips.reference, clips.distorted), options.selection.streams, strict=True)
+        reference, distorted = (close_at_end(stack, open_regular(path, clips.raw, stream)) for path, stream in files)
         return made_alike(reference, distorted, clips.raw, options.pictures, chroma=options.planes != "y")
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:

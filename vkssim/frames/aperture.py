@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import BinaryIO
 
@@ -22,8 +23,16 @@ _BOTTOM, _TOP, _LEFT, _RIGHT = 0x54AA, 0x54BB, 0x54CC, 0x54DD
 _NOTE = ", as its container says"
 
 
-def stated_crop(path: str, width: int, height: int) -> Crop | None:
-    """What of its first video stream, of that size, a file says is to be shown.
+@dataclass(frozen=True)
+class Track:
+    """A video track of a container: the number that MP4 and MOV know it by, and how many video tracks precede it."""
+
+    number: int | None = None
+    place: int = 0
+
+
+def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> Crop | None:
+    """Return what of a video track, of that size, a file says is to be shown.
 
     None where that is all of it, or where it is not said in whole samples within the picture.
     """
@@ -32,7 +41,7 @@ def stated_crop(path: str, width: int, height: int) -> Crop | None:
             end = file.seek(0, 2)
             file.seek(0)
             find = _of_matroska if file.read(4) == _EBML else _of_iso
-            crop = find(_Description(file), end, width, height)
+            crop = find(_Description(file), end, width, height, track)
     except (OSError, struct.error, ZeroDivisionError):
         return None
     if crop is None or (crop.width, crop.height) == (width, height):
@@ -63,12 +72,24 @@ class _Description:
 # -- MP4, MOV ---------------------------------------------------------------------------------------------------------
 
 
-def _of_iso(file: _Description, end: int, width: int, height: int) -> Crop | None:
+def _of_iso(file: _Description, end: int, width: int, height: int, track: Track) -> Crop | None:
     for name, *moov in _boxes(file, 0, end):
         if name == b"moov":
-            tracks = [place for kind, *place in _boxes(file, *moov) if kind == b"trak"]
-            return next((_of_track(file, place, width, height) for place in tracks if _is_video(file, place)), None)
+            tracks = [place for kind, *place in _boxes(file, *moov) if kind == b"trak" and _is_video(file, place)]
+            if track.number is None:
+                tracks = tracks[track.place :]
+            else:
+                tracks = [place for place in tracks if _track_number(file, place) == track.number]
+            return next((_of_track(file, place, width, height) for place in tracks), None)
     return None
+
+
+def _track_number(file: _Description, track: list[int]) -> int | None:
+    place = _within(file, track, b"tkhd")
+    if place is None:
+        return None
+    long_times = file.read(place[0], 1)[0] == 1
+    return int.from_bytes(file.read(place[0] + (20 if long_times else 12), 4))
 
 
 def _is_video(file: _Description, track: list[int]) -> bool:
@@ -118,26 +139,28 @@ def _boxes(file: _Description, start: int, end: int) -> Iterator[tuple[bytes, in
 # -- Matroska, WebM ---------------------------------------------------------------------------------------------------
 
 
-def _of_matroska(file: _Description, end: int, width: int, height: int) -> Crop | None:
+def _of_matroska(file: _Description, end: int, width: int, height: int, track: Track) -> Crop | None:
     for segment, *content in _elements(file, 0, end):
         if segment != _SEGMENT:
             continue
         for tracks, *places in _elements(file, *content):
             if tracks == _TRACKS:
-                return next(
-                    (_of_entry(file, place, width, height) for kind, *place in _elements(file, *places) if kind == _TRACK), None
-                )
+                entries = [place for kind, *place in _elements(file, *places) if kind == _TRACK]
+                videos = [video for video in (_video_of(file, entry) for entry in entries) if video is not None]
+                return _of_video(file, videos[track.place], width, height) if track.place < len(videos) else None
     return None
 
 
-def _of_entry(file: _Description, entry: list[int], width: int, height: int) -> Crop | None:
-    for kind, *place in _elements(file, *entry):
-        if kind == _VIDEO:
-            said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *place)}
-            left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
-            right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
-            return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
-    return None
+def _video_of(file: _Description, entry: list[int]) -> list[int] | None:
+    """Return where a track's description of its pictures is; None where it has none."""
+    return next((place for kind, *place in _elements(file, *entry) if kind == _VIDEO), None)
+
+
+def _of_video(file: _Description, video: list[int], width: int, height: int) -> Crop:
+    said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *video)}
+    left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
+    right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
+    return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
 
 
 def _elements(file: _Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:

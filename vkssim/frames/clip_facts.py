@@ -14,6 +14,11 @@ def _colour(title: str) -> dict[str, Fact]:
     return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
 
 
+def _stream() -> dict[str, Fact]:
+    """Return the metadata of the stream that was taken: another one of the same reference may show another picture."""
+    return fact("stream of the container", _FREE, of_reference=Differs.WARNED, across=_FREE, optional=True)
+
+
 @dataclass(frozen=True)
 class ClipFacts:
     """What is known of a clip; None for what is not.
@@ -27,7 +32,7 @@ class ClipFacts:
 
     path: str = field(default="", metadata=fact("file", _FREE))
     container: str | None = field(default=None, metadata=fact("container", _FREE))
-    stream: int | None = field(default=None, metadata=fact("stream of the container", _FREE))
+    stream: int | None = field(default=None, metadata=_stream())
     codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
     decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
     decoder_version: str | None = field(default=None, metadata=fact("decoder version", _NOTED, optional=True))

@@ -8,8 +8,48 @@ import numpy as np
 
 from ..types import Planes
 
-MATRICES = {1: "BT.709", 4: "FCC", 5: "BT.601", 6: "BT.601", 7: "SMPTE 240M", 9: "BT.2020"}
-"""By ITU-T H.273, MatrixCoefficients; 5 and 6 are the same numbers, and what is left out is not made from R'G'B' this way."""
+MATRICES = {
+    0: "identity",
+    1: "BT.709",
+    4: "FCC",
+    5: "BT.601",
+    6: "BT.601",
+    7: "SMPTE 240M",
+    8: "YCgCo",
+    9: "BT.2020",
+    10: "BT.2020 constant luminance",
+    11: "SMPTE 2085",
+    12: "chromaticity-derived",
+    13: "chromaticity-derived constant luminance",
+    14: "ICtCp",
+    15: "IPT-C2",
+    16: "YCgCo-Re",
+    17: "YCgCo-Ro",
+}
+"""By ITU-T H.273, MatrixCoefficients; 5 and 6 are the same numbers."""
+
+TRANSFERS = {
+    1: "BT.709",
+    4: "gamma 2.2",
+    5: "gamma 2.8",
+    6: "BT.709",
+    7: "SMPTE 240M",
+    8: "linear",
+    9: "logarithmic",
+    10: "logarithmic",
+    11: "IEC 61966-2-4",
+    12: "BT.1361",
+    13: "sRGB",
+    14: "BT.709",
+    15: "BT.709",
+    16: "PQ",
+    17: "SMPTE 428",
+    18: "HLG",
+}
+"""By H.273, TransferCharacteristics; 1, 6, 14 and 15 are the same function."""
+
+UNLIKE_SDR = ("PQ", "HLG", "linear", "logarithmic", "SMPTE 428")
+"""Transfers whose samples mean another light than those of any other, and of what states none."""
 
 RANGES = {1: "limited", 2: "full"}
 """By FFmpeg's AVColorRange. Limited luma is 16 to 235 at 8 bits, full 0 to 255."""

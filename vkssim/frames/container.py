@@ -1,27 +1,30 @@
-"""The first video stream of a container, a picture or a sequence of pictures, decoded by PyAV (FFmpeg)."""
+"""A video stream of a container, a picture or a sequence of pictures, decoded by PyAV (FFmpeg)."""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError, ReadError
+from ..interruption import check
 from ..limits import LARGEST_NUMBER
 from ..types import Planes
-from .aperture import stated_crop
+from .aperture import Track, stated_crop
 from .clip_facts import ClipFacts, VideoPackets
-from .colour import MATRICES, RANGES, RGB_DEFAULT, YCBCR_BITS, Colour
-from .demuxer import MOST_PIXELS_OPTION, open_container
+from .colour import MATRICES, RANGES, RGB_DEFAULT, TRANSFERS, YCBCR_BITS, Colour
+from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
+from .demuxer import open_container
+from .fields import field_order
 from .forks import keep_in_forks
 from .info import VideoInfo
 from .layout import check_size
@@ -32,9 +35,10 @@ from .pixels import PixelFormat, pixel_format
 from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
+from .streams import choose_stream, is_cover
+from .times import FrameTimes, Packet, are_in_file_order, are_rising, are_told, rising_seconds
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
-_MOST_TORN_PACKETS = 1000
 _SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
 _MOST_PLANES = 3
 _UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
@@ -42,23 +46,29 @@ _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
 class ContainerFile(SequentialSource):
-    """Decodes ahead on FFmpeg's own threads. Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits.
+    """Decodes ahead on FFmpeg's own threads, until there is a sign of damage: see `Decoder`.
 
-    The first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec.
-    Raises InputError where there is no video that can be compared.
+    Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`. The
+    first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. Raises
+    InputError where there is no video that can be compared.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, stream: int | None = None) -> None:
         super().__init__()
         self._path = path
-        self._read: PacketCount | None = PacketCount()  # None where frames are not read from the first packet on
+        self.stream = stream
+        self._bytes_before = 0
+        self._range: tuple[int, int] | None = None  # the frame that was gone to, and its place
+        self._promised: npt.NDArray[np.int64] | None = None
+        self._waiting: Any = None
         self._all_packets: VideoPackets | None = None
-        self._container = self._open()
         try:
-            self._open_stream()
+            self._describe(self._begin())
         except BaseException:
-            self._container.close()
+            self.close()
             raise
+
+    # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _open(self) -> Any:
         import av  # here, since it is not quick and only containers need it
@@ -75,33 +85,117 @@ class ContainerFile(SequentialSource):
             hint = "; what names other files, as HLS, DASH, SDP or concat do, is not read: name the file itself"
             raise InputError(f"{self._path}: FFmpeg cannot open it ({error}){hint if refused else ''}") from None
 
-    def _open_stream(self) -> None:
+    def _start(self, *, threads: bool, begin: Begin = Begin()) -> None:  # noqa: B008 - frozen
+        """Open the container, in place of the one that is open, and decode from its beginning."""
+        self._let_go()
+        self._container = self._open()
+        self._stream, self._stream_notes = choose_stream(self._path, self._container, self.stream)
+        codec = self._stream.codec_context
+        if codec is None:
+            raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
+        self._check_size(max(1, codec.width), max(1, codec.height))  # 0 where it is not known
+        self._decoder = Decoder(self._container, self._stream, threads=threads, begin=begin)
+        keep_in_forks(self, codec)
+
+    def _begin(self) -> Any:
+        """Decode the first frame, which is given again when the first frame is read.
+
+        A recording may begin between key frames: what cannot be decoded there is passed over, and is no damage.
+        """
+        if threads_help():
+            self._waiting = self._begin_with_threads()
+        if self._waiting is None:
+            self._start(threads=False)
+            self._waiting = self._first_frame()
+        return self._waiting
+
+    def _begin_with_threads(self) -> Any:
+        """Return the first frame, None where it is to be decoded without threads."""
+        self._start(threads=True)
+        first = self._first_frame(doubt=True)
+        if first is not None:
+            return first
+        self._start(threads=False)
+        first = self._first_frame()
+        if not self._decoder.passed_over:
+            return None
+        self._start(threads=True, begin=self._decoder.begin)
+        again = self._first_frame(doubt=True)
+        return again if again is not None and again.pts == first.pts else None
+
+    def _first_frame(self, *, doubt: bool = False) -> Any:
+        """Return the first frame; None where there is `doubt` that it is right."""
+        why = None
+        try:
+            first = self._decoder.next()
+        except (self._av_error, UndecodableError) as failure:
+            first, why = None, reason(failure)
+        except OSError as failure:
+            raise unreadable(self._path, failure) from None
+        if doubt and (first is None or self._decoder.doubtful):
+            return None
+        if first is None:
+            why = why or self._decoder.failure
+            raise InputError(f"{self._path}: no frame can be decoded from it" + (f" ({why})" if why else ""))
+        return first
+
+    def _decode_again(self) -> None:
+        """Decode from the beginning, or from the frame that was gone to, without threads up to the frame to be read."""
+        position = self._position
+        self._start(threads=False)
+        if self._range is not None:
+            self.go_to(*self._range)
+            self._read_to(position - 1, None)
+            return
+        for _ in range(position):
+            check()
+            if self._decoder.next() is None:
+                break
+
+    def _take(self) -> Any:
+        """Return the next frame, None at the end."""
+        if self._waiting is not None:
+            frame, self._waiting = self._waiting, None
+            return frame
+        while True:
+            try:
+                frame, failure = self._decoder.next(), None
+            except self._av_error as error:
+                if not self._decoder.threads:
+                    raise
+                failure = error
+            if failure is None and not self._decoder.doubtful:
+                return frame
+            self._decode_again()
+
+    def _check_size(self, width: int, height: int) -> None:
+        try:
+            check_size(width, height)
+        except InputError as error:
+            raise InputError(f"{self._path}: {error}") from None
+
+    # -- what is known ------------------------------------------------------------------------------------------------
+
+    def _describe(self, first: Any) -> None:
         from av.video.reformatter import VideoReformatter
 
-        if not self._container.streams.video:
-            raise InputError(f"{self._path}: no video stream in it")
-        self._stream = stream = self._container.streams.video[0]
-        if stream.codec_context is None:
-            raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
-        self._check_size(max(1, stream.codec_context.width), max(1, stream.codec_context.height))  # 0 where it is not known
-        stream.thread_type = "AUTO"
-        stream.codec_context.options = MOST_PIXELS_OPTION
-        keep_in_forks(self, stream.codec_context)
-        first, torn = self._first_frame()
+        # Noted here, since another thread may open the container anew at any time.
+        self._time_base: Fraction = self._stream.time_base
+        self._start_time, self._duration = self._container.start_time or 0, self._container.duration
+        self._codec = self._stream.codec_context.codec
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._size = first.width, first.height
-        self._times: list[float | None] = []
-        self._times_begin = 0  # the frame whose time is the first of them
-        self._first_time: float | None = first.time
-        self._last_pts: int | None = None
-        self.damaged: list[int] = []
-        self._first_pts = first.pts
+        self._colours = _colours(first)
+        self._changes: dict[str, tuple[int, str]] = {}
+        self._interlaced: bool = first.interlaced_frame
+        self._in_file_order = are_in_file_order(self._container, self._stream)
         self.info = self._described(first)
-        if torn:
-            note = f"begins with what cannot be decoded and was passed over, packets: {torn}"
-            self.info = replace(self.info, notes=(*self.info.notes, note))
-        self.aperture = stated_crop(self._path, *self._size)
+        time_base, fps = self._time_base, self.info.fps
+        self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
+        self._times_begin = 0  # the frame whose time is the first of them
+        self._first_tick = self._tick(first)
+        self.aperture = stated_crop(self._path, *self._size, self._track())
         self.orientation = self._orientation(first)
         self._unconverted = self.info
         self.is_rgb = self._format.rgb
@@ -111,61 +205,41 @@ class ContainerFile(SequentialSource):
             self._rgb = tuple(np.empty(self._size[::-1], dtype) for _ in "rgb")
             self.convert_to(RGB_DEFAULT)
 
-    def _first_frame(self) -> tuple[Any, int]:
-        """The first frame, and how many packets before it are torn: a recording may begin between key frames."""
-        reason = ""
-        for torn in range(_MOST_TORN_PACKETS):
-            frames = self._decoded()
-            try:
-                first = next(frames, None)
-            except self._av_error as error:
-                reason = f" ({error})"
-                continue
-            except OSError as error:
-                raise unreadable(self._path, error) from None
-            if first is None:
-                break
-            self._frames: Iterator[Any] = chain([first], frames)
-            return first, torn
-        raise InputError(f"{self._path}: no frame can be decoded from it{reason}")
-
-    def _decoded(self, *, from_key: bool = False) -> Iterator[Any]:
-        """Frames, `from_key` from the next key frame on: some decoders make up what others refer to, and say nothing."""
-        count = self._read
-        for packet in self._container.demux(self._stream):
-            self.bytes_read += packet.size
-            if count is not None:
-                count.add(packet)
-            from_key = from_key and not packet.is_keyframe
-            if not from_key:
-                yield from packet.decode()
-        if count is not None:
-            count.complete = True
-
-    def _check_size(self, width: int, height: int) -> None:
-        try:
-            check_size(width, height)
-        except InputError as error:
-            raise InputError(f"{self._path}: {error}") from None
-
     def _described(self, first: Any) -> VideoInfo:
         self._check_size(*self._size)
         stream, pixels = self._stream, self._format
         pictures = "image2" in self._container.format.name or self._container.format.name.endswith("_pipe")
-        notes = ("its alpha is left out",) if any(part.is_alpha for part in first.format.components) else ()
-        full = self._format_name.startswith("yuvj")
+        notes = self._stream_notes
+        if any(part.is_alpha for part in first.format.components):
+            notes += ("its alpha is left out",)
+        if self._decoder.begin.packets:
+            notes += (f"begins with what cannot be decoded and was passed over, packets: {self._decoder.begin.packets}",)
         return VideoInfo(
             self._path,
             stream.codec_context.name,
             *self._size,
             YCBCR_BITS if pixels.rgb else pixels.bits,
-            self._sequence.frames if self._sequence is not None else min(stream.frames, LARGEST_NUMBER) or None,
+            self._claimed_frames(),
             None if pictures else _rate(stream),
             pixels.chroma,
-            None if pixels.rgb else MATRICES.get(first.colorspace),
-            None if pixels.rgb else "full" if full else RANGES.get(first.color_range),
+            None if pixels.rgb else self._colours["matrix"],
+            None if pixels.rgb else self._colours["range"],
             notes,
+            self._colours["transfer"],
+            None if pictures or pixels.rgb else field_order(first),
         )
+
+    def _claimed_frames(self) -> int | None:
+        if self._sequence is not None:
+            return self._sequence.frames
+        if self._interlaced and self._codec.name == "h264":  # what is counted may be fields
+            return None
+        return min(self._stream.frames, LARGEST_NUMBER) or None
+
+    def _track(self) -> Track:
+        videos = [stream.index for stream in self._container.streams.video if not is_cover(stream)]
+        index = self._stream.index
+        return Track(self._stream.id or None, videos.index(index) if index in videos else 0)
 
     def _orientation(self, first: Any) -> Orientation | None:
         try:
@@ -185,23 +259,48 @@ class ContainerFile(SequentialSource):
         note = f"converted from {self._format_name} to Y'CbCr of {YCBCR_BITS} bits by {colour.matrix}, {colour.range} range"
         self.info = replace(self._unconverted, matrix=colour.matrix, range=colour.range, notes=(*self._unconverted.notes, note))
 
-    def _copy(self, frame: Any, target: Planes) -> None:
-        if self._format.via is not None:
-            frame = self._reformatter.reformat(frame, format=self._format.via, threads=1)  # with more some slices stay empty
-        if not self.is_rgb:
-            self._format.copy(frame, target)
-            return
-        self._format.copy(frame, self._rgb)
-        self._colour.convert(self._rgb, self._format.bits, target)
+    @property
+    def expected(self) -> int | None:
+        """See FrameSource.expected: as the container says, else by its duration."""
+        if self.info.frames is not None or self.info.fps is None or not self._duration:
+            return self.info.frames
+        seconds: float = self._duration / _TICKS
+        return min(round(seconds * self.info.fps), LARGEST_NUMBER)
+
+    @property
+    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
+        """See FrameSource.damage."""
+        return self._decoder.damage.copy()
+
+    @property
+    def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
+        """See FrameSource.remarks: what FFmpeg warned of, and what changes on the way."""
+        shown = [tick for tick in self._times.ticks if tick is not None]
+        said = [
+            (
+                remark.given if remark.pts is None else self._times_begin + bisect_left(shown, remark.pts),
+                f"FFmpeg says: {remark.text}",
+            )
+            for remark in self._decoder.remarks
+        ]
+        back = "the presentation times go back; they were counted on from the frame before"
+        return said + [(number + self._times_begin, back) for number in self._times.jumps] + list(self._changes.values())
+
+    @property
+    def bytes_read(self) -> int:  # type: ignore[override]
+        """See FrameSource.bytes_read."""
+        return self._bytes_before + self._decoder.bytes_read
+
+    # -- frames -------------------------------------------------------------------------------------------------------
 
     def _next(self, target: Planes | None) -> bool:
         if self.problem is not None:
             return False
         try:
-            frame = next(self._frames, None)
-        except self._failure as error:
+            frame = self._take()
+        except (*self._failure, UndecodableError) as error:
             kind = ReadError if isinstance(error, OSError) else InputError
-            self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({error})")
+            self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({reason(error)})")
             return False
         if frame is None:
             return False
@@ -212,79 +311,173 @@ class ContainerFile(SequentialSource):
                 f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
             )
             return False
-        self._times.append(frame.time)
-        self._last_pts = frame.pts
-        if frame.is_corrupt:
-            self.damaged.append(self._position)
-        if target is not None:
+        self._times.add(self._tick(frame))
+        if self._is_out_of_time():
+            return False
+        self._note_changes(frame)
+        return target is None or self._copy(frame, target)
+
+    def _copy(self, frame: Any, target: Planes) -> bool:
+        if self._format.via is not None:
             try:
-                self._copy(frame, target)
+                # With more threads some slices stay empty.
+                frame = self._reformatter.reformat(frame, format=self._format.via, threads=1)
             except self._av_error as error:
                 self.problem = InputError(
                     f"{self.info.path}: {self._format_name} cannot be converted to {self._format.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
                 )
                 return False
+        if not self.is_rgb:
+            self._format.copy(frame, target)
+            return True
+        self._format.copy(frame, self._rgb)
+        self._colour.convert(self._rgb, self._format.bits, target)
         return True
+
+    def _note_changes(self, frame: Any) -> None:
+        """Note where the stream begins to state other colours: its samples do not mean the same any more."""
+        colours = _colours(frame)
+        if colours == self._colours or self.is_rgb:
+            return
+        for what, first in self._colours.items():
+            alike = colours[what] in (first, None, "limited" if first is None else first)
+            if not alike and what not in self._changes:
+                text = (
+                    f"states the {what} {colours[what]} from there on, before that {first or 'none'}: the samples mean another"
+                    " thing then, and are scored as they are"
+                )
+                self._changes[what] = self._position, text
+
+    def sample(self, count: int) -> Iterator[Planes]:
+        """See FrameSource.sample: of long streams key frames, which are quick to come by."""
+        target = self.info.new_planes(1)
+        if not self._duration or (self.expected or 0) <= _FEW_FRAMES:
+            yield from super().sample(count)
+            return
+        self._start(threads=False)
+        self._waiting = None
+        for number in range(count):
+            try:
+                self._decoder.seek(self._start_time + self._duration * number // count)
+            except (*self._failure, OverflowError):
+                return
+            if self._next(target):
+                yield target
+
+    # -- times --------------------------------------------------------------------------------------------------------
+
+    def _tick(self, frame: Any) -> int | None:
+        """When the next frame is shown, in ticks of the stream."""
+        if not self._in_file_order:
+            pts: int | None = frame.pts
+            return pts
+        stamps = self._decoder.stamps
+        return stamps[self._position] if self._position < len(stamps) else None
 
     def time(self, number: int) -> float | None:
         """See FrameSource.time: by the presentation times of the frames."""
         place = number - self._times_begin
-        if self.info.fps is None or not 0 <= place < len(self._times):
+        if self.info.fps is None or not 0 <= place < len(self._times.ticks):
             return None
-        first, this = self._first_time, self._times[place]
-        return super().time(number) if first is None or this is None else this - first
+        first, this = self._first_tick, self._times.ticks[place]
+        return super().time(number) if first is None or this is None else float((this - first) * self._time_base)
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """See FrameSource.times: by the presentation times of the packets, read from the container once more."""
-        if self.info.fps is None or self._first_pts is None:
+        """See FrameSource.times: by the packets where each is sure to be a frame, else by decoding once more.
+
+        What packets promise is compared with what comes: a frame of another time ends the clip with an error.
+        """
+        if self.info.fps is None or self._first_tick is None:
             return None
         try:
             packets = self._packets()
         except self._failure as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
-        if any(stamp is None for stamp, _ in packets):
-            return None
-        ticks: npt.NDArray[np.int64] = self._ticks(packets) - self._first_pts
-        return ticks.astype(np.float64) * float(self._stream.time_base)
+        time_base = float(self._time_base)
+        if self._in_file_order:
+            stamps = [packet.dts for packet in packets if packet.dts is not None]
+            return rising_seconds(sorted(stamps), self._first_tick, time_base)
+        if are_told(packets, self._codec, interlaced=self._interlaced):
+            self._promised = self._ticks(packets)
+            return rising_seconds(list(self._promised), self._first_tick, time_base)
+        return self._times_by_decoding()
+
+    def _times_by_decoding(self) -> npt.NDArray[np.float64] | None:
+        with ContainerFile(self._path, self.stream) as other:
+            while other._read_to(other._position, None):
+                pass
+            ticks = [tick for tick in other._times.ticks if tick is not None]
+            if len(ticks) < len(other._times.ticks) or self._first_tick is None:
+                return None
+            return rising_seconds(ticks, self._first_tick, float(self._time_base))
+
+    def _is_out_of_time(self) -> bool:
+        """Whether the frame that was just read is shown at another time than its packet promised."""
+        if self._promised is None or self._position >= len(self._promised):
+            return False
+        promised, this = int(self._promised[self._position]), self._times.ticks[-1]
+        if this == promised:
+            return False
+        shown = "at no known time" if this is None else f"at {float(this * self._time_base):.3f} s"
+        self.problem = InputError(
+            f"{self.info.path}: frame {self._position} is shown {shown}, and the packets promised"
+            f" {float(promised * self._time_base):.3f} s: one of them gave no frame. Frames behind it would be paired"
+            " with the wrong ones; --sync index, with --start and --end as numbers, needs no times"
+        )
+        return True
 
     def marks(self) -> Marks | None:
         """See FrameSource.marks: its key frames, by the packets, read from the container once more."""
-        if self.info.fps is None or self._first_pts is None or self._sequence is not None:
+        if self.info.fps is None or self._first_tick is None or self._sequence is not None or self._in_file_order:
             return None
         try:
             packets = self._packets()
         except self._failure:
             return None
-        if any(stamp is None for stamp, _ in packets):
+        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not are_rising(packets):
             return None
         ticks = self._ticks(packets)
-        keys = self._ticks([packet for packet in packets if packet[1]])
+        keys = self._ticks([packet for packet in packets if packet.is_key])
         return KeyMarks(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
 
-    def _packets(self) -> list[tuple[int | None, bool]]:
-        """When each packet's frame is shown, in ticks, and whether it is a key frame."""
+    def _packets(self) -> list[Packet]:
+        """Return what the container says of each packet whose frame is shown; counts the bytes of all on the way."""
         with self._open() as container:
             count = PacketCount()
             found = []
-            for packet in container.demux(container.streams.video[0]):
+            for packet in container.demux(choose_stream(self._path, container, self.stream)[0]):
                 count.add(packet)
                 if packet.size and not packet.is_discard:
-                    found.append((packet.pts, packet.is_keyframe))
+                    found.append(Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
             self._all_packets = self._total(count)
             return found
+
+    def packets(self) -> VideoPackets | None:
+        """See FrameSource.packets."""
+        if self.info.fps is None or self._codec.name in _UNCOMPRESSED:
+            return None
+        if self._decoder.count.complete:
+            return self._total(self._decoder.count)
+        with suppress(*self._failure):
+            if self._all_packets is None:
+                self._packets()
+        return self._all_packets
+
+    def _total(self, count: PacketCount) -> VideoPackets:
+        return count.total(self._time_base, self.info.fps)
 
     def clip_facts(self) -> ClipFacts:
         """See FrameSource.clip_facts."""
         import av
 
-        stream, decoder = self._stream, self._stream.codec_context
+        stream = self._stream
         return replace(
             super().clip_facts(),
             container=self._container.format.name,
             stream=stream.index,
-            codec=decoder.codec.canonical_name,
-            decoder=decoder.name,
+            codec=self._codec.canonical_name,
+            decoder=self._codec.name,
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._format.bits,
             duration=round(float(stream.duration * stream.time_base), 6) if stream.duration and self.info.fps else None,
@@ -297,45 +490,40 @@ class ContainerFile(SequentialSource):
             return int(size) if size > 0 else None
         return None
 
-    def packets(self) -> VideoPackets | None:
-        """See FrameSource.packets."""
-        if self.info.fps is None or self._stream.codec_context.name in _UNCOMPRESSED:
-            return None
-        if self._read is not None and self._read.complete:
-            return self._total(self._read)
-        with suppress(*self._failure):
-            if self._all_packets is None:
-                self._packets()
-        return self._all_packets
-
-    def _total(self, count: PacketCount) -> VideoPackets:
-        return count.total(self._stream.time_base, self.info.fps)
-
-    def _ticks(self, packets: Sequence[tuple[int | None, bool]]) -> npt.NDArray[np.int64]:
+    def _ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
         """Their times, rising; before the first frame none is decoded."""
-        return np.array(sorted(stamp for stamp, _ in packets if stamp is not None and stamp >= self._first_pts), np.int64)
+        first = self._first_tick or 0
+        return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
+
+    # -- ranges -------------------------------------------------------------------------------------------------------
 
     def go_to(self, number: int, place: int) -> int | None:
         """See FrameSource.go_to: decodes from the key frame before it on."""
-        self._read = None
+        self._waiting = None
+        self._range = number, place
         for earlier in _SEEK_SECONDS:
             try:
-                self._container.seek(place - round(earlier / self._stream.time_base), stream=self._stream)
-                frames = self._decoded(from_key=True)
-                found = next((frame for frame in frames if frame.pts is None or frame.pts >= place), None)
-            except (*self._failure, OverflowError) as error:
+                self._decoder.seek(place - round(earlier / self._time_base), self._stream, from_key=True)
+                found = self._decoder.next()
+                while found is not None and found.pts is not None and found.pts < place:
+                    found = self._decoder.next()
+            except (*self._failure, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == place:
+                if self._decoder.doubtful:  # what comes before the place may be what is missing; if not it shows again
+                    self._start(threads=False)
+                    return self.go_to(number, place)
+                self._decoder.forget_before(place)
                 self._position = self._times_begin = number
-                self._frames = iter([found])
+                self._waiting = found
                 fingerprint = self._following()
-                self._times.clear()
-                self._frames = chain([found], frames)
+                self._times.restart()
+                self._waiting = found
                 return fingerprint
         raise RangeError(f"{self._path}: frame {number} is not where its packet promised it")
 
     def _is_behind(self, place: int) -> bool:
-        return self._last_pts == place
+        return bool(self._times.ticks) and self._times.ticks[-1] == place
 
     def _following(self) -> int:
         """See SequentialSource: the CRC-32 of all planes. A decoder that lacks what a frame refers to gets another one."""
@@ -344,37 +532,33 @@ class ContainerFile(SequentialSource):
             raise RangeError(f"{self._path} ends before frame {self._position}, which its packets promised")
         return reduce(lambda crc, plane: zlib.crc32(plane.data, crc), following, 0)
 
-    @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected: as the container says, else by its duration."""
-        if self.info.frames is not None or self.info.fps is None or not self._container.duration:
-            return self.info.frames
-        seconds: float = self._container.duration / _TICKS
-        return min(round(seconds * self.info.fps), LARGEST_NUMBER)
+    # -- end ----------------------------------------------------------------------------------------------------------
 
-    def sample(self, count: int) -> Iterator[Planes]:
-        """See FrameSource.sample: of long streams key frames, which are quick to come by."""
-        container, target = self._container, self.info.new_planes(1)
-        if not container.duration or (self.expected or 0) <= _FEW_FRAMES:
-            yield from super().sample(count)
-            return
-        for number in range(count):
-            self._read = None
-            try:
-                container.seek((container.start_time or 0) + container.duration * number // count)
-                self._frames = container.decode(self._stream)
-            except (*self._failure, OverflowError):
-                return
-            if self._next(target):
-                yield target
+    def _let_go(self) -> None:
+        decoder = getattr(self, "_decoder", None)
+        if decoder is not None:
+            self._bytes_before += decoder.bytes_read
+            decoder.close()
+            decoder.bytes_read = 0
+        container = getattr(self, "_container", None)
+        if container is not None:
+            container.close()
 
     def close(self) -> None:
         """Close the container."""
-        self._container.close()
-        self._frames = iter(())  # which holds this source: else its decoder and its threads stay until Python looks for cycles
+        self._let_go()
+
+
+def _colours(frame: Any) -> dict[str, str | None]:
+    """What a frame states of its colours, by their names here; None for what it does not."""
+    return {
+        "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
+        "matrix": MATRICES.get(frame.colorspace),
+        "transfer": TRANSFERS.get(frame.color_trc),
+    }
 
 
 def _rate(stream: Any) -> Fraction | None:
     """Frames a second, where that is known: what is not is None, or from PyAV 19 on 0/0."""
-    rate = stream.average_rate
+    rate = stream.average_rate or stream.guessed_rate
     return Fraction(rate.numerator, rate.denominator) if rate is not None and rate.denominator and rate.numerator else None

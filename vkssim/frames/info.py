@@ -10,14 +10,18 @@ import numpy as np
 from ..formats import plane_shapes
 from ..types import Planes
 
+FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
+"""How the lines of a frame belong together; the last where it is not known which field comes first."""
+
 
 @dataclass(frozen=True)
 class VideoInfo:
     """What is known of a stream when it is opened.
 
-    `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`
-    and `range` ("full" or "limited") where it does not state them. `notes` say what was done to its pictures; `crop` is the
-    rectangle that they were cropped to because somebody asked for it, and `resampler` what scaled them.
+    `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`,
+    `range` ("full" or "limited"), `transfer` and `field_order` (see `FIELD_ORDERS`) where it does not state them. `notes` say
+    what was done to its pictures; `crop` is the rectangle that they were cropped to because somebody asked for it, and
+    `resampler` what scaled them.
     """
 
     path: str
@@ -33,6 +37,8 @@ class VideoInfo:
     notes: tuple[str, ...] = ()
     crop: str | None = None
     resampler: str | None = None
+    transfer: str | None = None
+    field_order: str | None = None
 
     def new_planes(self, count: int) -> Planes:
         """Memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""

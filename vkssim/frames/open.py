@@ -102,13 +102,13 @@ class RawDescription:
         }
 
 
-def open_source(path: str, raw: RawDescription, chroma: bool = False) -> FrameSource:
+def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or whatever FFmpeg reads, turned as it says.
 
-    Raises InputError where it cannot be opened, is empty, is no video, contradicts `raw`, or has no chroma though `chroma` asks
-    for it.
+    `stream` is which stream of a container, by its index. Raises InputError where it cannot be opened, is empty, is no video,
+    contradicts `raw`, or has no chroma though `chroma` asks for it.
     """
-    opened = open_file(path, raw)
+    opened = open_file(path, raw, stream)
     try:
         raw.check(opened.info)
     except InputError:
@@ -135,18 +135,32 @@ def check_chroma(source: FrameSource) -> None:
         raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
-def open_file(path: str, raw: RawDescription) -> FrameSource:
+def open_file(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
     """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
+    source = _open_file(path, raw, stream)
+    if stream and not isinstance(source, _container_file()):
+        source.close()
+        raise InputError(f"{source.info.path} is {source.info.kind} and has no stream {stream}; only containers have several")
+    return source
+
+
+def _container_file() -> type[FrameSource]:
+    from .container import ContainerFile  # here, since only containers need it, and PyAV
+
+    return ContainerFile
+
+
+def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSource:
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if remote.is_url(path):
-        return _open_url(remote.named(path), raw)
+        return _open_url(remote.named(path), raw, number)
     if sequence(path) is not None:
         from .container import ContainerFile
 
-        return ContainerFile(path)
+        return ContainerFile(path, number)
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -166,11 +180,11 @@ def open_file(path: str, raw: RawDescription) -> FrameSource:
         raise
     stream.close()
     if is_container(head) or not raw.given:
-        return _open_container(path, head)
+        return _open_container(path, head, number)
     return RawFile(path, raw.layout(path), allow_partial=raw.allow_partial)
 
 
-def _open_url(url: str, raw: RawDescription) -> FrameSource:
+def _open_url(url: str, raw: RawDescription, number: int | None) -> FrameSource:
     try:
         size = remote.size(url)
         if not size:
@@ -181,15 +195,15 @@ def _open_url(url: str, raw: RawDescription) -> FrameSource:
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or not raw.given:
-        return _open_container(url, head)
+        return _open_container(url, head, number)
     return RawUrl(url, raw.layout(url), size, allow_partial=raw.allow_partial)
 
 
-def _open_container(path: str, head: bytes) -> FrameSource:
+def _open_container(path: str, head: bytes, number: int | None) -> FrameSource:
     from .container import ContainerFile
 
     try:
-        return ContainerFile(path)
+        return ContainerFile(path, number)
     except InputError as error:
         if is_container(head):
             raise

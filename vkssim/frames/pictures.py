@@ -56,17 +56,23 @@ class PictureOptions:
 
 
 def open_pair(
-    reference: str, distorted: str, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
+    reference: str,
+    distorted: str,
+    raw: RawDescription,
+    pictures: PictureOptions,
+    chroma: bool = False,
+    streams: tuple[int | None, int | None] = (None, None),
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they say, R'G'B' converted, then scaled and cropped as asked for.
 
-    R'G'B' becomes Y'CbCr of the matrix and range that the other clip states, else of `RGB_DEFAULT`. Raises InputError as
-    `open_source`, and where a crop does not fit.
+    `streams` are which streams of containers, see `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
+    clip states, else of `RGB_DEFAULT`. Raises InputError as `open_source`, and where a crop does not fit.
     """
     if pictures.crop == "auto":
         _check_seen_twice(reference)
     with ExitStack() as stack:
-        first, second = (stack.enter_context(open_file(path, raw)) for path in (reference, distorted))
+        clips = zip((reference, distorted), streams, strict=True)
+        first, second = (stack.enter_context(open_file(path, raw, stream)) for path, stream in clips)
         sources = made_alike(first, second, raw, pictures, chroma)
         stack.pop_all()
     return sources
@@ -94,7 +100,7 @@ def made_alike(
             check_chroma(source)
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
-        with alike(turned(open_file(reference.info.path, raw))) as probe:
+        with alike(turned(open_file(reference.info.path, raw, reference.stream))) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
     if crop is None:
         return sources

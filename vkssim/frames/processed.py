@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -37,13 +37,23 @@ class ProcessedSource(FrameSource):
         self._step = step
         self.info = step.info(source.info)
         self.concurrent = source.concurrent
-        self.damaged = source.damaged
+        self.stream = source.stream
         self._lock = threading.Lock()
         self._first_beyond: int | None = None
         self._take_over()
 
     def _take_over(self) -> None:
         self.problem, self.length = self._source.problem, self._source.length
+
+    @property
+    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
+        """See FrameSource.damage."""
+        return self._source.damage
+
+    @property
+    def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
+        """See FrameSource.remarks."""
+        return self._source.remarks
 
     @property
     def bytes_read(self) -> int:  # type: ignore[override] # which others count themselves

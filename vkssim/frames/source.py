@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -42,8 +43,12 @@ class FrameSource(ABC):
     """Why the stream ended before its time, once that is known; the frames before are good."""
     length: int | None = None
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
-    damaged: Sequence[int] = ()
-    """Numbers of the frames read so far in which the decoder had to make up what is missing."""
+    damage: Mapping[int, str] = MappingProxyType({})
+    """Of the frames read so far those in which the decoder had to make up what is missing, by number: what it says of that."""
+    remarks: Sequence[tuple[int, str]] = ()
+    """What else there is to warn of in the frames read so far, each with the number of the frame where it begins."""
+    stream: int | None = None
+    """Which stream of a container was asked for, by its index; None where it was chosen."""
     bytes_read = 0
     """How many bytes of the file were read for its frames so far."""
     file_bytes: int | None = None

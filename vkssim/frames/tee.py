@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -109,7 +109,17 @@ class _TeeReader(FrameSource):
         self._tee = tee
         self._source = source
         self.info = source.info
-        self.damaged = source.damaged
+        self.stream = source.stream
+
+    @property
+    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
+        """See FrameSource.damage."""
+        return self._source.damage
+
+    @property
+    def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
+        """See FrameSource.remarks."""
+        return self._source.remarks
 
     @property
     def expected(self) -> int | None:

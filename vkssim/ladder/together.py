@@ -104,12 +104,13 @@ class TogetherScorer:
         self._engine = self._open_engine(batch)
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
-        source = stack.enter_context(open_regular(path, raw))
+        stream, _ = self._options.selection.streams
+        source = stack.enter_context(open_regular(path, raw, stream))
         if readers == 1:
             return [source]
         # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
-            return [source, *(stack.enter_context(open_regular(path, raw)) for _ in range(readers - 1))]
+            return [source, *(stack.enter_context(open_regular(path, raw, stream)) for _ in range(readers - 1))]
         return Tee(turned(source), readers).readers
 
     def _score_one(
@@ -118,7 +119,7 @@ class TogetherScorer:
         options = self._options
         with ExitStack() as stack:
             close_at_end(stack, reference)
-            distorted = close_at_end(stack, open_regular(paths[1], raw))
+            distorted = close_at_end(stack, open_regular(paths[1], raw, options.selection.stream_distorted))
             return score_sources(
                 made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
                 paths,
@@ -148,11 +149,11 @@ class TogetherScorer:
         self.close()
 
 
-def open_regular(path: str, raw: RawDescription) -> FrameSource:
+def open_regular(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
     """As `open_file`, but never a pipe. Raises InputError."""
     if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
-    return open_file(path, raw)
+    return open_file(path, raw, stream)
 
 
 def _why_missing(path: str, raw: RawDescription) -> InputError | None:

@@ -1,0 +1,267 @@
+"""Damaged streams: the same frames, scores and warnings every time, with frame threads and without."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError
+from vkssim.frames import container, ffmpeg_log
+from vkssim.frames.open import open_source
+
+from ..clips import write
+from ..commands import TINY, vkssim, vkssim_process
+from ..pictures import clip
+from .encoding import encode_frames, video_frame
+from .reading import NOTHING_SAID
+
+FRAMES, GOP = 36, 12
+HEIGHT, WIDTH = 96, 160
+RUNS = 10
+KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "h264": ("mp4", "libx264", {"bf": "3", "crf": "24", "x264-params": "slice-max-size=400"}),
+    "hevc": ("mp4", "libx265", {"x265-params": f"log-level=none:keyint={GOP}:bframes=3:pools=1:frame-threads=1"}),
+    "mpeg4": ("avi", "mpeg4", {"qscale": "3"}),
+}
+"""Of each a clip is made by one thread, so that it has the same bytes everywhere."""
+
+Damage = Callable[[str, int], str]
+
+
+def _pictures() -> list[av.VideoFrame]:
+    """Each is the one before, moved, with a little noise."""
+    texture = clip(1, HEIGHT, WIDTH + FRAMES)[0] // 2
+    noise = np.random.default_rng(5).integers(0, 24, (FRAMES, HEIGHT, WIDTH), np.uint8)
+    chroma = [np.full((HEIGHT // 2, WIDTH // 2), value, np.uint8) for value in (100, 150)]
+    return [
+        video_frame(WIDTH, HEIGHT, "yuv420p", [texture[:, number : number + WIDTH] + noise[number], *chroma])
+        for number in range(FRAMES)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("clips")
+
+
+@pytest.fixture(scope="module")
+def sound(folder: Path) -> dict[str, str]:
+    return {
+        kind: encode_frames(folder / f"{kind}.{ending}", _pictures(), codec, options={"threads": "1", "g": str(GOP), **options})
+        for kind, (ending, codec, options) in KINDS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def damaged(folder: Path, sound: dict[str, str]) -> Damage:
+    """A clip with a few bytes altered within a packet that is not the first, at a random place."""
+
+    def make(kind: str, seed: int) -> str:
+        path = folder / f"{kind} {seed}{Path(sound[kind]).suffix}"
+        if path.exists():
+            return str(path)
+        chance, data = random.Random(seed), bytearray(Path(sound[kind]).read_bytes())
+        with av.open(sound[kind]) as file:
+            packets = [bytes(packet) for packet in file.demux(video=0) if packet.size]
+        packet = packets[chance.randrange(2, FRAMES - 2)]
+        at = data.index(packet) + chance.randrange(len(packet) // 4, len(packet) // 2)
+        data[at : at + 24] = chance.randbytes(24)
+        return write(path, bytes(data))
+
+    return make
+
+
+def _threads(monkeypatch: pytest.MonkeyPatch, threads: bool) -> None:
+    monkeypatch.setattr(container, "threads_help", lambda: threads)
+
+
+def _everything(path: str) -> tuple[Any, ...]:
+    """The CRC of each frame, and what is said of the clip."""
+    with open_source(path, NOTHING_SAID) as source:
+        target, frames = source.info.new_planes(1), []
+        while source.read([len(frames)], [target]):
+            frames.append(zlib.crc32(target[0]))
+        return frames, dict(source.damage), list(source.remarks), str(source.problem), source.info.notes
+
+
+SEEDS = {"h264": (1, 2, 3, 4), "hevc": (3, 6, 8, 15), "mpeg4": (1, 2, 3, 4)}
+"""Damage that FFmpeg notices: to HEVC, much is done that it does not (docs/adr/0021)."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frames_are_the_same_every_time(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
+) -> None:
+    _threads(monkeypatch, False)
+    intact = _everything(sound[kind])
+    expected = {seed: _everything(damaged(kind, seed)) for seed in SEEDS[kind]}
+    for frames, damage, remarks, problem, _ in expected.values():
+        assert damage or remarks or problem != "None", "it is noticed"
+        assert frames != intact[0]
+    _threads(monkeypatch, True)
+    assert _everything(sound[kind]) == intact
+    for seed in SEEDS[kind]:
+        for _ in range(RUNS):
+            assert _everything(damaged(kind, seed)) == expected[seed], f"seed {seed}"
+
+
+def test_a_sound_clip_is_decoded_on_threads_to_its_end(monkeypatch: pytest.MonkeyPatch, sound: dict[str, str]) -> None:
+    _threads(monkeypatch, True)
+    for path in sound.values():
+        with open_source(path, NOTHING_SAID) as source:
+            assert isinstance(source, container.ContainerFile)
+            target = source.info.new_planes(1)
+            assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
+            assert source._decoder.threads
+            assert not source.damage
+            assert not source.remarks
+
+
+# -- scores -----------------------------------------------------------------------------------------------------------
+
+
+def _scored(*words: str) -> tuple[int, str, str]:
+    """The exit code of `vkssim score`, all scores and what was said."""
+    result = vkssim("score", *words, *TINY, "-q", "--csv", "-o", "-", "--precision", "max")
+    return result.exit_code, result.stdout, result.stderr
+
+
+@pytest.mark.parametrize("kind", ["h264", "mpeg4"])
+def test_scores_and_warnings_are_the_same_every_time(
+    monkeypatch: pytest.MonkeyPatch, sound: dict[str, str], damaged: Damage, kind: str
+) -> None:
+    words = ("-r", sound[kind], "-d", damaged(kind, 2))
+    _threads(monkeypatch, False)
+    expected = _scored(*words)
+    assert expected[0] == 0
+    assert "is damaged in" in expected[2]
+    assert "FFmpeg says: " in expected[2]
+    _threads(monkeypatch, True)
+    for _ in range(RUNS):
+        assert _scored(*words) == expected
+    assert _scored(*words[2:], "-r", words[3]) == _scored(*words[2:], "-r", words[3])
+
+
+def test_on_two_devices_and_in_a_batch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sound: dict[str, str], damaged: Damage
+) -> None:
+    """Two processes with ranges of the frames, and clips that share a reference which is damaged itself."""
+    _threads(monkeypatch, True)
+    reference, distorted = sound["h264"], damaged("h264", 2)
+    feature = ("--feature", "float_ssim=scale=1", "-q")
+    reports = []
+    for devices in ("0", "0,0", "0,0"):
+        output = tmp_path / f"{len(reports)}.json"
+        process = vkssim_process(
+            "score", "-r", reference, "-d", distorted, *feature, "--device", devices, "-o", str(output), "--precision", "max"
+        )
+        assert process.returncode == 0, process.stderr
+        reports.append((output.read_bytes(), process.stderr))
+    assert reports[0] == reports[1] == reports[2]
+    assert b"is damaged in" in reports[0][1]
+
+    (tmp_path / "ladder.csv").write_text(
+        "reference,distorted\n" + "".join(f"{distorted},{clip}\n" for clip in (reference, damaged("h264", 3), sound["hevc"]))
+    )
+    tables = []
+    for run in range(3):
+        table = tmp_path / f"{run}.jsonl"
+        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(table), *TINY, "-q")
+        assert result.exit_code == 0, result.output
+        tables.append((table.read_text(), result.stderr))
+    assert tables[0] == tables[1] == tables[2]
+    assert [row["warnings"].count("is damaged in") for row in map(json.loads, tables[0][0].splitlines())] == [1, 2, 1]
+
+
+def test_only_frames_that_are_scored_are_warned_of(sound: dict[str, str], damaged: Damage) -> None:
+    """A decoder reads ahead, and a clip is read on where the other one has ended."""
+    path = damaged("h264", 2)
+    with open_source(path, NOTHING_SAID) as source:
+        target = source.info.new_planes(1)
+        source.read(range(FRAMES), [target] * FRAMES)
+        first = min(source.damage)
+    assert first > 3
+    words = ("-r", sound["h264"], "-d", path)
+    assert "damaged" not in _scored(*words, "--frame_cnt", str(first))[2]
+    assert f"is damaged in 1 of its frames ({first})" in _scored(*words, "--frame_cnt", str(first + 1))[2]
+    assert f"({first}" in _scored(*words, "--subsample", "2", "--frame_cnt", str(first + 2))[2], "others may refer to it"
+
+
+@pytest.mark.parametrize("threads", [False, True])
+@pytest.mark.parametrize("place", [9, FRAMES - 1])
+def test_the_frame_that_cannot_be_decoded_is_named(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, place: int, threads: bool
+) -> None:
+    """And those before it are scored, however many were on their way."""
+    _threads(monkeypatch, threads)
+    whole = folder / "plain.webm"
+    if not whole.exists():
+        encode_frames(whole, _pictures(), "libvpx-vp9", options={"g": str(GOP), "lag-in-frames": "0", "cpu-used": "8"})
+    data = bytearray(whole.read_bytes())
+    with av.open(str(whole)) as file:
+        packet = [bytes(packet) for packet in file.demux(video=0) if packet.size][place]
+    at = data.index(packet)
+    data[at] = 0  # no frame begins so
+    path = write(folder / f"torn {place}.webm", bytes(data))
+    intact, torn = _everything(str(whole)), _everything(path)
+    assert f"frame {place} cannot be decoded" in torn[3]
+    assert torn[0] == intact[0][:place]
+
+
+# -- FFmpeg's messages ------------------------------------------------------------------------------------------------
+
+
+def test_nobody_else_hears_otherwise_afterwards(monkeypatch: pytest.MonkeyPatch, damaged: Damage) -> None:
+    _threads(monkeypatch, True)
+    for level in (None, av.logging.ERROR):
+        av.logging.set_level(level)
+        try:
+            _everything(damaged("h264", 1))
+            assert av.logging.get_level() == level
+            assert av.logging.get_skip_repeated()
+        finally:
+            av.logging.set_level(None)
+
+
+def test_messages_are_counted_by_decoder() -> None:
+    ffmpeg_log.listen()
+    try:
+        before = ffmpeg_log.worrying_messages("h264")
+        av.logging.log(av.logging.ERROR, "h264", "error while decoding MB 1 2")
+        av.logging.log(av.logging.ERROR, "hevc", "Could not find ref")
+        av.logging.log(av.logging.INFO, "h264", "Reinit context")
+        av.logging.log(av.logging.INFO, "h264", "concealing 9 DC, 9 AC, 9 MV errors in P frame")
+        with ffmpeg_log.hearing() as messages:
+            av.logging.log(av.logging.ERROR, "h264", "of this thread alone")
+        assert ffmpeg_log.worrying_messages("h264") == before + 2
+        assert [text for _, _, text in messages] == ["of this thread alone"]
+    finally:
+        ffmpeg_log.leave()
+
+
+def test_a_clip_that_is_let_go_of_half_way_stops_its_threads(monkeypatch: pytest.MonkeyPatch, damaged: Damage) -> None:
+    """A thread that has something to say waits for the GIL, which whoever waits for the thread must not hold."""
+    _threads(monkeypatch, True)
+    for _ in range(20):
+        source = open_source(damaged("h264", 1), NOTHING_SAID)
+        source.read([0], [source.info.new_planes(1)])
+        del source
+    gc.collect()
+    assert av.logging.get_level() is None
+
+
+def test_no_frame_at_all(tmp_path: Path, sound: dict[str, str]) -> None:
+    data = bytearray(Path(sound["mpeg4"]).read_bytes())
+    start = data.index(b"movi") + 4
+    data[start:] = bytes(len(data) - start)
+    with pytest.raises(InputError, match=r"no frame can be decoded|FFmpeg cannot open it"):
+        open_source(write(tmp_path / "clip.avi", bytes(data)), NOTHING_SAID)

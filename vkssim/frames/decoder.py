@@ -1,0 +1,332 @@
+"""The frames of one stream, as FFmpeg decodes them: quickly, or the same every time (docs/adr/0021).
+
+FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
+whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded
+with threads until the first sign of damage, and what a decoder gave before that is right. From there on it is decoded again,
+from its beginning, without them. Where there are no more cores than clips they are not used at all.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from . import ffmpeg_log
+from .demuxer import MOST_PIXELS_OPTION
+from .packets import PacketCount
+
+_MOST_TORN_PACKETS = 1000
+
+_WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
+"""Decoders that give no frame for some packets of sound streams: second fields, pictures not coded, pictures not shown."""
+
+
+_FEW_CORES = 2  # as many as clips that are decoded at a time: threads for each gain nothing
+
+
+class UndecodableError(Exception):
+    """The next frame cannot be decoded, for the reason that it is made with."""
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Where to begin in a stream: behind so many `packets`, or at the next one that is marked as a key frame.
+
+    `without_leading` leaves out what is decoded behind the first packet and shown before it: it refers to what was not decoded.
+    """
+
+    packets: int = 0
+    from_key: bool = False
+    without_leading: bool = False
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What FFmpeg says of a packet, which is shown at `pts`, when so many frames were `given`."""
+
+    pts: int | None
+    given: int
+    text: str
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """A packet that could not be decoded, shown at `pts`, or at no known time; or, `at_end`, what the container cannot give."""
+
+    pts: int | None
+    reason: str
+    at_end: bool = False
+
+    def is_before(self, other: _Lost) -> bool:
+        """Whether it is shown before another one."""
+        return self.pts is not None and other.pts is not None and self.pts < other.pts
+
+    def is_behind(self, frame: Any) -> bool:
+        """Whether a frame is sure to be shown before it, so that it is right to give it."""
+        return self.at_end or (self.pts is not None and frame.pts is not None and frame.pts < self.pts)
+
+
+def threads_help() -> bool:
+    """Whether there are more cores than decoders without threads keep busy."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) > _FEW_CORES
+    return (os.cpu_count() or 1) > _FEW_CORES
+
+
+class _PacketNumber:
+    """The number of a packet, which its frame gets. PyAV knows it by its identity, so that a plain number will not do."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+class Decoder:
+    """Gives the frames of a stream in the order in which they are shown; to be closed.
+
+    With `threads` it is `doubtful` as soon as there is a sign of damage: frames given before that are right, that one and those
+    after it need not be. Without, frames are the same every time; `damage` then has the message and the number of each frame
+    that is damaged, and UndecodableError is raised in the place of a frame that there is not.
+    """
+
+    def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin()) -> None:
+        self._container = container
+        self._stream = stream
+        self._codec = stream.codec_context
+        self._name = self._codec.codec.name
+        self._codec.options = MOST_PIXELS_OPTION
+        self.threads = threads
+        if threads:
+            stream.thread_type = "AUTO"
+        else:
+            stream.thread_type, stream.thread_count = "NONE", 1
+            self._codec.copy_opaque = True
+        self.given = 0
+        """How many frames it has given since it was made, or since the last seek."""
+        self.bytes_read = 0
+        self.count = PacketCount()
+        """The packets of the stream; complete where all were read, from the first to the last."""
+        self.stamps: list[int] = []
+        """When each packet was to be decoded, in ticks, in the order of the file."""
+        self.begin = begin
+        """Without threads, once a frame was given: where that could be decoded from."""
+        self.passed_over = False
+        """Without threads: whether there was more, which could not be decoded, before the first frame."""
+        self.damage: dict[int, str] = {}
+        """By the number of a frame, what FFmpeg says of its damage; nothing where only the frame is marked."""
+        self._told: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
+        self._remarks: list[Remark] = []
+        self.failure: str | None = None
+        """Why a packet could not be decoded, the last one."""
+        # PyAV lets go of a frame whose side data was asked for when the garbage is collected, which is sometime; and what is
+        # missing in a frame shows what its memory held before. So the first one, of which it is asked for, is always kept.
+        self._first: Any = None
+        self._shown_from: int | None = None
+        self._doubtful = False
+        self._whole = True  # whether packets are read from the first one on
+        ffmpeg_log.listen()
+        self._close = weakref.finalize(self, _close, self._codec if threads else None, os.getpid())
+        self._heard = ffmpeg_log.worrying_messages(self._name)
+        packets = self._packets(begin)
+        self._frames = self._threaded(packets, sought=False) if threads else self._unthreaded(packets)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether there was a sign of damage, so that frames given from now on may not be right."""
+        return self.threads and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
+
+    @property
+    def remarks(self) -> list[Remark]:
+        """What else FFmpeg warned of, or of packets of which no frame was given."""
+        return [*self._remarks, *self._told.values()]
+
+    def next(self) -> Any:
+        """Return the next frame, None at the end. Raises av.FFmpegError or OSError; UndecodableError, see Decoder."""
+        frame = next(self._frames, None)
+        if frame is not None:
+            self.given += 1
+            self._first = self._first or frame
+        return frame
+
+    def seek(self, place: int, stream: Any = None, *, from_key: bool = False) -> None:
+        """Go on from the key frame before a place, in ticks of a stream, or in microseconds where none is given.
+
+        `from_key` leaves out what is no key frame though it is found there, and what is shown before the key frame. Raises
+        av.FFmpegError, OverflowError.
+        """
+        self._container.seek(place, stream=stream)
+        self.given = 0
+        self._whole = False
+        packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
+        self._frames = self._threaded(packets, sought=True) if self.threads else self._unthreaded(packets)
+
+    def forget_before(self, place: int) -> None:
+        """Count no damage of what is shown before a place in ticks, which is that of the frame given last."""
+        last = self.given - 1
+        self._shown_from = place
+        self.damage = {number: text for number, text in self.damage.items() if number == last}
+        self._remarks.clear()
+        self._told = {number: told for number, told in self._told.items() if not _is_before(told.pts, place)}
+
+    def close(self) -> None:
+        """Stop its threads; a second call does nothing."""
+        self._close()
+
+    # -- packets ------------------------------------------------------------------------------------------------------
+
+    def _packets(self, begin: Begin) -> Iterator[Any]:
+        """The packets from there on, and an empty one at the end, which brings what the decoder still has."""
+        number = 0
+        began = False
+        first: int | None = None  # when the first packet is shown, until one was shown behind it
+        for packet in self._container.demux(self._stream):
+            self.bytes_read += packet.size
+            self.count.add(packet)
+            number += 1
+            if packet.size and not began:
+                if number <= begin.packets or (begin.from_key and not packet.is_keyframe):
+                    continue
+                began, first = True, packet.pts if begin.without_leading else None
+            elif first is not None and packet.pts is not None:
+                if packet.pts < first:
+                    continue
+                first = None
+            if packet.size and packet.dts is not None:
+                self.stamps.append(packet.dts)
+            yield packet
+        self.count.complete = self._whole
+
+    def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Packets, and the error in place of what the container cannot give."""
+        from av import FFmpegError
+
+        while True:
+            try:
+                packet = next(packets, None)
+            except FFmpegError as error:
+                yield error
+                return
+            if packet is None:
+                return
+            yield packet
+
+    # -- with threads -------------------------------------------------------------------------------------------------
+
+    def _threaded(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
+        sent = given = 0
+        newest = latest = None
+        for packet in packets:
+            if packet.size:
+                sent += 1
+                newest = packet.pts if newest is None else max(newest, packet.pts or newest)
+            self._doubtful |= packet.is_corrupt
+            for frame in packet.decode():
+                given += 1
+                latest = frame.pts
+                self._doubtful |= frame.is_corrupt
+                yield frame
+        # PyAV swallows an error that comes behind a frame, and with it all further frames of the end.
+        reached = newest is not None and latest is not None and latest >= newest
+        self._doubtful |= given < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
+
+    # -- without ------------------------------------------------------------------------------------------------------
+
+    def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
+        self._told.clear()
+        lost: _Lost | None = None
+        began, key, failures = False, 0, 0
+        for number, packet in enumerate(self._packets_or_failure(packets)):
+            frames, failure = self._decode(packet, number)
+            if failure is not None:
+                self.failure = failure.reason
+                failures += 1
+                if not began and failures == _MOST_TORN_PACKETS:
+                    return
+                if began and (lost is None or failure.is_before(lost)):
+                    lost = failure
+            elif not began and packet.is_keyframe:
+                key = number
+            for frame in frames:
+                if not began:
+                    began = True
+                    self._note_begin(frame, number, key, failures)
+                if lost is not None and not lost.is_behind(frame):
+                    raise UndecodableError(lost.reason)
+                damage = self._told.pop(_number(frame, -1), None)
+                if damage is not None or frame.is_corrupt:
+                    self.damage[self.given] = "" if damage is None else damage.text
+                yield frame
+        if lost is not None:
+            raise UndecodableError(lost.reason)
+
+    def _decode(self, packet: Any, number: int) -> tuple[list[Any], _Lost | None]:
+        """Return the frames that a packet brings, and what is lost with it; note what FFmpeg says."""
+        from av import FFmpegError
+
+        broken = packet if isinstance(packet, FFmpegError) else None
+        frames: list[Any] = []
+        failure: FFmpegError | None = None
+        with ffmpeg_log.hearing() as messages:
+            try:
+                if broken is None:
+                    packet.opaque = _PacketNumber(number)
+                    frames = packet.decode()
+                else:
+                    frames = self._codec.decode(None)
+            except FFmpegError as error:
+                failure = error
+        if broken is not None:
+            return frames, _Lost(None, reason(broken), at_end=True)
+        own = [(level, text.strip()) for level, name, text in messages if name == self._name]
+        lost = None if failure is None else _Lost(packet.pts, reason(failure, *(text for _, text in own[:1])))
+        if self._shown_from is not None and packet.pts is not None and packet.pts < self._shown_from:
+            return frames, lost
+        damage = next((text for level, text in own if ffmpeg_log.is_damage(level, text)), None)
+        if packet.is_corrupt and damage is None:
+            damage = "packet marked as corrupt by the demuxer"
+        if damage is not None:
+            self._told[number] = Remark(packet.pts, self.given, damage)
+        else:
+            warnings = [text for level, text in own if ffmpeg_log.is_worrying(level, text)]
+            self._remarks += [Remark(packet.pts, self.given, text) for text in warnings[:1]]
+        return frames, lost
+
+    def _note_begin(self, first: Any, number: int, key: int, failures: int) -> None:
+        """Note where the first frame could be decoded from. What is wrong with what comes before it is no damage of a frame."""
+        own = _number(first, number)
+        key = key if key <= own else 0
+        self._shown_from = first.pts if self._shown_from is None else self._shown_from
+        before = [place for place, told in self._told.items() if place < key or _is_before(told.pts, self._shown_from)]
+        for place in before:
+            del self._told[place]
+        self.begin = Begin(key, without_leading=own == key)
+        self.passed_over = bool(key or before or failures)
+        if key:
+            self._remarks.clear()
+
+
+def reason(error: Exception, *said: str) -> str:
+    """Return why something could not be decoded, without what PyAV adds of the messages of other decoders."""
+    return ": ".join((getattr(error, "strerror", None) or str(error), *said))
+
+
+def _number(frame: Any, otherwise: int) -> int:
+    """Return the number of the packet that a frame was made from."""
+    number = frame.opaque
+    return number.number if isinstance(number, _PacketNumber) else otherwise
+
+
+def _is_before(pts: int | None, place: int | None) -> bool:
+    return pts is not None and place is not None and pts < place
+
+
+def _close(threaded: Any, process: int) -> None:
+    if os.getpid() != process:  # a fork has not the threads, and would wait for them for ever
+        return
+    if threaded is not None:
+        threaded.flush_buffers()  # which waits for its threads without the GIL; letting go of a decoder does not
+    ffmpeg_log.leave()  # now that they have no more to say

@@ -1,0 +1,34 @@
+"""Which field of a decoded frame comes first."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+_ORDERS = {1: "top field first", 2: "bottom field first"}
+"""By the constants of FFmpeg's filter `select`."""
+
+
+def field_order(frame: Any) -> str:
+    """Return one of `FIELD_ORDERS`. PyAV does not tell the order of fields; a filter of FFmpeg does."""
+    if not frame.interlaced_frame:
+        return "progressive"
+    return next((order for number, order in _ORDERS.items() if _passes(frame, number)), "interlaced")
+
+
+def _passes(frame: Any, interlace_type: int) -> bool:
+    from av import FFmpegError
+    from av.filter import Graph
+
+    graph = Graph()
+    source = graph.add_buffer(width=frame.width, height=frame.height, format=frame.format, time_base=Fraction(1, 25))
+    select = graph.add("select", f"eq(interlace_type,{interlace_type})")
+    source.link_to(select)
+    select.link_to(graph.add("buffersink"))
+    graph.configure()
+    source.push(frame)
+    try:
+        graph.pull()
+    except FFmpegError:  # which says that there is none to pull
+        return False
+    return True
