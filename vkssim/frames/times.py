@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_TOLD_BY_PACKETS = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video"))
+_TOLD_BY_PACKETS = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
 """Decoders of which each packet is one frame, shown at the packet's time, unless the stream is interlaced."""
 
 _JUMP_SECONDS = 1.0

@@ -1,0 +1,210 @@
+"""When frames are shown: a packet need not be a frame, nor say when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import Selection, score_files
+from vkssim.errors import InputError
+from vkssim.frames import times
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.open import open_source
+
+from ..clips import write
+from ..pictures import clip
+from .encoding import encode_frames, video_frame
+from .fields import write_fields
+from .reading import NOTHING_SAID, read
+
+FRAMES, HEIGHT, WIDTH = 30, 64, 96
+TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
+NOT_CODED = 7, 19
+
+
+def _pictures(frames: int = FRAMES) -> list[av.VideoFrame]:
+    """Each moves a little, so that none is like its neighbours."""
+    texture = clip(1, HEIGHT, WIDTH + frames)[0]
+    grey = np.full((HEIGHT // 2, WIDTH // 2), 128, np.uint8)
+    return [
+        video_frame(WIDTH, HEIGHT, "yuv420p", (texture[:, number : number + WIDTH], grey, grey)) for number in range(frames)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("clips")
+
+
+@pytest.fixture(scope="module")
+def exact(folder: Path) -> str:
+    """The pictures without loss, in a container that says when each is shown."""
+    return encode_frames(folder / "exact.mkv", _pictures(), "ffv1")
+
+
+def _times(path: str) -> np.ndarray:
+    """The times known beforehand, which have to be those that reading gives."""
+    with open_source(path, NOTHING_SAID) as source:
+        found = source.times()
+        assert found is not None
+        frames = len(read(source))
+        assert source.problem is None
+        assert len(found) == frames
+        np.testing.assert_allclose(found, [source.time(number) for number in range(frames)], atol=1e-9)
+    return found
+
+
+def _scores(reference: str, distorted: str, sync: str) -> list[float]:
+    report = score_files(reference, distorted, sync=sync, **TINY)
+    assert report.warnings == []
+    return report.column("float_ssim").tolist()
+
+
+def _with_packets(source: str, path: Path, before: Callable[[int, bytes], bytes | None]) -> str:
+    """A clip with some packets more: `before` gets the number and the bytes of each, and gives what comes 20 ms before it."""
+    with av.open(source) as old, av.open(str(path), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        for number, packet in enumerate(packet for packet in old.demux(video=0) if packet.size):
+            assert packet.pts is not None
+            more = before(number, bytes(packet))
+            packets = [packet] if more is None else [av.Packet(more), packet]
+            for place, one in zip((packet.pts - 20, packet.pts)[-len(packets) :], packets, strict=True):
+                one.stream, one.time_base, one.pts, one.dts = stream, Fraction(1, 1000), place, place
+                one.is_keyframe = packet.is_keyframe
+                new.mux(one)
+    return str(path)
+
+
+def _packets(path: str) -> int:
+    with av.open(path) as file:
+        return sum(bool(packet.size) for packet in file.demux(video=0))
+
+
+def test_frames_of_vp8_that_are_not_shown(folder: Path, exact: str) -> None:
+    """As alternate references are: they have packets, and no frame. Here each key frame comes twice, once unseen."""
+    plain = encode_frames(folder / "plain.webm", _pictures(), "libvpx", options={"g": "10", "b": "2M"})
+
+    def unseen(number: int, data: bytes) -> bytes | None:
+        is_key, shown = not data[0] & 1, 1 << 4  # RFC 6386, 9.1
+        return bytes([data[0] & ~shown]) + data[1:] if number and is_key else None
+
+    path = _with_packets(plain, folder / "hidden.webm", unseen)
+    assert _packets(path) > FRAMES
+    np.testing.assert_allclose(_times(path), np.arange(FRAMES) / 25, atol=1e-9)
+    for clips in ((exact, path), (path, exact)):
+        assert _scores(*clips, "pts") == _scores(*clips, "index")
+    from_half = score_files(path, exact, selection=Selection(start="0.6s"), **TINY)
+    assert from_half.frames[0].index == 15
+
+
+@pytest.fixture(scope="module")
+def not_coded(folder: Path) -> tuple[str, list[int]]:
+    """A clip of MPEG-4 with pictures that say that they are not coded, and the numbers of its frames among `exact`'s."""
+    shown = [number for number in range(FRAMES) if number not in NOT_CODED]
+    pictures, seconds = _pictures(), [number / 25 for number in shown]
+    coded = [pictures[number] for number in shown]
+    whole = encode_frames(folder / "coded.mkv", coded, "mpeg4", options={"qmax": "3"}, times=seconds, bit_rate=8_000_000)
+
+    def empty(number: int, data: bytes) -> bytes | None:
+        """The header of the picture behind it, with `vop_coded` 0: ISO/IEC 14496-2, 6.2.5."""
+        if shown[number] - 1 not in NOT_CODED:
+            return None
+        at = data.index(b"\0\0\1\xb6") + 4
+        bits = np.unpackbits(np.frombuffer(data[at : at + 8], np.uint8))
+        seconds = int(np.argmin(bits[2:])) + 1  # ones, which a zero ends
+        flag = 2 + seconds + 1 + (1000 - 1).bit_length() + 1  # a marker, milliseconds, a marker
+        assert bits[flag - 1] == bits[flag] == 1
+        bits[flag : flag + 2] = 0
+        bits[flag + 2 :] = 1
+        return data[:at] + np.packbits(bits[: -(-(flag + 2) // 8) * 8]).tobytes()
+
+    return _with_packets(whole, folder / "skipped.mkv", empty), shown
+
+
+def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, list[int]]) -> None:
+    path, shown = not_coded
+    assert _packets(path) == FRAMES
+    np.testing.assert_allclose(_times(path), np.array(shown) / 25, atol=1e-9)
+    report = score_files(exact, path, sync="pts", **TINY)
+    assert [frame.index for frame in report.frames] == shown
+    assert report.column("float_ssim").min() > 0.9
+
+
+def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where packets were believed, and one of them gives no frame, what is behind it would be paired wrongly."""
+    monkeypatch.setattr(times, "_TOLD_BY_PACKETS", {"mpeg4", "ffv1"})
+    path, _ = not_coded
+    told = r"skipped.mkv: frame 7 is shown at 0\.320 s, and the packets promised 0\.300 s"
+    for clips in ((exact, path), (path, exact)):
+        with pytest.raises(InputError, match=told) as caught:
+            score_files(*clips, sync="pts", **TINY)
+        assert caught.value.report is not None
+        assert caught.value.report.column("float_ssim").min() > 0.9
+        assert len(caught.value.report.frames) == 7
+    with pytest.raises(InputError, match="--sync index"):
+        score_files(path, exact, selection=Selection(end="1s"), **TINY)
+
+
+def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
+    """Two packets are a frame."""
+    luma = clip(8, 64, 48)
+    grey = np.full((32, 24), 128, np.uint8)
+    frames = [video_frame(48, 64, "yuv420p", (picture, grey, grey)) for picture in luma]
+    plain = encode_frames(folder / "plain.mkv", frames, "ffv1")
+    for ending in ("ts", "mkv", "mp4"):
+        path = write_fields(folder / f"fields.{ending}", luma)
+        assert _packets(path) == 2 * len(luma)
+        np.testing.assert_allclose(_times(path), np.arange(8) / 25, atol=1e-9)
+        for clips in ((plain, path), (path, plain)):
+            assert score_files(*clips, sync="pts", **TINY).column("float_ssim").tolist() == [1] * 8
+        assert [frame.time for frame in score_files(path, path, **TINY).frames] == pytest.approx(np.arange(8) / 25)
+        with open_source(path, NOTHING_SAID) as source:
+            assert source.info.field_order == "top field first"
+
+
+@pytest.mark.parametrize(
+    ("codec", "options"), [("mpeg2video", {"bf": "2", "qscale": "2"}), ("libx264", {"bf": "2", "qp": "0"})]
+)
+def test_transport_streams_put_together(folder: Path, codec: str, options: dict[str, str]) -> None:
+    """The times of the second begin anew, where those of the first have ended."""
+    pictures = _pictures(2 * FRAMES)
+    whole = encode_frames(folder / "both.mkv", pictures, "ffv1")
+    parts = [
+        encode_frames(folder / f"{codec} {place}.ts", part, codec, options={"g": "10", **options})
+        for place, part in enumerate((pictures[:FRAMES], pictures[FRAMES:]))
+    ]
+    path = write(folder / f"{codec} joined.ts", b"".join(Path(part).read_bytes() for part in parts))
+    found = _times(path)
+    np.testing.assert_allclose(found, np.arange(2 * FRAMES) / 25, atol=1e-9)
+    for clips in ((whole, path), (path, whole)):
+        report = score_files(*clips, sync="pts", **TINY)
+        assert len(report.frames) == 2 * FRAMES
+        assert report.column("float_ssim").min() > 0.8
+        assert any(f"joined.ts, frame {FRAMES}: the presentation times go back" in warning for warning in report.warnings)
+        assert not any("out of step" in warning for warning in score_files(*clips, **TINY).warnings)
+
+
+@pytest.mark.parametrize(
+    ("codec", "options"), [("libx264", {"bf": "3", "g": "12", "x264-params": "b-adapt=0"}), ("mpeg4", {"bf": "2"})]
+)
+def test_avi_has_no_presentation_times(folder: Path, exact: str, codec: str, options: dict[str, str]) -> None:
+    """Frames that are decoded in another order than they are shown are shown one after the other all the same."""
+    path = encode_frames(folder / f"{codec}.avi", _pictures(), codec, options=options)
+    np.testing.assert_allclose(_times(path), np.arange(FRAMES) / 25, atol=1e-9)
+    for clips in ((exact, path), (path, exact)):
+        assert _scores(*clips, "pts") == _scores(*clips, "index")
+    assert [frame.time for frame in score_files(path, exact, **TINY).frames] == pytest.approx(np.arange(FRAMES) / 25)
+
+
+def test_times_are_read_without_decoding_where_packets_tell(folder: Path, exact: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    varying = (np.arange(FRAMES) ** 1.1 / 25).tolist()
+    path = encode_frames(folder / "varying.mkv", _pictures(), "libx264", times=varying)
+    monkeypatch.setattr(ContainerFile, "_times_by_decoding", lambda _self: pytest.fail("it need not be decoded"))
+    np.testing.assert_allclose(_times(path), varying, atol=1e-3)
+    np.testing.assert_allclose(_times(exact), np.arange(FRAMES) / 25, atol=1e-9)
