@@ -15,7 +15,7 @@ import pytest
 
 from vkssim import input_state
 from vkssim.input_state import input_states
-from vkssim.ladder.batch import key_of
+from vkssim.ladder.batch import keys_of
 from vkssim.ladder.manifest import read_manifest
 from vkssim.score_options import ScoreOptions
 
@@ -107,5 +107,5 @@ def test_a_batch_scores_what_changed_again(tmp_path: Path) -> None:
 def test_the_key_of_a_pair_is_plain_text(tmp_path: Path) -> None:
     write(tmp_path / "a", b"a")
     (tmp_path / "ladder.csv").write_text("reference,distorted\na,a\n")
-    (pair,) = read_manifest(tmp_path / "ladder.csv")
-    assert key_of(pair, ScoreOptions(("float_ssim",))) == key_of(pair, ScoreOptions(("float_ssim",)))
+    pairs = read_manifest(tmp_path / "ladder.csv")
+    assert keys_of(pairs, ScoreOptions(("float_ssim",))) == keys_of(pairs, ScoreOptions(("float_ssim",)))

@@ -225,8 +225,8 @@ class ContainerFile(SequentialSource):
             None if pixels.rgb else self._colours["matrix"],
             None if pixels.rgb else self._colours["range"],
             notes,
-            self._colours["transfer"],
-            None if pictures or pixels.rgb else field_order(first),
+            transfer=self._colours["transfer"],
+            field_order=None if pictures or pixels.rgb else field_order(first),
         )
 
     def _claimed_frames(self) -> int | None:
