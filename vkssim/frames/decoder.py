@@ -3,7 +3,8 @@
 FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
 whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded
 with threads until the first sign of damage, and what a decoder gave before that is right. From there on it is decoded again,
-from its beginning, without them. Where there are no more cores than clips they are not used at all.
+from its beginning, without them. Where there are no more cores than clips they are not used at all, nor for decoders that give no
+sign of some damage.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _MOST_TORN_PACKETS = 1000
 _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 """Decoders that give no frame for some packets of sound streams: second fields, pictures not coded, pictures not shown."""
 
+_SILENT = ("hevc", "vvc")
+"""Decoders that leave out what ends too early, and say nothing of it: what is seen there is what the memory held before."""
 
 _FEW_CORES = 2  # as many as clips that are decoded at a time: threads for each gain nothing
 
@@ -88,9 +91,10 @@ class _PacketNumber:
 class Decoder:
     """Gives the frames of a stream in the order in which they are shown; to be closed.
 
-    With `threads` it is `doubtful` as soon as there is a sign of damage: frames given before that are right, that one and those
-    after it need not be. Without, frames are the same every time; `damage` then has the message and the number of each frame
-    that is damaged, and UndecodableError is raised in the place of a frame that there is not.
+    With `threads`, which are used where the decoder notices all damage, it is `doubtful` as soon as there is a sign of damage:
+    frames given before that are right, that one and those after it need not be. Without, frames are the same every time;
+    `damage` then has the message and the number of each frame that is damaged, and UndecodableError is raised in the place of a
+    frame that there is not.
     """
 
     def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin()) -> None:
@@ -99,7 +103,7 @@ class Decoder:
         self._codec = stream.codec_context
         self._name = self._codec.codec.name
         self._codec.options = MOST_PIXELS_OPTION
-        self.threads = threads
+        self.threads = threads = threads and self._name not in _SILENT
         if threads:
             stream.thread_type = "AUTO"
         else:
