@@ -8,9 +8,11 @@ whose inodes come and go.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from .errors import InputError
 from .frames import remote
@@ -21,6 +23,9 @@ FileState = tuple[str, int | None, str | None]
 or else a sample; None where nothing is known.
 """
 
+Content = tuple[int | None, str | None]
+"""Size and version of the content of a file: the same for a copy of it elsewhere, unless its server names versions."""
+
 _SAMPLES = 4
 _SAMPLE_BYTES = 4096
 
@@ -28,6 +33,45 @@ _SAMPLE_BYTES = 4096
 def input_states(path: str) -> list[FileState]:
     """Return the state of a file, or of each picture of a sequence."""
     return [_state(file) for file in _files(path)]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A file, or the pictures of a sequence, as they were when they were opened. What is no ordinary file has no state.
+
+    `changed` does not go by the time of an inode's last change, which a new name or other permissions move as well.
+    """
+
+    path: str
+    files: tuple[tuple[Content, tuple[int, int] | None], ...]
+
+    @classmethod
+    def now(cls, path: str) -> Opened:
+        """Return how they are now."""
+        return cls(path, tuple(map(_opened, _files(path))))
+
+    @property
+    def changed(self) -> bool:
+        """Whether they are others by now: written to, replaced or removed."""
+        return Opened.now(self.path) != self
+
+    @property
+    def version(self) -> str:
+        """What tells their content from another one, on this machine and on others."""
+        return hashlib.sha256(json.dumps([content for content, _ in self.files]).encode()).hexdigest()[:32]
+
+
+def _opened(path: str) -> tuple[Content, tuple[int, int] | None]:
+    try:
+        name = remote.local_path(path) if remote.is_url(path) else path
+        if name is None:
+            return _url_state(path), None
+        found = os.stat(name)
+        if not stat.S_ISREG(found.st_mode):
+            return (None, None), None
+        return _content(name, found.st_size), (found.st_mtime_ns, found.st_ino)
+    except (OSError, ValueError):
+        return (None, None), None
 
 
 def _files(path: str) -> Sequence[str]:
@@ -59,9 +103,13 @@ def _file_state(path: str) -> tuple[int, str]:
     found = os.stat(path)
     version = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
     if stat.S_ISREG(found.st_mode):  # to open a pipe would wait for its writer
-        with open(path, "rb", buffering=0) as file:
-            version += f" {_sample(found.st_size, lambda start, stop: _read(file.fileno(), start, stop))}"
+        version += f" {_content(path, found.st_size)[1]}"
     return found.st_size, version
+
+
+def _content(path: str, size: int) -> tuple[int, str]:
+    with open(path, "rb", buffering=0) as file:
+        return size, _sample(size, lambda start, stop: _read(file.fileno(), start, stop))
 
 
 def _sample(size: int, read: Callable[[int, int], bytes]) -> str:

@@ -26,7 +26,8 @@ class ClipEnd:
 
     `damage` are the frames in which the decoder had to make up what is missing, with what it says of that, `remarks` what else
     there is to warn of; of both only what is up to the last frame that was scored, for a decoder reads ahead. `problem` is what
-    ended the clip early, `claimed` how many frames it said it has, `found` how many there are.
+    ended the clip early, or makes its scores doubtful, `claimed` how many frames it said it has, `found` how many there are.
+    `version` tells the content of the file from another one.
     """
 
     path: str
@@ -35,6 +36,7 @@ class ClipEnd:
     problem: InputError | None = None
     claimed: int | None = None
     found: int | None = None
+    version: str | None = None
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
@@ -44,7 +46,19 @@ class ClipEnd:
             return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
 
         damage, remarks = scored(source.damage.items()), scored(source.remarks)
-        return cls(source.info.path, damage, remarks, source.problem, source.info.frames, source.length)
+        opened, problem = source.opened, source.problem
+        if opened is not None and opened.changed:  # which may well be why it ended early
+            problem = changed_error(source.info.path)
+        version = None if opened is None else opened.version
+        return cls(source.info.path, damage, remarks, problem, source.info.frames, source.length, version)
+
+
+def changed_error(path: str) -> InputError:
+    """Return the error for a file that was changed while it was read."""
+    return InputError(
+        f"{path} was changed while it was read: it was written to, replaced or removed, and its scores may be of two files."
+        " Score it again when nothing writes to it any more"
+    )
 
 
 def judge(

@@ -8,7 +8,7 @@ from itertools import chain
 
 from .demands import Demand
 from .errors import VkssimError
-from .judging import ClipEnd, judge
+from .judging import ClipEnd, changed_error, judge
 from .results import ScoreReport
 from .scoring_record import ClipPackets, merged_records, with_whole_clips
 from .timing import Clock
@@ -117,7 +117,7 @@ def joined(
     report = merged(parts)
     starts = parts[0].starts
     clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
-    ends = parts[-1].ends
+    ends = _ends(parts)
     counted = None if any(part.problem for part in parts) else packets or parts[0].packets
     report.scoring = with_whole_clips(report.scoring, counted, ends, parts[-1].shorter)
     others = chain.from_iterable(part.others for part in parts)
@@ -128,6 +128,15 @@ def joined(
         error.report = report
         raise
     return report
+
+
+def _ends(parts: Sequence[PartScores]) -> list[ClipEnd]:
+    """Return how both clips ended; where parts were read of files that are not the same, with that as their problem."""
+    ends = []
+    for clip, end in enumerate(parts[-1].ends):
+        versions = {part.ends[clip].version for part in parts}
+        ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
+    return ends
 
 
 def _named(names: Iterable[str]) -> str:

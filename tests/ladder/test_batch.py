@@ -196,9 +196,9 @@ def test_no_reference_is_opened_for_files_that_are_not_there(
     opened: list[str] = []
     begin = ContainerFile.__init__
 
-    def note(self: ContainerFile, path: str) -> None:
+    def note(self: ContainerFile, path: str, stream: int | None = None) -> None:
         opened.append(Path(path).name)
-        begin(self, path)
+        begin(self, path, stream)
 
     monkeypatch.setattr(ContainerFile, "__init__", note)
     manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": f"absent{number}.mp4"} for number in range(12)])

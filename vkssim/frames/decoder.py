@@ -3,8 +3,8 @@
 FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
 whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded
 with threads until the first sign of damage, and what a decoder gave before that is right. From there on it is decoded again,
-from its beginning, without them. Where there are no more cores than clips they are not used at all, nor for decoders that give no
-sign of some damage.
+from its beginning, without them. Where there are no more cores than clips they are not used at all, nor for decoders that give
+no sign of some damage.
 """
 
 from __future__ import annotations

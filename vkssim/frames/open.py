@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 from ..facts import Differs, fact
+from ..input_state import Opened
 from ..limits import shown
 from . import remote, y4m
 from .info import VideoInfo
@@ -137,7 +138,9 @@ def check_chroma(source: FrameSource) -> None:
 
 def open_file(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
     """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
+    opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream)
+    source.opened = opened
     if stream and not isinstance(source, _container_file()):
         source.close()
         raise InputError(f"{source.info.path} is {source.info.kind} and has no stream {stream}; only containers have several")

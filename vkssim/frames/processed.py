@@ -38,6 +38,7 @@ class ProcessedSource(FrameSource):
         self.info = step.info(source.info)
         self.concurrent = source.concurrent
         self.stream = source.stream
+        self.opened = source.opened
         self._lock = threading.Lock()
         self._first_beyond: int | None = None
         self._take_over()

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
+from ..input_state import Opened
 from ..interruption import check
 from ..types import Planes
 from .clip_facts import ClipFacts, VideoPackets
@@ -49,6 +50,8 @@ class FrameSource(ABC):
     """What else there is to warn of in the frames read so far, each with the number of the frame where it begins."""
     stream: int | None = None
     """Which stream of a container was asked for, by its index; None where it was chosen."""
+    opened: Opened | None = None
+    """The file as it was when it was opened; None of what is no file."""
     bytes_read = 0
     """How many bytes of the file were read for its frames so far."""
     file_bytes: int | None = None

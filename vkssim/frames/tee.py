@@ -110,6 +110,7 @@ class _TeeReader(FrameSource):
         self._source = source
         self.info = source.info
         self.stream = source.stream
+        self.opened = source.opened
 
     @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute

@@ -1,0 +1,157 @@
+"""Inputs that change while they are read: scores of two files never look like those of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import RawDescription, score_files
+from vkssim.distributed import worker
+from vkssim.errors import InputError
+from vkssim.input_state import Opened
+from vkssim.results import ScoreReport
+
+from .buckets import put_in_place
+from .clips import raw_bytes, raw_flags, write, y4m_bytes
+from .commands import TINY, vkssim
+from .distributed.in_parts import in_parts, small_parts
+from .frames.reading import describe
+from .ladder.ladders import lossless
+from .pictures import clip
+
+LUMA = clip(40)
+OTHER = np.roll(LUMA, 5, axis=2)
+RAW = describe(LUMA)
+CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
+CHANGED = "was changed while it was read"
+
+
+def _overwrite(path: Path) -> None:
+    """As `cp -p` and rsync --inplace do: the same inode, size and time of change."""
+    found = path.stat()
+    path.write_bytes(path.read_bytes()[::-1])
+    os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(bytes(len(raw_bytes(LUMA[:1]))))
+
+
+def _replace(path: Path) -> None:
+    path.with_name("new").write_bytes(path.read_bytes())
+    path.with_name("new").replace(path)
+
+
+def _touch(path: Path) -> None:
+    os.utime(path)
+
+
+CHANGES = (_overwrite, _append, _replace, _touch, Path.unlink)
+
+
+def _once(change: Callable[[Path], object], path: Path) -> Callable[..., None]:
+    """Change a file when the first frames have been scored."""
+    left = [change]
+
+    def hook(*_: object) -> None:
+        while left:
+            time.sleep(0.01)
+            left.pop()(path)
+
+    return hook
+
+
+def _pair(folder: Path, kind: str) -> tuple[Path, Path, RawDescription]:
+    if kind == "mkv":
+        for name, luma in (("r", LUMA), ("d", OTHER)):
+            lossless(folder / f"{name}.mkv", luma)
+        return folder / "r.mkv", folder / "d.mkv", RawDescription()
+    make, raw = (y4m_bytes, RawDescription()) if kind == "y4m" else (raw_bytes, RAW)
+    first, second = (Path(write(folder / f"{name}.{kind}", make(luma))) for name, luma in (("r", LUMA), ("d", OTHER)))
+    return first, second, raw
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", ["yuv", "y4m", "mkv"])
+def test_scores_are_refused_and_kept(tmp_path: Path, kind: str, change: Callable[[Path], object]) -> None:
+    reference, distorted, raw = _pair(tmp_path, kind)
+    with pytest.raises(InputError, match=f"{distorted.name} {CHANGED}") as raised:
+        score_files(reference, distorted, raw=raw, progress=_once(change, distorted), **CPU)
+    assert raised.value.report is not None
+    assert raised.value.report.frames
+
+
+def test_new_names_and_permissions_change_nothing(tmp_path: Path) -> None:
+    """Which move the time of the inode's last change as well."""
+    reference, distorted, raw = _pair(tmp_path, "yuv")
+
+    def link(path: Path) -> None:
+        path.chmod(0o600)
+        path.with_name("link").hardlink_to(path)
+
+    report = score_files(reference, distorted, raw=raw, progress=_once(link, distorted), **CPU)
+    assert len(report.frames) == len(LUMA)
+
+
+def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three pairs of one reference one changes on the way."""
+    reference, distorted, _ = _pair(tmp_path, "yuv")
+    for name in ("1", "2"):
+        (tmp_path / name).write_bytes(distorted.read_bytes())
+    rows = "".join(f"{reference},{name}\n" for name in ("1", "2", distorted.name))
+    (tmp_path / "ladder.csv").write_text(f"reference,distorted\n{rows}")
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "out.jsonl"), *raw_flags(LUMA), *TINY, "-q")
+    hook = _once(_overwrite, tmp_path / "2")
+    read = Opened.changed.fget
+    assert read is not None
+
+    def changed(self: Opened) -> bool:
+        if self.path == str(tmp_path / "2"):
+            hook()
+        return bool(read(self))
+
+    monkeypatch.setattr(Opened, "changed", property(changed))
+    assert vkssim(*words).exit_code == 1
+    errors = [json.loads(line)["error"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [error is not None and CHANGED in error for error in errors] == [False, True, False]
+    assert vkssim(*words).exit_code == 0
+
+
+def test_parts_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part is read of one file; between them it becomes another."""
+    reference, distorted, raw = _pair(tmp_path, "yuv")
+    small_parts(monkeypatch)
+    whole, _ = in_parts(str(reference), str(distorted), raw)
+    assert isinstance(whole, ScoreReport)
+    hook, score_part = _once(_overwrite, distorted), worker.score_part
+
+    def score_one(*parts: Any, **options: Any) -> Any:
+        scores = score_part(*parts, **options)
+        hook()
+        return scores
+
+    monkeypatch.setattr(worker, "score_part", score_one)
+    outcome, parts = in_parts(str(reference), str(distorted), raw)
+    assert len(parts) > 2
+    assert isinstance(outcome, InputError)
+    assert CHANGED in str(outcome)
+
+
+def test_a_url_of_another_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bucket = put_in_place(monkeypatch)
+    reference = write(tmp_path / "r.yuv", raw_bytes(LUMA))
+    bucket.pipe_file("clips/d.yuv", raw_bytes(OTHER))
+
+    def change(_path: Path) -> None:
+        bucket.pipe_file("clips/d.yuv", raw_bytes(LUMA))
+
+    with pytest.raises(InputError, match=f"d.yuv {CHANGED}"):
+        score_files(reference, "s3://clips/d.yuv", raw=RAW, progress=_once(change, tmp_path), **CPU)
