@@ -1,6 +1,7 @@
 """Inputs by URL, by way of fsspec: which names are URLs, and what is read of them, always a range of known length.
 
 Whatever goes wrong is an OSError whose `strerror` says why, as of a local file; a library that is missing is an OptionError.
+What fails for a moment is asked for again, see `retrying`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any, BinaryIO
 
 from ..errors import VkssimError
 from ..extras import need
+from .https_answers import Versions, watch
+from .retrying import retried
 
 LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
 """The schemes that make a URL, and what opens each. Plain http is none: anybody on the way could change what is scored."""
@@ -37,6 +40,7 @@ _USER = re.compile(r"(?<=://)[^/\s@]*@")
 _QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
 
 _whole: dict[str, str] = {}
+_versions = Versions()
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
@@ -77,7 +81,7 @@ def state(url: str) -> tuple[int, str | None]:
     """Bytes of a file, and what its server says of its version: the first there is of an ETag and a time of change."""
     with _os_errors():
         filesystem, path = _opened(url)
-        info = filesystem.info(path)
+        info = retried(lambda: filesystem.info(path))
         if info.get("type", "file") != "file":
             raise OSError(errno.EISDIR, f"it is no ordinary file, but {info['type']}")
         if info.get("size") is None:
@@ -91,7 +95,7 @@ def read(url: str, start: int, stop: int) -> bytes:
         return b""
     with _os_errors():
         filesystem, path = _opened(url)
-        return bytes(filesystem.cat_file(path, start=start, end=stop))
+        return bytes(retried(lambda: filesystem.cat_file(path, start=start, end=stop)))
 
 
 def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -99,7 +103,7 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     with _os_errors():
         filesystem, path = _opened(url)
         starts, stops = (list(places) for places in zip(*ranges, strict=True))
-        parts: list[bytes] = filesystem.cat_ranges([path] * len(ranges), starts, stops, on_error="raise")
+        parts: list[bytes] = retried(lambda: filesystem.cat_ranges([path] * len(ranges), starts, stops, on_error="raise"))
         return parts
 
 
@@ -174,27 +178,16 @@ def _https_options() -> dict[str, Any]:
     """What keeps a server from sending vkssim elsewhere, or more than was asked for."""
     import aiohttp
 
-    watch = aiohttp.TraceConfig()
-    watch.on_request_redirect.append(_refuse_redirect)
-    watch.on_request_end.append(_check_length)
+    trace = watch(_versions)
+    trace.on_request_redirect.append(_refuse_redirect)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SECONDS)
-    return {"client_kwargs": {"trace_configs": [watch], "timeout": timeout, "auto_decompress": False, "trust_env": True}}
+    return {"client_kwargs": {"trace_configs": [trace], "timeout": timeout, "auto_decompress": False, "trust_env": True}}
 
 
 async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
     target = scrubbed(answer.response.headers.get("Location", "elsewhere"))
     answer.response.close()
     raise OSError(errno.EREMOTE, f"the server redirects to {target}, which nobody named")
-
-
-async def _check_length(_session: Any, _context: Any, answer: Any) -> None:
-    asked = re.fullmatch(r"bytes=(\d+)-(\d+)", answer.headers.get("Range", ""))
-    if asked is None or answer.response.status >= 400:
-        return
-    length = answer.response.content_length
-    if answer.response.status != 206 or length is None or length > int(asked[2]) - int(asked[1]) + 1:
-        answer.response.close()
-        raise OSError(errno.EIO, "the server does not give parts of files, which is how they are read")
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
