@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import FrameScores, PictureOptions, RawDescription, Scorer, score_files
+from vkssim import FrameScores, PictureOptions, RawDescription, Scorer, Selection, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError, InputError
 from vkssim.features.planes import KernelShape
@@ -26,6 +26,7 @@ from .pictures import clip
 FRAMES, BAD = 40, 33
 KINDS = ("raw", "url", "pipe", "y4m", "container", "processed")
 RAW = RawDescription(32, 24, "400", 10)
+CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu", "raw": RAW}
 
 
 @pytest.fixture
@@ -75,6 +76,33 @@ def test_frames_that_are_not_scored_do_not_matter(tmp_path: Path, wrong: np.ndar
     result = vkssim(*words, "--subsample", "3")
     assert (result.exit_code, f"frame {BAD} has a sample of 1024" in result.stderr) == (2, True)
     assert vkssim(*words, "--frame_skip_ref", str(BAD + 4), "--frame_skip_dist", str(BAD + 4)).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("selection", "scored"),
+    [
+        (Selection(start=5, subsample=4), 7),
+        (Selection(start=5), 28),
+        (Selection(skip_reference=1, skip_distorted=3, start=10), 21),
+        (Selection(offset=9, subsample=8), 3),
+    ],
+)
+@pytest.mark.parametrize("kind", ["raw", "y4m", "processed"])
+def test_the_frame_is_that_of_the_clip(
+    tmp_path: Path, wrong: np.ndarray, kind: str, selection: Selection, scored: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever frames are compared, however many threads read them, and in ranges."""
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    small_parts(monkeypatch, 4)
+    sound = write(tmp_path / "sound", raw_bytes(clip(FRAMES + 9, bits=10), "400"))
+    distorted = _clip(tmp_path, kind, wrong, monkeypatch)
+    pictures = PictureOptions(crop="32x20+0+4") if kind == "processed" else PictureOptions()
+    words = f"clip(.y4m)?: frame {BAD} has a sample of 1024"
+    with pytest.raises(InputError, match=words) as caught:
+        score_files(sound, distorted, **CPU, selection=selection, pictures=pictures)
+    assert caught.value.report is not None
+    assert len(caught.value.report.frames) == scored
+    assert same_in_parts(sound, distorted, RAW, selection=selection, pictures=pictures) == 1
 
 
 def test_chroma_matters_where_it_is_scored(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,95 @@ def test_different_colours_are_warned_of(tmp_path: Path) -> None:
     assert f"{reference} states limited range, {distorted} full" in first
     assert f"{reference} states BT.709 matrix, {distorted} BT.601" in second
     assert _score(reference, reference).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        ({"colorspace": 1}, {"colorspace": 8}, "BT.709 matrix, DIS YCgCo"),
+        ({"colorspace": 1}, {"colorspace": 10}, "BT.709 matrix, DIS BT.2020 constant luminance"),
+        ({"color_trc": 16}, {"color_trc": 1}, "PQ transfer, DIS BT.709"),
+        ({"color_trc": 18}, {"color_trc": 16}, "HLG transfer, DIS PQ"),
+        ({}, {"color_trc": 18}, "no transfer, DIS HLG"),
+        ({"color_trc": 1}, {}, None),
+        ({"color_trc": 1}, {"color_trc": 13}, None),
+        ({"colorspace": 1}, {}, None),
+    ],
+)
+def test_colours_that_differ(tmp_path: Path, first: dict[str, int], second: dict[str, int], words: str | None) -> None:
+    reference, distorted = _container(tmp_path / "ref.mp4", LUMA, **first), _container(tmp_path / "dis.mp4", OTHER, **second)
+    warnings = _score(reference, distorted).warnings
+    if words is None:
+        assert warnings == []
+    else:
+        (warning,) = warnings
+        assert f"{reference} states {words.replace('DIS', distorted)}: " in warning
+
+
+def test_full_range_against_none(tmp_path: Path) -> None:
+    """What says nothing is most likely limited, and limited is not warned of."""
+    plain = _y4m(tmp_path / "plain.y4m", LUMA)
+    for range_, warned in (("FULL", True), ("LIMITED", False)):
+        data = Path(plain).read_bytes().replace(b"\n", f" XCOLORRANGE={range_}\n".encode(), 1)
+        other = write(tmp_path / f"{range_}.y4m", data)
+        warnings = _score(plain, other).warnings
+        assert [f"{plain} states no range, {other} full" in warning for warning in warnings] == [True] * warned
+
+
+def test_rgb_against_a_matrix_that_it_cannot_become(tmp_path: Path) -> None:
+    rgb = av.VideoFrame.from_ndarray(np.random.default_rng(1).integers(0, 256, (48, 64, 3), np.uint8), "rgb24")
+    picture = encode_frames(tmp_path / "clip.png", [rgb], "png")
+    other = _container(tmp_path / "dis.mp4", LUMA[:1], colorspace=8)
+    report = _score(picture, other)
+    assert any(f"{picture} states BT.601 matrix, {other} YCgCo" in warning for warning in report.warnings)
+    assert report.scoring is not None
+    assert (report.scoring.reference.matrix, report.scoring.distorted.matrix) == ("BT.601", "YCgCo")
+
+
+@pytest.mark.parametrize(("first", "second", "warned"), ["pp0", "tt0", "tb1", "tp1", "pb1", "mp1", "mt0", "?t0"])
+def test_fields(tmp_path: Path, first: str, second: str, warned: str) -> None:
+    clips = []
+    for name, order, luma in (("ref", first, LUMA), ("dis", second, OTHER)):
+        data = Path(_y4m(tmp_path / f"{name}.y4m", luma)).read_bytes()
+        clips.append(write(tmp_path / f"{name}.y4m", data.replace(b" Ip", f" I{order}".encode(), 1)))
+    warnings = _score(*clips).warnings
+    assert [" field order, " in warning for warning in warnings] == [True] * int(warned)
+
+
+def test_fields_of_a_container(tmp_path: Path) -> None:
+    """The order is that of the frames as they are decoded."""
+    grey = np.full((24, 32), 128, np.uint8)
+    clips = []
+    for options in ("", "interlaced=1"):
+        frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in LUMA]
+        path = tmp_path / f"{len(clips)}.mkv"
+        clips.append(encode_frames(path, frames, "libx264", options={"qp": "0", "x264-params": options}))
+    (warning,) = _score(*clips).warnings
+    assert f"{clips[0]} states progressive field order, {clips[1]} bottom field first" in warning
+    assert _score(clips[1], clips[1]).warnings == []
+
+
+def test_a_matrix_that_changes_on_the_way(tmp_path: Path) -> None:
+    """Two elementary streams, one behind the other, of which each states its own."""
+    data = b"".join(Path(_container(tmp_path / f"{matrix}.264", LUMA, colorspace=matrix)).read_bytes() for matrix in (1, 9))
+    path = write(tmp_path / "both.264", data)
+    report = _score(path, path)
+    assert len(report.frames) == 2 * len(LUMA)
+    expected = f"{path}, frame {len(LUMA)}: states the matrix BT.2020 from there on, before that BT.709"
+    assert any(expected in warning for warning in report.warnings)
+
+
+@pytest.mark.parametrize("frames", [2, 8])
+def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> None:
+    """Also where the clips are too short to come out of step."""
+    paths = [str(tmp_path / f"{rate}.y4m") for rate in (25, 30)]
+    for path, rate in zip(paths, (25, 30), strict=True):
+        data = Path(_y4m(Path(path), LUMA[:frames])).read_bytes()
+        write(Path(path), re.sub(rb" F\d+:1", f" F{rate}:1".encode(), data, count=1))
+    assert len(_score(*paths).warnings) == 1
+    with pytest.raises(DemandError, match="--strict"):
+        _score(*paths, strict=True)
+    _score(paths[0], paths[0], strict=True)
 
 
 def test_chroma_of_both(tmp_path: Path) -> None:

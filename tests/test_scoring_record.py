@@ -141,6 +141,8 @@ def test_facts_of_a_container(folder: Path) -> None:
         "chroma": "420",
         "matrix": None,
         "range": None,
+        "transfer": None,
+        "field_order": "progressive",
         "fps": 25.0,
         "frames": FRAMES,
         "duration": FRAMES / 25,

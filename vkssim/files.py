@@ -80,8 +80,8 @@ def score_files(
     pictures
         Whether they are scaled or cropped first.
     strict
-        Raise DemandError where one file is shorter than the other, or frames have no partner; otherwise the report has a
-        warning.
+        Raise DemandError where one file is shorter than the other, where frames have no partner or are not shown together, and
+        where frame rates differ; otherwise the report has a warning.
     backend, device
         Where to compute; see `Scorer`. Several devices, ``"all"`` or a list, score ranges of frames side by side, each in a
         process of its own, so that a script needs ``if __name__ == "__main__":``. The report is the same.

@@ -15,6 +15,8 @@ from .results import ScoreReport
 
 _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8
+_SAME_RATE = 5e-4
+"""Relative: less than between 23.976 and 24, more than what containers with times in milliseconds round off."""
 
 Remarks = tuple[tuple[int, str], ...]
 """What there is to say of frames, each by its number."""
@@ -93,15 +95,26 @@ def judge(
             f"no frame to score in {report.reference} and {report.distorted}: one is empty, or all frames are skipped,"
             " by --start or --end, say"
         )
-    if out_of_step is not None:
-        report.warnings.append(out_of_step)
+    unequal = [text for text in (shorter, out_of_step or _different_rates(report)) if text is not None]
+    report.warnings += reversed(unequal)
     failed = unmet(demands, report)
-    if shorter is not None:
-        report.warnings.append(shorter)
-        if strict:
-            failed.insert(0, f"{shorter} (--strict)")
+    if strict:
+        failed = [f"{text} (--strict)" for text in unequal] + failed
     if failed:
         raise DemandError("; ".join(failed))
+
+
+def _different_rates(report: ScoreReport) -> str | None:
+    """Return what to say of clips of different frame rates that are too short to come out of step."""
+    if report.scoring is None or report.sync != "index":
+        return None
+    first, second = report.scoring.reference.fps, report.scoring.distorted.fps
+    if first is None or second is None or abs(first - second) <= _SAME_RATE * first:
+        return None
+    return (
+        f"{report.reference} has {first:g} frames a second, {report.distorted} {second:g}, and frames were paired by their"
+        " numbers; --sync pts pairs them by time"
+    )
 
 
 def _remarks(end: ClipEnd) -> list[str]:

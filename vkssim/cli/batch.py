@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @selection_options
 @sync_option
 @picture_options
-@click.option("--strict", is_flag=True, help="A pair of which one clip is shorter has failed.")
+@click.option("--strict", is_flag=True, help="A pair of which one clip is shorter, or whose frame rates differ, has failed.")
 @backend_options
 @engine_options
 @click.option(

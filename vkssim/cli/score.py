@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     help="Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10,"
     " p50. May be repeated.",
 )
-@click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter.")
+@click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter, or the frame rates differ.")
 @backend_options
 @click.option("--profile", is_flag=True, help="Show where the time goes, stage by stage.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")

@@ -24,7 +24,8 @@ class ClipFacts:
     """What is known of a clip; None for what is not.
 
     `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
-    of the samples that were scored: as the clip states them, or as its R'G'B' was converted. `kbps` is that of the packets of
+    of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
+    as the clip states them. `kbps` is that of the packets of
     the video stream; see `VideoPackets` and docs/report.md for when it is known. `resampler` is what scaled its pictures.
 
     Clips of one ladder differ by nature; of their reference the samples must mean the same.
@@ -42,6 +43,8 @@ class ClipFacts:
     chroma: str | None = field(default=None, metadata=fact("chroma format", _FREE))
     matrix: str | None = field(default=None, metadata=_colour("matrix"))
     range: str | None = field(default=None, metadata=_colour("range"))
+    transfer: str | None = field(default=None, metadata=_colour("transfer"))
+    field_order: str | None = field(default=None, metadata=_colour("field order"))
     fps: float | None = field(default=None, metadata=fact("frame rate", _FREE, unit="frames/s", column=True))
     frames: int | None = field(default=None, metadata=fact("number of frames", _FREE))
     duration: float | None = field(default=None, metadata=fact("duration", _FREE, unit="s", column=True))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from ..errors import InputError, OptionError
 from ..facts import Differs, fact
-from .colour import RGB_DEFAULT, Colour
+from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
 from .open import RawDescription, check_chroma, open_file, turned
@@ -113,22 +114,36 @@ def made_alike(
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
     """What clips of different colours are warned of: their samples do not mean the same."""
     said = (
-        ("range", reference.range, distorted.range, "the same grey has other samples in each"),
-        ("matrix", reference.matrix, distorted.matrix, "the same colour has another luma in each"),
+        ("range", reference.range, distorted.range, ("full",), "the same grey has other samples in each"),
+        ("matrix", reference.matrix, distorted.matrix, (), "the same colour has another luma in each"),
+        ("transfer", reference.transfer, distorted.transfer, UNLIKE_SDR, "the same light has other samples in each"),
+        ("field order", reference.field_order, distorted.field_order, (), "lines of other times are compared"),
     )
     return [
-        f"{reference.path} states {first} {what}, {distorted.path} {second}: {effect}; scores are of the samples as they are."
-        " Convert one of them, or correct what it states"
-        for what, first, second, effect in said
-        if first and second and first != second
+        f"{reference.path} states {first or 'no'} {what}, {distorted.path} {second or 'none'}: {effect}; scores are of the"
+        " samples as they are. Convert one of them, or correct what it states"
+        for what, first, second, unusual, effect in said
+        if _differ(what, first, second, unusual)
     ]
+
+
+def _differ(what: str, first: str | None, second: str | None, unusual: Collection[str]) -> bool:
+    """Whether what clips state means other samples: of what states nothing only where the other one is `unusual`."""
+    if first == second:
+        return False
+    if what == "transfer":  # all others are alike enough that clips of one master state one or the other
+        return first in unusual or second in unusual
+    if first is None or second is None:
+        return (first or second) in unusual
+    return not (what == "field order" and "interlaced" in (first, second) and "progressive" not in (first, second))
 
 
 def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
     for source, other in ((first, second), (second, first)):
         if source.is_rgb and not other.is_rgb:
             info = other.info
-            source.convert_to(Colour(info.matrix or RGB_DEFAULT.matrix, info.range or RGB_DEFAULT.range, info.bits))
+            matrix = info.matrix if info.matrix in WEIGHTS else RGB_DEFAULT.matrix  # of others `colour_warnings` warns
+            source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range, info.bits))
 
 
 def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str) -> FrameSource:

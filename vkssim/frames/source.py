@@ -120,6 +120,8 @@ class FrameSource(ABC):
             chroma=info.chroma,
             matrix=info.matrix,
             range=info.range,
+            transfer=info.transfer,
+            field_order=info.field_order,
             fps=None if info.fps is None else round(float(info.fps), 6),
             frames=info.frames,
             file_bytes=self.file_bytes,

@@ -17,6 +17,7 @@ from .raw import PlanarStream, truncated
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"
 _COLOUR_SPACE = re.compile(r"(420jpeg|420mpeg2|420paldv|420|422|411|444alpha|444|mono)(?:p?(9|10|12|14|16))?$")
+_FIELD_ORDERS = {b"p": "progressive", b"t": "top field first", b"b": "bottom field first", b"m": "interlaced"}
 
 
 class Y4mStream(PlanarStream):
@@ -28,7 +29,15 @@ class Y4mStream(PlanarStream):
         line = stream.readline(LONGEST_LINE)
         layout, fps = parse_header(path, line)
         info = VideoInfo(
-            path, "Y4M", layout.width, layout.height, layout.bits, fps=fps, chroma=layout.chroma, range=_stated_range(line)
+            path,
+            "Y4M",
+            layout.width,
+            layout.height,
+            layout.bits,
+            fps=fps,
+            chroma=layout.chroma,
+            range=_stated_range(line),
+            field_order=_stated_order(line),
         )
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
@@ -99,6 +108,11 @@ def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]
         return PlanarLayout(width, height, pixel_format, int(bits or 8)), rate
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _stated_order(line: bytes) -> str | None:
+    match = re.search(rb" I([ptbm])\b", line)
+    return _FIELD_ORDERS[match[1]] if match else None
 
 
 def _stated_range(line: bytes) -> str | None:
