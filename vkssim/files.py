@@ -200,7 +200,7 @@ def score_sources(
             run.score()
             ends = _ends(sources, schedule, len(report.frames))
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
-            judge(report, ends, clock.out_of_step, run.shorter, strict=strict, demands=demands)
+            judge(report, ends, clock, run.shorter, strict=strict, demands=demands)
         except VkssimError as error:
             if len(report.frames) < len(done):  # the last of them was to be scored again
                 report.frames = list(done)

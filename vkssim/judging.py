@@ -12,11 +12,10 @@ from .demands import Demand, unmet
 from .errors import DemandError, InputError
 from .frames.source import FrameSource
 from .results import ScoreReport
+from .timing import Clock
 
 _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8
-_SAME_RATE = 5e-4
-"""Relative: less than between 23.976 and 24, more than what containers with times in milliseconds round off."""
 
 Remarks = tuple[tuple[int, str], ...]
 """What there is to say of frames, each by its number."""
@@ -66,7 +65,7 @@ def changed_error(path: str) -> InputError:
 def judge(
     report: ScoreReport,
     ends: Sequence[ClipEnd],
-    out_of_step: str | None,
+    clock: Clock,
     shorter: str | None,
     *,
     strict: bool,
@@ -95,7 +94,7 @@ def judge(
             f"no frame to score in {report.reference} and {report.distorted}: one is empty, or all frames are skipped,"
             " by --start or --end, say"
         )
-    unequal = [text for text in (shorter, out_of_step or _different_rates(report)) if text is not None]
+    unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
     report.warnings += reversed(unequal)
     failed = unmet(demands, report)
     if strict:
@@ -104,12 +103,15 @@ def judge(
         raise DemandError("; ".join(failed))
 
 
-def _different_rates(report: ScoreReport) -> str | None:
-    """Return what to say of clips of different frame rates that are too short to come out of step."""
-    if report.scoring is None or report.sync != "index":
+def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
+    """Return what to say of clips of different frame rates that are too short to come out of step.
+
+    The rate alone says little: containers estimate it by packets, of which some are not shown.
+    """
+    if report.scoring is None or not clock.differs_in_pace:
         return None
     first, second = report.scoring.reference.fps, report.scoring.distorted.fps
-    if first is None or second is None or abs(first - second) <= _SAME_RATE * first:
+    if first is None or second is None or first == second:
         return None
     return (
         f"{report.reference} has {first:g} frames a second, {report.distorted} {second:g}, and frames were paired by their"

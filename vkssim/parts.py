@@ -123,7 +123,7 @@ def joined(
     others = chain.from_iterable(part.others for part in parts)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
     try:
-        judge(report, ends, clock.out_of_step, parts[-1].shorter, strict=strict, demands=demands)
+        judge(report, ends, clock, parts[-1].shorter, strict=strict, demands=demands)
     except VkssimError as error:
         error.report = report
         raise

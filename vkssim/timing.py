@@ -6,6 +6,11 @@ from collections.abc import Callable, Iterable
 
 Shown = tuple[int, float | None, float | None]
 """The number of a pair, and when its frames are shown, in seconds from the first of the reference and of the distorted clip."""
+_ROUNDED = 2e-3
+"""Seconds that times may be rounded by, at both ends: containers often have milliseconds."""
+
+_SAME_PACE = 5e-4
+"""Relative: half of what lies between 23.976 and 24 frames a second."""
 
 
 class Clock:
@@ -22,6 +27,7 @@ class Clock:
         self._tolerance = None if rate is None else 0.5 / rate
         self._first_left = first_left
         self._starts: tuple[float, float] | None = None
+        self._last: tuple[float, float] | None = None
         self.out_of_step: str | None = None
         """What to say of the first pair whose frames are more than half a frame apart."""
 
@@ -30,8 +36,19 @@ class Clock:
         if self._tolerance is None:
             return
         for index, time, other in pairs:
-            if time is not None and other is not None and self.out_of_step is None:
+            if time is None or other is None:
+                continue
+            self._last = time, other
+            if self.out_of_step is None:
                 self._compare(index, time, other, self._tolerance)
+
+    @property
+    def differs_in_pace(self) -> bool:
+        """Whether one clip shows the same frames in less time than the other; only where pairs are made by number."""
+        if self._starts is None or self._last is None or self._first_left is not None:
+            return False
+        span, other = (last - start for last, start in zip(self._last, self._starts, strict=True))
+        return abs(span - other) > _ROUNDED + _SAME_PACE * max(span, other)
 
     def _compare(self, index: int, time: float, other: float, tolerance: float) -> None:
         if self._starts is None:
