@@ -218,6 +218,24 @@ def test_the_frame_that_cannot_be_decoded_is_named(
     assert torn[0] == intact[0][:place]
 
 
+@pytest.mark.parametrize("threads", [False, True])
+def test_packets_are_counted_once(monkeypatch: pytest.MonkeyPatch, damaged: Damage, threads: bool) -> None:
+    """However often they are read."""
+    _threads(monkeypatch, threads)
+    path = damaged("h264", 2)
+    with av.open(path) as file:
+        expected = sum(packet.size for packet in file.demux(video=0))
+    with open_source(path, NOTHING_SAID) as source:
+        target = source.info.new_planes(1)
+        assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
+        assert source.damage
+        packets = source.packets()
+        assert packets is not None
+        assert packets.bytes == expected
+        assert isinstance(source, container.ContainerFile)
+        assert source._all_packets is None, "counted on the way"
+
+
 # -- FFmpeg's messages ------------------------------------------------------------------------------------------------
 
 

@@ -69,6 +69,21 @@ def test_the_stream_that_is_named_is_taken(tmp_path: Path) -> None:
         open_source(path, NOTHING_SAID, stream=2)
 
 
+def test_the_packets_and_the_facts_are_those_of_the_stream(tmp_path: Path) -> None:
+    path = _two(tmp_path / "two.mkv", 0)
+    for number in range(2):
+        with av.open(path) as file:
+            expected = sum(packet.size for packet in file.demux(video=number))
+        for reads_all in (False, True):
+            with open_source(path, NOTHING_SAID, stream=number) as source:
+                if reads_all:
+                    read(source)
+                packets = source.packets()
+                assert packets is not None
+                assert packets.bytes == expected
+                assert source.clip_facts().stream == number
+
+
 def test_by_the_command_line_in_ranges_and_in_batches(tmp_path: Path) -> None:
     path = _two(tmp_path / "two.mkv", 0)
     plain = write(tmp_path / "plain.yuv", raw_bytes(SECOND))
