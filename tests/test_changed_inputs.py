@@ -16,6 +16,7 @@ from vkssim import RawDescription, score_files
 from vkssim.distributed import worker
 from vkssim.errors import InputError
 from vkssim.input_state import Opened
+from vkssim.maps import frame_pictures
 from vkssim.results import ScoreReport
 
 from .buckets import put_in_place
@@ -143,6 +144,17 @@ def test_parts_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: py
     assert len(parts) > 2
     assert isinstance(outcome, InputError)
     assert CHANGED in str(outcome)
+
+
+def test_maps_of_two_files(tmp_path: Path) -> None:
+    reference, distorted, raw = _pair(tmp_path, "yuv")
+    pictures = frame_pictures(reference, distorted, [0, 1], raw=raw, backend="cpu")
+    next(pictures)
+    time.sleep(0.01)
+    _overwrite(distorted)
+    next(pictures)
+    with pytest.raises(InputError, match=CHANGED):
+        next(pictures)
 
 
 def test_a_url_of_another_version(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.remote import named
 from .frames.source import FrameSource
-from .judging import ClipEnd, changed_error, judge
+from .judging import ClipEnd, check_unchanged, judge
 from .parts import Cut, Fingerprints, Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .recovery import Engines, readable_again, score_on
@@ -283,8 +283,10 @@ def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Sch
     for source in sources:
         if source.damage or source.remarks or source.problem is not None:
             raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
-        if source.opened is not None and source.opened.changed:
-            raise RangeError(str(changed_error(source.info.path)))
+        try:
+            check_unchanged(source)
+        except InputError as error:
+            raise RangeError(str(error)) from None
     if part.end is None:
         return None, None
     if part.first + len(report.frames) != part.end.pairs:

@@ -47,11 +47,19 @@ class ClipEnd:
             return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
 
         damage, remarks = scored(source.damage.items()), scored(source.remarks)
-        opened, problem = source.opened, source.problem
-        if opened is not None and opened.changed:  # which may well be why it ended early
-            problem = changed_error(source.info.path)
-        version = None if opened is None else opened.version
+        problem = source.problem
+        try:
+            check_unchanged(source)
+        except InputError as error:  # which may well be why it ended early
+            problem = error
+        version = None if source.opened is None else source.opened.version
         return cls(source.info.path, damage, remarks, problem, source.info.frames, source.length, version)
+
+
+def check_unchanged(source: FrameSource) -> None:
+    """Raise InputError where the file of a source is another one than when it was opened."""
+    if source.opened is not None and source.opened.changed:
+        raise changed_error(source.info.path)
 
 
 def changed_error(path: str) -> InputError:

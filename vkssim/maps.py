@@ -22,6 +22,7 @@ from .frames.pictures import PictureOptions, open_pair
 from .frames.remote import is_url, named
 from .frames.shown import shown
 from .frames.source import FrameSource
+from .judging import check_unchanged
 from .limits import check_option, whole_number
 from .mapper import SsimMapper
 from .recovery import readable_again
@@ -160,6 +161,8 @@ def _pictures(
             first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
             _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
             yield FramePictures(index, shown(first, sources[0].info), shown(second, sources[1].info), ssim_map)
+        for source in sources:
+            check_unchanged(source)
 
 
 def map_window(features: Iterable[str]) -> str:
