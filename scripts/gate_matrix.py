@@ -68,8 +68,9 @@ class Form(Enum):
 class Pair:
     """A pair of frames of fixtures/cases.npz and what is asked of it.
 
-    `features` gives each feature with the number of dispatches that a frame takes. `places` is what the plain kernels are held
-    to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score the pair:
+    `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more where the
+    type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the plain kernels
+    are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score the pair:
     shapes, and whether they are exact. `with_libvmaf` is False for metrics that libvmaf does not have.
     """
 
@@ -197,8 +198,10 @@ def _score_pair(
                 scores = _score(vulkan, metrics, samples)
                 seen["vulkan"] = vulkan.info
                 problems += _wrong_sums(vulkan, scores)
-            if len(recorded) != dispatches:
-                problems.append(f"{feature} takes {len(recorded)} dispatches a frame, not {dispatches}")
+                problems += _unseen_excess(vulkan, metrics, samples)
+            looks = int(shape is Shape.STAGED and frame.may_be_exceeded)
+            if len(recorded) != dispatches + looks:
+                problems.append(f"{feature} takes {len(recorded)} dispatches a frame, not {dispatches + looks}")
             tested |= scores
         places = EXACT_PLACES if exact else pair.places
         sides = _compare_sides({0: tested}, {0: trusted}, {0: libvmaf} if libvmaf else None, places)
@@ -227,6 +230,20 @@ def _score(backend: Backend, metrics: FrameMetrics, samples: tuple[Samples, Samp
     batch.reference[0][0], batch.distorted[0][0] = samples
     backend.submit(batch, 1)
     return {name: float(column[0]) for name, column in metrics.finish(backend.collect(batch)).items()}
+
+
+def _unseen_excess(backend: VulkanBackend, metrics: FrameMetrics, samples: tuple[Samples, Samples]) -> Iterator[str]:
+    """Say where a sample larger than its depth allows is not found, in the last corner of either plane."""
+    plane = metrics.planes[0].format
+    if not plane.may_be_exceeded:
+        return
+    for clip in range(2):
+        pair = [side.copy() for side in samples]
+        pair[clip][-1, -1] = excess = int(plane.peak) + 1
+        _score(backend, metrics, (pair[0], pair[1]))
+        beyond = backend.batches[0].beyond
+        if beyond is None or (beyond.clip, beyond.value) != (clip, excess):
+            yield f"a sample of {excess}, where {plane.peak:g} is the largest there can be, is found as {beyond}"
 
 
 @contextmanager

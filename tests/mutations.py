@@ -262,6 +262,13 @@ MUTATIONS = (
         "size after a downscale", "vkssim/reference/ssim_downscale.py", "width // scale + (width & 1),", "width // scale,"
     ),
     Mutation("a negative mean structure clamped unasked", MS_SSIM, '["negative"] == "clamp"', '["negative"] != "clamp"'),
+    Mutation("largest sample: the last row lost", "shaders/largest_sample.comp", "row > 0; --row", "row > 1; --row"),
+    Mutation(
+        "largest sample: the distorted plane not looked at",
+        "shaders/largest_sample.comp",
+        "int(gl_WorkGroupID.z) * plane + top",
+        "(int(gl_WorkGroupID.z) & ~1) * plane + top",
+    ),
     # -- the host
     Mutation("sums added in float32", "vkssim/features/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
     Mutation("windows of a scale", MS_SSIM, "(width - MARGIN) * (height - MARGIN)", "(width - MARGIN) * (height - MARGIN + 1)"),
