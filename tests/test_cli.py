@@ -140,11 +140,59 @@ def test_forms_to_standard_output_and_to_a_file(raw_pair: tuple[str, ...], tmp_p
     assert vkssim(*raw_pair, *other).stdout == printed.stdout
 
 
-@pytest.mark.parametrize("name", ["scores.txt", "scores", "json"])
-def test_unknown_ending_is_xml(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
-    """As libvmaf's tool has it for every file."""
+@pytest.mark.parametrize("name", ["scores", "json", "run.2", ".hidden"])
+def test_without_an_ending_it_is_xml(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
+    """As libvmaf's tool has it."""
     assert vkssim(*raw_pair, "-o", str(tmp_path / name)).exit_code == 0
     assert ElementTree.parse(tmp_path / name).getroot().tag == "VMAF"
+
+
+@pytest.mark.parametrize("name", ["scores.txt", "scores.yaml", "scores.parquet", "page.html", "page.HTM", "scores.js\x1b[2Jon"])
+def test_unknown_endings_are_refused(raw_pair: tuple[str, ...], tmp_path: Path, name: str) -> None:
+    """A file that is not what its name says helps nobody; a flag for the form takes any name."""
+    result = vkssim(*raw_pair, "-o", str(tmp_path / "scores.json"), "-o", str(tmp_path / name))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the endings are .json, .xml, .csv, .sub" in result.stderr
+    hint = f"--html {tmp_path / name} writes the page" if "page" in name else "--json --xml --csv --sub give the form"
+    assert hint in result.stderr
+    assert "\x1b" not in result.stderr
+    assert not list(tmp_path.glob("*.json*"))
+    assert vkssim(*raw_pair, "-q", "-o", str(tmp_path / name), "--csv").exit_code == 0
+    assert (tmp_path / name).read_text().startswith("Frame,")
+
+
+def test_every_output_is_written(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    names = ["a.json", "b.xml", "c.csv", "d.sub", "-"]
+    result = vkssim(*raw_pair, *(word for name in names for word in ("-o", str(tmp_path / name) if name != "-" else name)))
+    assert result.exit_code == 0
+    for name in names[:4]:
+        assert (tmp_path / name).read_text() == vkssim(*raw_pair, f"--{name[2:]}").stdout
+    assert result.stdout == (tmp_path / "b.xml").read_text()
+
+
+def test_an_output_that_fails_keeps_no_other_from_being_written(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    result = vkssim(*raw_pair, "-q", "-o", "/dev/full", "-o", str(tmp_path / "scores.json"))
+    assert result.exit_code == 2
+    assert "/dev/full cannot be written" in result.stderr
+    assert json.loads((tmp_path / "scores.json").read_text())["frames"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("a.json", "./a.json"), "would overwrite another file of this command"),
+        (("-", "/dev/stdout"), "two reports would go to standard output"),
+        (("a.json", "a.json.journal"), "the form of a file of any name"),
+    ],
+)
+def test_outputs_that_are_one(
+    raw_pair: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = vkssim(*raw_pair, "-o", names[0], "-o", names[1])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert not (tmp_path / "a.json").exists()
 
 
 def test_outputs_are_libvmafs(tmp_path: Path) -> None:

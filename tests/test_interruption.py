@@ -445,6 +445,18 @@ def test_nothing_to_resume_by(
     assert not list(tmp_path.glob("*.journal"))
 
 
+def test_the_journal_belongs_to_the_first_output(folder: Path, tmp_path: Path) -> None:
+    """Its scores are those of all outputs, whichever is written first."""
+    words = _words(folder, "short", tmp_path / "scores.csv", "-o", str(tmp_path / "scores.xml"))
+    first, second = (JournalFile(journal_path(tmp_path / f"scores.{ending}")) for ending in ("csv", "xml"))
+    with first:
+        assert "another process is writing the same output" in vkssim(*words).stderr
+    with second:
+        assert vkssim(*words).exit_code == 0
+    assert (tmp_path / "scores.csv").exists()
+    assert (tmp_path / "scores.xml").exists()
+
+
 def test_two_processes_on_one_output(folder: Path, tmp_path: Path) -> None:
     manifest(tmp_path / "ladder.csv", [{"reference": "a", "distorted": "b"}])
     for words in (_words(folder, "short", tmp_path / "scores.csv"), ["batch", f"{tmp_path}/ladder.csv", "-o", "scores.csv"]):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import OutputError
+from ..errors import OptionError, OutputError
 from ..frames.remote import is_url, named
+from ..harmless import visible
 from ..interruption import at_once
 from ..place import Place, suffix_of
 
@@ -20,36 +22,65 @@ if TYPE_CHECKING:
 FORMS = ("json", "xml", "csv", "sub")
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
+_PAGES = (".html", ".htm")
 
 
-def output(path: str | None, form: str | None, precision: str, inputs: Sequence[str]) -> Callable[[ScoreReport], None] | None:
-    """What delivers a report where it was asked for, checked before anything is scored; None where none was asked for.
+def output(
+    paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]
+) -> list[Callable[[ScoreReport], None]]:
+    """Return what writes a report to each output, all of them checked before anything is scored; nothing where none was named.
 
-    The form follows the ending of the path; where that says nothing it is XML, as libvmaf's tool has it.
+    `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
+    goes to standard output. Raises OptionError or OutputError where an output cannot be written.
     """
-    from ..folder import check_output, write_output
-    from ..report import render
+    from ..folder import check_output
     from ..report.numbers import NumberFormat
 
     NumberFormat.parse(precision)
-    if path is None and form is None:
-        return None
-    if form is None:
-        ending = suffix_of(path or "").lstrip(".")
-        form = ending if ending in FORMS else "xml"
-    chosen = form
-    if to_standard_output(path, form):
-        return lambda report: print_text(render(report, chosen, precision))
-    assert path is not None
-    target = path
-    check_target(target, "--output", inputs)
-    check_output(target)
-    return lambda report: write_output(render(report, chosen, precision), target)
+    if not paths:
+        return [] if form is None else [_writer("-", form, precision)]
+    forms = [form or form_of(path) for path in paths]
+    files = [path for path in paths if not to_standard_output([path], form)]
+    for place, path in enumerate(files):
+        check_target(path, "--output", [*inputs, *files[:place]])
+        check_output(path)
+    if len(paths) - len(files) > 1:
+        raise OutputError("two reports would go to standard output; give one of them a file with --output")
+    return [_writer(path, chosen, precision) for path, chosen in zip(paths, forms, strict=True)]
 
 
-def to_standard_output(path: str | None, form: str | None) -> bool:
-    """Whether a report goes to standard output: it was asked for by name, or by a form without a path."""
-    return path in _STANDARD_OUTPUT or (path is None and form is not None)
+def _writer(path: str, form: str, precision: str) -> Callable[[ScoreReport], None]:
+    from ..folder import write_output
+    from ..report import render
+
+    if to_standard_output([path], form):
+        return lambda report: print_text(render(report, form, precision))
+    return lambda report: write_output(render(report, form, precision), path)
+
+
+def form_of(path: str) -> str:
+    """Return the form that the ending of a path names; XML, as libvmaf's tool writes, where the path has no ending.
+
+    Raises OptionError for any other ending: the file would not be what its name says. What begins with a digit, as in
+    ``run.2``, is no ending.
+    """
+    ending = suffix_of(path)
+    if ending.removeprefix(".") in FORMS:
+        return ending.removeprefix(".")
+    if not re.match(r"\.[a-z]", ending):
+        return "xml"
+    if ending in _PAGES:
+        hint = f"--html {named(path)} writes the page"
+    else:
+        hint = f"{' '.join('--' + form for form in FORMS)} give the form of a file of any name"
+    raise OptionError(
+        f"--output {named(path)} ends in {visible(ending)}; the endings are {', '.join('.' + form for form in FORMS)}. {hint}"
+    )
+
+
+def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
+    """Return whether a report goes to standard output: by the name of an output, or by a form without any output."""
+    return any(path in _STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
 
 
 class PathOrUrl(click.Path):

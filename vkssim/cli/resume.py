@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_journal(
-    path: str | None,
+    paths: Sequence[str],
     form: str | None,
     inputs: Sequence[str],
     what: Mapping[str, Any],
@@ -28,11 +28,12 @@ def open_journal(
     quiet: bool,
     parts: bool,
 ) -> FrameJournal | KeptParts | None:
-    """The journal beside the output, closed with the command; None where the output is no file, or an input a pipe.
+    """Return the journal beside the first output, closed with the command; None where that is no file, or an input a pipe.
 
     `what` is how the inputs are scored, see `run_identity`. With `parts` it keeps parts, as several devices score them. Raises
     OptionError where there is nothing to resume by.
     """
+    path = paths[0] if paths else None
     reason = _why_none(path, form, inputs)
     if reason is not None:
         if resume:
@@ -48,7 +49,7 @@ def open_journal(
 
     assert path is not None
     place = journal_path(Path(path))
-    check_target(place, "the journal", inputs)
+    check_target(place, "the journal", [*inputs, *paths])
     identity = run_identity(*inputs, **what)
     if parts:
         from ..distributed.kept import KeptParts
@@ -68,6 +69,6 @@ def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str 
     for name in inputs:
         if not readable_again([name]):
             return f"{'standard input' if name == '-' else name} cannot be read a second time; give the file itself"
-    if path is None or to_standard_output(path, form) or is_url(path) or (Path(path).exists() and not Path(path).is_file()):
+    if path is None or to_standard_output([path], form) or is_url(path) or (Path(path).exists() and not Path(path).is_file()):
         return "it goes on from the journal beside a local output file, which --output names"
     return None

@@ -55,10 +55,12 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
-    "path",
+    "paths",
     type=click.Path(),
+    multiple=True,
     metavar="FILE",
-    help="Write scores there; - is stdout. The form follows the ending, else XML.",
+    help="Write scores there; - is stdout. The form follows the ending (.json, .xml, .csv, .sub), without one it is XML. May be"
+    " repeated.",
 )
 @click.option("--json", "form", flag_value="json", help="Output as JSON.")
 @click.option("--xml", "form", flag_value="xml", help="Output as XML.")
@@ -91,7 +93,7 @@ def command(
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
-    path: str | None,
+    paths: tuple[str, ...],
     form: str | None,
     resume: bool,
     html: str | None,
@@ -116,18 +118,18 @@ def command(
     from ..files import score_files
     from .live import LiveLines
 
-    if live and to_standard_output(path, form):
+    if live and to_standard_output(paths, form):
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
-    deliver = output(path, form, precision, (reference, distorted))
+    outputs = output(paths, form, precision, (reference, distorted))
     maps.check((reference, distorted))
     several, alone = split_devices(where)
-    page = page_output(html, [reference, distorted, *([path] if path else [])], raw=raw, **alone)
-    summary_to = sys.stderr if live or to_standard_output(path, form) else sys.stdout
+    page = page_output(html, [reference, distorted, *paths], raw=raw, **alone)
+    summary_to = sys.stderr if live or to_standard_output(paths, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
     what["pictures"] = pictures
-    lines = LiveLines(precision, ends_run=not (path or html or maps.folder)) if live else None
-    journal = open_journal(path, form, (reference, distorted), what, resume=resume, quiet=quiet, parts=several)
+    lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
+    journal = open_journal(paths, form, (reference, distorted), what, resume=resume, quiet=quiet, parts=several)
     failures: list[VkssimError] = []
     try:
         report = score_files(
@@ -152,7 +154,7 @@ def command(
         if progress is not None:
             progress.close()
     failure = failures[0] if failures else None
-    if deliver is not None:
+    for deliver in outputs:
         _attempt(failures, deliver, report)
     if journal is not None:
         journal.settle(failures)
