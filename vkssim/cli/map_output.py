@@ -70,14 +70,15 @@ class MapOutput:
 
         import numpy as np
 
-        from ..maps import choose_frames, colour, map_window, png, scored_pictures
+        from ..map_picture import map_picture
+        from ..maps import choose_frames, map_window, png, scored_pictures
         from ..replacing import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)
         window = map_window(features)
         for frame in scored_pictures(report, chosen, raw=raw, window=window, backend=backend, device=device, urls=True):
-            png(_path(folder, frame.index, "png"), colour(frame.ssim_map))
+            png(_path(folder, frame.index, "png"), map_picture(frame, report))
             numbers = io.BytesIO()
             np.save(numbers, frame.ssim_map, allow_pickle=False)
             write_file(numbers.getvalue(), _path(folder, frame.index, "npy"))
