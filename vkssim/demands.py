@@ -61,13 +61,31 @@ def check_names(demands: Sequence[Demand], names: Collection[str], similarities:
             )
 
 
-def unmet(demands: Sequence[Demand], report: ScoreReport) -> list[str]:
-    """What is said of each demand that the report does not meet; a pooled value that does not exist meets none."""
+@dataclass(frozen=True)
+class Verdict:
+    """What a report says to a demand: `value` is the pooled score, NaN where the report has none."""
+
+    demand: Demand
+    value: float
+
+    @property
+    def met(self) -> bool:
+        """True where the value reaches the limit; a value that does not exist meets no demand."""
+        return self.value >= self.demand.limit
+
+
+def verdicts(demands: Sequence[Demand], report: ScoreReport) -> list[Verdict]:
+    """Return the verdict of a report on each demand, in their order."""
     pooled = report.pooled() if demands else {}
+    return [Verdict(demand, pooled.get(demand.name, {}).get(POOLINGS[demand.pooling], math.nan)) for demand in demands]
+
+
+def unmet(demands: Sequence[Demand], report: ScoreReport) -> list[str]:
+    """Return a sentence for each demand that the report does not meet."""
     failed = []
-    for demand in demands:
-        value = pooled[demand.name][POOLINGS[demand.pooling]]
-        if not value >= demand.limit:
+    for verdict in verdicts(demands, report):
+        if not verdict.met:
+            demand, value = verdict.demand, verdict.value
             got = "null" if math.isnan(value) else f"{value:.9g}"
             failed.append(f"{demand.pooling} of {demand.name} is {got}, the limit is {demand.limit:.9g} (--fail-under)")
     return failed

@@ -240,13 +240,17 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
     if choice.kind == "every":
         return scored[:: choice.numbers[0]]
     if choice.kind == "worst":
-        name = next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])
-        return sorted(frame.index for frame in worst_frames(report, name, choice.numbers[0]))
+        return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), choice.numbers[0]))
     missing = sorted(set(choice.numbers) - set(scored))
     if missing:
         there = f"{len(scored)} frames from {scored[0]} to {scored[-1]}" if scored else "none"
         raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
     return sorted(set(choice.numbers))
+
+
+def metric_of_choice(report: ScoreReport) -> str:
+    """Return the score by which the worst frames of a report are chosen. The report has to have scores."""
+    return next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:

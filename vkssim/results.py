@@ -29,7 +29,7 @@ class ScoreReport:
     `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them; `scoring` is all that
     the scores depend on, None for reports of other tools. `seconds` is the time from the first frame read to the last scored,
     `resumed` how many of the frames were scored by an earlier run and take none of it. `troubles` are devices that failed on
-    the way, where others did their work; they are in no file.
+    the way, where others did their work; `shorter` says which clip ended before the other. Neither is in any file.
     """
 
     reference: str
@@ -53,6 +53,12 @@ class ScoreReport:
     similarities: tuple[str, ...] = ()
     resumed: int = 0
     troubles: list[str] = field(default_factory=list)
+    shorter: str | None = None
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames were scored."""
+        return len(self.frames)
 
     @property
     def fps(self) -> float:
@@ -80,6 +86,23 @@ class ScoreReport:
         for name in self.similarities:
             pooled[name]["mean_db"] = float(decibel(np.array(pooled[name]["mean"])))
         return pooled
+
+
+@dataclass
+class PooledReport(ScoreReport):
+    """A report without its frames: `values` are the pooled values of each score, `count` is how many frames they are of."""
+
+    values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames were scored."""
+        return self.count
+
+    def pooled(self) -> dict[str, dict[str, float]]:
+        """Return the pooled values; see `ScoreReport.pooled`."""
+        return {name: dict(values) for name, values in self.values.items()}
 
 
 def pool(scores: Doubles) -> dict[str, float]:
