@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -49,13 +50,13 @@ def pair(tmp_path: Path) -> tuple[str, str]:
 
 
 def frames_shown(page: Path) -> list[int]:
-    return [int(number) for number in re.findall(r'<article class="frame" data-frame="(\d+)">', page.read_text())]
+    return [int(number) for number in re.findall(r'<article class="frame[^>]* data-frame="(\d+)"', page.read_text())]
 
 
 def worst(scores: Path, count: int) -> list[int]:
     frames = json.loads(scores.read_text())["frames"]
     ordered = sorted(frames, key=lambda frame: frame["metrics"]["float_ssim"])
-    return sorted(frame["frameNum"] for frame in ordered[:count])
+    return [frame["frameNum"] for frame in ordered[:count]]
 
 
 def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
@@ -63,13 +64,72 @@ def test_score_writes_a_page(pair: tuple[str, str], tmp_path: Path, asked: list[
     words = ("-r", pair[0], "-d", pair[1], *TINY, "--frame_skip_ref", "1", "--frame_skip_dist", "1")
     result = vkssim("score", *words, "--html", str(page), "-o", str(scores))
     assert result.exit_code == 0, result.output
-    assert frames_shown(page) == [0, 1, 2, 3, 4]
+    assert frames_shown(page) == worst(scores, 6)
     assert asked == [Selection(1, 1)]
-    encoded = re.findall(r'<img src="data:image/webp;base64,(.*?)" alt="(?:Ref|Dis|SSIM)', page.read_text())
+    encoded = re.findall(r'<img src="data:image/webp;base64,([^"]*)" alt="[^"]*" data-picture', page.read_text())
     sizes = [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in encoded]
-    assert sizes == [(32, 24)] * 15  # the map too, which has no values at the border
+    assert set(sizes) == {(32, 24)}  # the map too, which has no values at the border
+    repeated = page.read_text().count('<p class="elsewhere"')
+    assert (len(set(encoded)), len(encoded) + repeated) == (len(encoded), 15)
     mean = json.loads(scores.read_text())["pooled_metrics"]["float_ssim"]["mean"]
     assert f"<td>{mean:.6f}</td>" in page.read_text()
+
+
+def tiles(page: Path) -> dict[str, str]:
+    """The tiles of a page: what they are called, with what they say."""
+    cells = re.findall(r"<dt>([^<]*)</dt>\s*<dd class=.value.>([^<]*)</dd>", page.read_text())
+    return dict(cells)
+
+
+def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair: tuple[str, str], tmp_path: Path) -> None:
+    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--html", str(page), "-o", str(scores), "--worst", "2")
+    limits = ("--fail-under", "float_ssim:p5=0.999", "--fail-under", "float_ssim=0.01", "--strict")
+    assert vkssim(*words, *limits).exit_code == 1
+    assert frames_shown(page) == worst(scores, 2)
+    pooled = json.loads(scores.read_text())["pooled_metrics"]["float_ssim"]
+    assert tiles(page) == {
+        "limits": "fail",
+        "mean float_ssim": f"{pooled['mean']:.6f}",
+        "p5 float_ssim": f"{pooled['percentile_5']:.6f}",
+        "min float_ssim": f"{pooled['min']:.6f}",
+    }
+    text = page.read_text()
+    assert f"float_ssim p5 ≥ 0.999: {pooled['percentile_5']:.6f}" in text
+    assert '<td>both clips end together (--strict)</td><td>they do</td><td class="pass">pass</td>' in text
+    assert vkssim(*words, "--fail-under", "float_ssim=0.01").exit_code == 0
+    assert tiles(page)["limits"] == "pass"
+
+
+def test_the_page_says_when_scores_were_written(pair: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, scores = tmp_path / "page.html", tmp_path / "scores.json"
+    words = ("score", "-r", pair[0], "-d", pair[1], *TINY, "-q", "--worst", "0", "-o", str(scores))
+    assert vkssim(*words).exit_code == 0
+    os.utime(scores, (0, 86_400 * 365 + 60))
+    assert vkssim("report", str(scores), "-o", str(page), "--worst", "0").exit_code == 0
+    assert "<dt>scores written</dt><dd>1971-01-01 00:01 UTC</dd>" in page.read_text()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    assert vkssim(*words, "--html", str(page)).exit_code == 0
+    assert "<dt>scores written</dt><dd>2001-09-09 01:46 UTC</dd>" in page.read_text()
+
+
+def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str, str], tmp_path: Path) -> None:
+    """Two clips have one reference: its pictures, and those of equal clips, are in the page once."""
+    copy = shutil.copy(pair[1], tmp_path / "copy.y4m")
+    scores = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    for path, distorted in zip(scores, (pair[1], str(copy)), strict=True):
+        assert vkssim("score", "-r", pair[0], "-d", distorted, *TINY, "-q", "-o", path).exit_code == 0
+    page = tmp_path / "page.html"
+    assert vkssim("report", *scores, "-o", str(page), "--worst", "3").exit_code == 0
+    embedded = re.findall(r"data:image/webp;base64,[^\"]*", page.read_text())
+    assert len(embedded) == len(set(embedded)) == 3 * 3 + 1  # reference, distorted clip and map; the colours of maps
+    assert frames_shown(page) == worst(Path(scores[0]), 3)
+    least = 0.000_001 * sum(map(len, embedded)) / 2
+    assert vkssim("report", *scores, "-o", str(page), "--worst", "3", "--picture-budget", str(least)).exit_code == 0
+    assert 0 < len(frames_shown(page)) < 3
+    assert "of 3 frames are left out." in page.read_text()
+    assert vkssim("report", *scores, "-o", str(page), "--picture-budget", "0").exit_code == 0
+    assert "there was no room for them within the budget" in page.read_text()
 
 
 def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
@@ -129,7 +189,7 @@ def test_a_report_without_scores_has_no_pictures(tmp_path: Path, frames: str) ->
     (tmp_path / "scores.json").write_text(f'{{"frames": {frames}, "reference": "a.mp4", "distorted": "b.mp4"}}')
     result = vkssim("report", str(tmp_path / "scores.json"), "-o", str(tmp_path / "page.html"))
     assert result.exit_code == 0, result.output
-    assert "the report has none" in (tmp_path / "page.html").read_text()
+    assert "the report has no scores" in (tmp_path / "page.html").read_text()
 
 
 def test_a_pipe_has_no_pictures(pair: tuple[str, str], tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vkssim.backends.base import BackendInfo
-from vkssim.report.page.pictures import FrameView, Gallery, encode
+from vkssim.report.page.budget import STEPS, data_uri, encode
+from vkssim.report.page.pictures import ClipView, FrameGroup, FrameView, Gallery
 from vkssim.results import ScoreReport
 from vkssim.scorer import FrameScores
 
@@ -45,14 +46,24 @@ def page_report(number: int = 0, frames: int = 12, names: Sequence[str] = METRIC
     )
 
 
-def gallery(*indices: int) -> Gallery:
-    """Plain pictures, each of another colour."""
-    views = [
-        FrameView(index, *(_plain((20 * index, 80 * place, 100)) for place in range(3)))  # type: ignore[misc]
+def gallery(*indices: int, clips: Sequence[int] = (0,)) -> Gallery:
+    """Plain pictures of frames in that order, each of another colour, in one group of clips."""
+    pictures: list[str] = []
+
+    def add(*colour: int) -> int:
+        pictures.append(_plain(colour))
+        return len(pictures) - 1
+
+    frames = [
+        FrameView(
+            index,
+            add(20 * index, 0, 100),
+            tuple(ClipView(clip, add(20 * index, 80, 30 * clip), add(20 * index, 160, 30 * clip)) for clip in clips),
+        )
         for index in indices
     ]
-    return Gallery(tuple(views), _plain((0, 0, 0)))
+    return Gallery(tuple(pictures), (FrameGroup(tuple(clips), tuple(frames)),), _plain((0, 0, 0)), note="All <pictures> fit.")
 
 
-def _plain(colour: tuple[int, int, int]) -> str:
-    return encode(np.full((64, 96, 3), colour, np.uint8))
+def _plain(colour: Sequence[int]) -> str:
+    return data_uri(encode(np.full((64, 96, 3), colour, np.uint8), *STEPS[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,24 @@ from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
+    from ..demands import Demand
     from ..frames.open import RawDescription
+    from ..report.page.tables import Limit
     from ..results import ScoreReport
 
-_WORST = 6  # frames shown of a clip
+_WORST = 6  # frames shown of a reference
+_BUDGET = 8.0  # megabytes of pictures
+_MOST_NAMED = 5  # clips that are below their limits
+
+budget_option = click.option(
+    "--picture-budget",
+    "budget",
+    type=click.FloatRange(0, 1000),
+    default=_BUDGET,
+    show_default=True,
+    metavar="MB",
+    help="The pictures of a page take so much at most; to fit they are made smaller, then frames are left out.",
+)
 
 
 def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
@@ -31,10 +45,30 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 
 
 @click.command("report", context_settings=SETTINGS)
-@click.argument("files", nargs=-1, required=True, metavar="SCORES.json…", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=click.Path(path_type=Path))
 @click.option("-o", "--output", "target", required=True, metavar="FILE", help="Write the page there; - is stdout.")
 @click.option(
-    "--worst", type=click.IntRange(0), default=_WORST, show_default=True, help="So many frames of a clip as pictures."
+    "--worst",
+    type=click.IntRange(0),
+    default=_WORST,
+    show_default=True,
+    help="So many frames of each reference as pictures, with all its clips.",
+)
+@budget_option
+@click.option(
+    "--fail-under",
+    multiple=True,
+    metavar="NAME[:POOLING]=LIMIT",
+    help="Show whether each clip reaches that, and exit with 1 where one does not; see `vkssim score`. May be repeated.",
+)
+@click.option(
+    "--ladder",
+    multiple=True,
+    metavar="COLUMN",
+    help="What tells one ladder of a table from another. Default: codec, else that of the clips. May be repeated.",
+)
+@click.option(
+    "--rate", metavar="COLUMN", help="The bit rates of a table. Default: bitrate, where there is none that of the video."
 )
 @force_option
 @urls_option
@@ -49,35 +83,103 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     help="Print the JSON Schema of the JSON of `vkssim score`, and do nothing else.",
 )
 def command(
-    files: tuple[Path, ...], target: str, worst: int, force: bool, urls: bool, raw: RawDescription, where: dict[str, Any]
+    files: tuple[Path, ...],
+    target: str,
+    worst: int,
+    budget: float,
+    fail_under: tuple[str, ...],
+    ladder: tuple[str, ...],
+    rate: str | None,
+    force: bool,
+    urls: bool,
+    raw: RawDescription,
+    where: dict[str, Any],
 ) -> None:
-    """Show scores as one HTML page: tables, charts and the worst frames.
+    """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst frames.
 
-    The files are those of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools. The pictures come from the
-    clips that the files name, where they can still be read. Files that were not scored alike are refused, by the name of what
-    differs.
+    SCORES are files of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools, or results of `vkssim batch`.
+    The pictures come from the clips that the files name, where they can still be read. Files that were not scored alike are
+    refused, by the name of what differs.
     """
     from ..alike import check_alike
+    from ..demands import parse_demand
+    from ..ladder.curves import find_ladders
+    from ..ladder.page_clips import read_clips
     from ..report.page import check_installed, render_page, scored
+    from ..report.page.dates import date_of_file
     from ..report.page.pictures import worst_frames
-    from ..report.reading import read_report
+    from ..report.page.tables import split_names
 
     check_installed()
-    reports = [read_report(path) for path in files]
-    say_findings(check_alike(scored(reports, [str(path) for path in files]), force=force))
-    clips = [name for report in reports for name in (report.reference, report.distorted)]
-    deliver = _destination(target, "--output", [*map(str, files), *clips])
-    galleries = [
-        worst_frames(report, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls)
-        for report in reports
+    demands = [parse_demand(text) for text in fail_under]
+    found = read_clips(files, ladder=ladder, rate=rate)
+    reports = [clip.report for clip in found.clips]
+    named = [clip.file for clip in found.clips]
+    say_findings(check_alike(scored(reports, named), force=force))
+    limits = _limits(demands, reports)
+    sources = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
+    deliver = _destination(target, "--output", [*sources, *_clips_of(reports)])
+    gallery = worst_frames(
+        reports, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls, budget=round(budget * 1e6)
+    )
+    rates = [clip.rate for clip in found.clips]
+    page = render_page(
+        reports,
+        gallery,
+        named,
+        limits=limits,
+        ladders=find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
+        rates=rates,
+        dates=[date_of_file(clip.source) for clip in found.clips],
+        warnings=found.warnings,
+    )
+    deliver(page)
+    failed = [
+        report.distorted or name
+        for name, report, of_clip in zip(named, reports, limits, strict=True)
+        if not all(limit.met for limit in of_clip)
     ]
-    deliver(render_page(reports, galleries, [str(path) for path in files]))
+    if failed:
+        listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
+        raise DemandError(f"{len(failed)} of {len(named)} clips are below their limits (--fail-under): {listed}")
+
+
+def _limits(demands: Sequence[Demand], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
+    from ..demands import check_names, verdicts
+    from ..report.page.tables import Limit
+
+    names = dict.fromkeys(name for report in reports for name in report.names)
+    check_names(demands, names, {name for report in reports for name in report.similarities})
+    return [[Limit.of(verdict) for verdict in verdicts(demands, report)] for report in reports]
+
+
+def _clips_of(reports: Sequence[ScoreReport]) -> list[str]:
+    return list(dict.fromkeys(name for report in reports for name in (report.reference, report.distorted)))
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """How `vkssim score` makes a page: `worst` frames as pictures, None for as many as usual, within `budget` megabytes.
+
+    `fail_under` and `strict` are the limits whose verdicts the page shows.
+    """
+
+    worst: int | None = None
+    budget: float = _BUDGET
+    fail_under: Sequence[str] = ()
+    strict: bool = False
 
 
 def page_output(
-    target: str | None, inputs: Sequence[str], *, raw: RawDescription, backend: str, device: str | None
+    target: str | None,
+    inputs: Sequence[str],
+    options: PageOptions,
+    *,
+    raw: RawDescription,
+    backend: str,
+    device: str | None,
 ) -> Callable[[ScoreReport, VkssimError | None], None] | None:
-    """What makes the page of `--html`, checked before anything is scored; None where none was asked for.
+    """Return what makes the page of `--html`, checked before anything is scored; None where none was asked for.
 
     It gets the report, and what went wrong where the report is not complete.
     """
@@ -89,18 +191,26 @@ def page_output(
     if target == "-":
         raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
     write_page = _destination(target, "--html", inputs)
+    worst = _WORST if options.worst is None else options.worst
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
+        from ..demands import parse_demand
         from ..report.page import render_page
-        from ..report.page.pictures import Gallery, worst_frames
+        from ..report.page.dates import date_of_now
+        from ..report.page.pictures import no_pictures, worst_frames
+        from ..report.page.tables import length_limit
 
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
-            gallery = Gallery(reason="the run was stopped")
+            gallery = no_pictures([report], "the run was stopped")
         else:
-            gallery = worst_frames(report, _WORST, raw=raw, backend=backend, device=device, urls=True)
+            budget = round(options.budget * 1e6)
+            gallery = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
+        (limits,) = _limits([parse_demand(text) for text in options.fail_under], [report])
+        if options.strict:
+            limits.append(length_limit(report))
         if failure is not None and not isinstance(failure, DemandError | InterruptedRunError):  # theirs are warnings already
             report = replace(report, warnings=[*report.warnings, str(failure)])
-        write_page(render_page([report], [gallery]))
+        write_page(render_page([report], gallery, limits=[limits], dates=[date_of_now()]))
 
     return deliver
 

@@ -26,7 +26,7 @@ from .options import (
     sync_option,
 )
 from .output import output, to_standard_output
-from .report import page_output
+from .report import PageOptions, budget_option, page_output
 from .resume import open_journal
 from .vmaf_flags import vmaf_flags
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ..frames.pictures import PictureOptions
     from ..results import ScoreReport
     from ..selection import Selection
+
+_WORST = 3  # frames in the table on the terminal
 
 
 @click.command("score", context_settings=SETTINGS)
@@ -68,13 +70,16 @@ if TYPE_CHECKING:
 @click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
 @click.option("--resume", is_flag=True, help="Go on where a run with the same --output was cut off; else begin at the start.")
 @click.option("--html", metavar="FILE", help="Write a page with charts and the worst frames there.")
+@budget_option
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @map_options
 @selection_options
 @sync_option
 @picture_options
 @click.option("--live", is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored.")
-@click.option("--worst", type=click.IntRange(0), default=3, show_default=True, help="Show that many of the worst frames.")
+@click.option(
+    "--worst", type=click.IntRange(0), help="Show that many of the worst frames. Default: 3, on the page of --html 6."
+)
 @click.option(
     "--fail-under",
     multiple=True,
@@ -97,13 +102,14 @@ def command(
     form: str | None,
     resume: bool,
     html: str | None,
+    budget: float,
     precision: str,
     maps: MapOutput,
     selection: Selection,
     sync: str,
     pictures: PictureOptions,
     live: bool,
-    worst: int,
+    worst: int | None,
     fail_under: tuple[str, ...],
     strict: bool,
     where: dict[str, Any],
@@ -123,7 +129,8 @@ def command(
     outputs = output(paths, form, precision, (reference, distorted))
     maps.check((reference, distorted))
     several, alone = split_devices(where)
-    page = page_output(html, [reference, distorted, *paths], raw=raw, **alone)
+    page_options = PageOptions(worst, budget, fail_under, strict)
+    page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
     summary_to = sys.stderr if live or to_standard_output(paths, form) else sys.stdout
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
@@ -166,7 +173,7 @@ def command(
     for warning in [*report.troubles, *report.warnings]:
         say(f"warning: {warning}")
     if not quiet:
-        _attempt(failures, _print_tables, report, worst, profile, summary_to)
+        _attempt(failures, _print_tables, report, _WORST if worst is None else worst, profile, summary_to)
     if page is not None:
         if not failures:
             check()

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -181,15 +182,38 @@ def how_scored(rows: Iterable[Row]) -> list[Scored]:
 
 def _record(row: Row) -> ScoringRecord | None:
     """Return how a row was scored, without what is different in every row and free to be; None where it does not say."""
-    text = row.get(SCORING)
-    if text in (None, ""):
+    data = _scoring_data(row)
+    if data is None:
         return None
-    try:
-        data = json.loads(str(text))
+    with _named(row):
         data["command"] = ""
         for clip in ("reference", "distorted"):
             data[clip] = {name: value for name, value in data[clip].items() if name in _CLIP_FACTS_COMPARED}
         return _record_of(json.dumps(data, sort_keys=True))
+
+
+def scoring_of(row: Row) -> ScoringRecord | None:
+    """Return how a row was scored, with all that is known of its clips; None where it does not say. Raises InputError."""
+    data = _scoring_data(row)
+    if data is None:
+        return None
+    with _named(row):
+        return read(ScoringRecord, data, SCORING)
+
+
+def _scoring_data(row: Row) -> Any:
+    text = row.get(SCORING)
+    if text in (None, ""):
+        return None
+    with _named(row):
+        return json.loads(str(text))
+
+
+@contextmanager
+def _named(row: Row) -> Iterator[None]:
+    """Turn what goes wrong with the column that says how a row was scored into an InputError that names the row."""
+    try:
+        yield
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{row['distorted']}: the column {SCORING} does not say how it was scored ({error})") from None
 

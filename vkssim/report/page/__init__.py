@@ -1,18 +1,15 @@
-"""A report as one HTML page that needs nothing beside it: tables, charts and the worst frames.
+"""A report as one HTML page that needs nothing beside it: verdicts, tables, charts and the worst frames.
 
-Tables and charts are made here and are there without JavaScript; page.js adds the cursor, the choices and the comparison.
+Tables and charts are made here and are there without JavaScript. The scripts beside this file add what can be moved and chosen.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -22,19 +19,23 @@ from ...errors import OptionError
 from ...features.base import Doubles
 from ...harmless import visible
 from ...results import ScoreReport
-from ...scorer import FrameScores
-from . import tables
-from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, score_chart
+from . import tables, tiles
+from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart
+from .data import embedded, frame_time
+from .frames import frame_groups
+from .ladders import Ladders
 from .pictures import Gallery
+from .styles import MARKERS, line_style
 
 _FOLDER = Path(__file__).parent
-_DECIMALS = 6
+_SCRIPTS = ("state.js", "axes.js", "charts.js", "scores.js", "ladder.js", "tables.js", "viewer.js", "page.js")
 _PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # the last colours SSIM maps
+_FEW = 3  # warnings that are not folded
 
 
 @dataclass(frozen=True)
 class MetricCharts:
-    """The charts of one metric; None where no frame has a score."""
+    """The charts of one metric; None where no frame has a score. `rates` has a chart for each reference with ladders."""
 
     name: str
     scores: Chart | None
@@ -51,10 +52,37 @@ def check_installed() -> None:
         raise OptionError(f"an HTML page needs {' and '.join(missing)}, not installed here: pip install 'vkssim[report]'")
 
 
-def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], files: Sequence[str] | None = None) -> str:
-    """The page of one or several reports, a gallery of frames beside each. All text from outside is escaped in it.
+def render_page(
+    reports: Sequence[ScoreReport],
+    gallery: Gallery,
+    files: Sequence[str] | None = None,
+    *,
+    limits: Sequence[Sequence[tables.Limit]] = (),
+    ladders: Ladders = Ladders(),  # noqa: B008 - frozen
+    rates: Sequence[float | None] = (),
+    dates: Sequence[str] = (),
+    warnings: Sequence[str] = (),
+) -> str:
+    """Return the page of one or several reports. All text from outside is escaped in it.
 
-    `files` are those that the reports were read from: reports of libvmaf's tools have no other name.
+    Parameters
+    ----------
+    reports
+        One for each distorted clip.
+    gallery
+        Their pictures; see `pictures.worst_frames`.
+    files
+        Those that the reports were read from: reports of libvmaf's tools have no other name.
+    limits
+        The verdicts on each report.
+    ladders, rates
+        What `vkssim.ladder.curves.find_ladders` found, and the bit rate of each report in their unit; without them the rates
+        that reports record, in kbit/s.
+    dates
+        When each report was written, as text.
+    warnings
+        What is to be said of all clips.
+
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
@@ -67,41 +95,77 @@ def render_page(reports: Sequence[ScoreReport], galleries: Sequence[Gallery], fi
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    names = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
+    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
+    script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
+    rates = list(rates) or [tables.kbps_of(report) for report in reports]
+    limits = list(limits) or [()] * len(reports)
+    compared = tables.facts_table(tables.facts(reports, dates))
     return environment.get_template("page.html").render(
         version=__version__,
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
-        data=Markup(_embedded([_columns(report, name) for report, name in zip(reports, names, strict=True)])),
-        title=_title(reports, names),
-        labels=names,
-        facts=tables.facts(reports),
-        scoring=tables.scoring(reports),
-        warnings=[*_unlike(reports, names), *_warnings(reports, names)],
-        headings=tables.POOLED.values(),
+        data=Markup(embedded(reports, labels, ladders, metrics, terms)),
+        title=_title(reports, labels),
+        labels=labels,
+        with_frames=[bool(report.frames) for report in reports],
+        lead=_lead(compared),
+        compared=compared,
+        clip_facts=tables.facts_table(tables.clip_facts(reports)),
+        device_facts=tables.facts_table(tables.device_facts(reports)),
+        warnings=[*_unlike(reports, labels, warnings), *_warnings(reports, labels)],
+        few=_FEW,
+        common_tiles=_common_tiles(reports, limits, rates, ladders.unit),
+        metric_tiles=[tiles.metric_tiles(reports, name) for name in (*metrics, *terms)],
+        limits=limits if any(limits) else [],
+        passed=[all(limit.met for limit in of_clip) for of_clip in limits],
+        rates=[tables.rate_text(rate) for rate in rates] if any(rates) else [],
+        codecs=[tables.codec_of(report) for report in reports],
+        ladders=ladders,
+        rate_charts=_rate_charts(reports, ladders, (*metrics, *terms)),
+        headings=list(tables.POOLED.values()),
         pooled=tables.pooled_groups(reports, metrics),
-        charts=[_charts(reports, name) for name in (*metrics, *terms)],
+        names=(*metrics, *terms),
         first_term=len(metrics),
+        charts=[_charts(reports, name) for name in (*metrics, *terms)] if any(report.frames for report in reports) else [],
         term_tables=tables.term_tables(reports, terms),
-        pooled_terms=tables.pooled_groups(reports, terms),
-        scale=next((gallery.scale for gallery in galleries if gallery.scale), ""),
-        galleries=[_views(report, gallery, metrics) for report, gallery in zip(reports, galleries, strict=True)],
+        pooled_terms=tables.term_groups(reports, terms),
+        gallery=gallery,
+        groups=frame_groups(reports, gallery, metrics),
         plot=(WIDTH, HEIGHT),
+        line_style=line_style,
+        markers=MARKERS,
     )
 
 
-def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, list[str]]]:
-    return [(name, report.warnings) for name, report in zip(names, reports, strict=True) if report.warnings]
+def _common_tiles(
+    reports: Sequence[ScoreReport], limits: Sequence[Sequence[tables.Limit]], rates: Sequence[float | None], unit: str
+) -> list[tiles.Tile]:
+    """Return the tiles that are the same whatever the metric."""
+    found = tiles.verdict_tile(limits), tiles.rate_tile(rates, [tables.codec_of(report) for report in reports], unit)
+    return [tile for tile in found if tile is not None]
 
 
-def _unlike(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, list[str]]]:
+def _lead(compared: tables.Facts) -> str:
+    """Return a line of what all clips share."""
+    shared = dict(compared.same)
+    texts = [shared.get(title, "") for title in ("size", "depth", "frame rate", "notes")]
+    if "planes" in shared:
+        texts.insert(3, f"planes {shared['planes']}")
+    frames = shared.get("frames scored", "").partition(",")[0]
+    return " · ".join(filter(None, [*texts[:2], f"{frames} frames" if frames.isdigit() else "", *texts[2:]]))
+
+
+def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, str]]:
+    return [(name, text) for name, report in zip(names, reports, strict=True) for text in report.warnings]
+
+
+def _unlike(reports: Sequence[ScoreReport], names: Sequence[str], warnings: Sequence[str]) -> list[tuple[str, str]]:
     """Return what is to be said of all clips together: that they stand side by side says that they can be compared."""
     found = find_differences(scored(reports, names))
-    said = [*found.refused, *found.warnings, *found.notes]
-    return [("all clips", said)] if said else []
+    return [("all clips", text) for text in (*found.refused, *found.warnings, *found.notes, *warnings)]
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
@@ -110,7 +174,7 @@ def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]
 
 
 def _policy(style: str, script: str) -> str:
-    """The Content-Security-Policy: nothing is fetched, and only this style and this script count."""
+    """Return the Content-Security-Policy: nothing is fetched, and only this style and this script count."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:;"
@@ -118,44 +182,11 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _embedded(data: Any) -> str:
-    """JSON that no HTML parser finds an end of a script or a comment in."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-def _columns(report: ScoreReport, label: str) -> dict[str, Any]:
-    """What the cursor of the charts reads: frame numbers, times and scores, column by column."""
-    return {
-        "label": label,
-        "frames": [frame.index for frame in report.frames],
-        "times": _rounded([_time(report, frame) for frame in report.frames]) if _timed(report) else None,
-        "scores": {name: _rounded(report.column(name)) for name in report.names},
-    }
-
-
-def _timed(report: ScoreReport) -> bool:
-    return bool(report.rate) or any(frame.time is not None for frame in report.frames)
-
-
-def _time(report: ScoreReport, frame: FrameScores) -> float | None:
-    """When a frame is shown: as its clip says, else by the frame rate."""
-    if frame.time is not None:
-        return frame.time
-    return frame.index / report.rate if report.rate else None
-
-
-def _rounded(values: Doubles | list[float | None]) -> list[float | None]:
-    """As JSON has them: what is no number, or infinite, is None."""
-    rounded = np.round(np.array(values, np.float64), _DECIMALS).tolist()
-    return [value if math.isfinite(value) else None for value in rounded]
-
-
 def _title(reports: Sequence[ScoreReport], names: Sequence[str]) -> str:
     references = {Path(report.reference).name for report in reports}
     if len(references) > 1:
         return f"{len(reports)} comparisons"
-    what = names[0] if len(names) == 1 else f"{len(names)} renditions"
+    what = names[0] if len(names) == 1 else f"{len(names)} clips"
     reference = references.pop()
     return f"{what} against {reference}" if reference else what
 
@@ -170,19 +201,27 @@ def _charts(reports: Sequence[ScoreReport], name: str) -> MetricCharts:
     return MetricCharts(name, chart, distribution, _tick_times(reports[series[0][0]], chart.across) if chart else ())
 
 
+def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequence[str]) -> list[list[tuple[str, Chart]]]:
+    """Return for each score the charts of means over bit rates, one for each reference with ladders."""
+    means = [{name: values.get("mean") for name, values in report.pooled().items()} for report in reports]
+    charts: list[list[tuple[str, Chart]]] = []
+    for name in names:
+        found = []
+        for reference in ladders.references:
+            series = []
+            for number, ladder in ladders.of_reference(reference):
+                points = [(rung.rate, mean) for rung in ladder.rungs if (mean := means[rung.clip].get(name)) is not None]
+                series.append((number, points))
+            chart = rate_chart(series)
+            if chart is not None:
+                found.append((reference, chart))
+        charts.append(found)
+    return charts
+
+
 def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
-    """(per cent, time code) of those ticks of an axis of frames that are frames of the report."""
+    """Return (per cent, time code) of those ticks of an axis of frames that are frames of the report."""
     ticks = set(axis.ticks)
-    times = {frame.index: _time(report, frame) for frame in report.frames if frame.index in ticks}
+    times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
     codes = [(place, tables.time_code(times.get(int(text)))) for place, text in axis.labels()]
     return tuple((place, code) for place, code in codes if code)
-
-
-def _views(report: ScoreReport, gallery: Gallery, metrics: Sequence[str]) -> dict[str, Any]:
-    frames = {frame.index: frame for frame in report.frames}
-    views = []
-    for view in gallery.frames:
-        frame = frames[view.index]
-        scores = [(name, tables.number(frame.metrics[name])) for name in metrics if name in frame.metrics]
-        views.append({"pictures": view, "time": tables.time_code(_time(report, frame)), "scores": scores})
-    return {"views": views, "reason": gallery.reason}

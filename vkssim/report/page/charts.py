@@ -18,6 +18,8 @@ WIDTH, HEIGHT = 1000, 400
 _COLUMNS = 800  # of a plot, each drawn as the least and the greatest score in it
 _STEPS = 400  # of a cumulative distribution
 _TICKS = 6
+_MARKS = 7  # of a line
+_GOLDEN = 0.618  # so that no two lines have their marks at one place
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,29 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class RateAxis(Axis):
+    """A logarithmic axis of bit rates."""
+
+    def share(self, value: float) -> float:
+        """Return where a value lies, from 0 to 1."""
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+    def labels(self) -> list[tuple[float, str]]:
+        """Return (per cent along the axis, text) of each tick."""
+        return [(round(100 * self.share(tick), 3), f"{tick:g}") for tick in self.ticks]
+
+
+@dataclass(frozen=True)
 class Line:
-    """One series of a chart: an SVG path, and the places of frames that have no score."""
+    """One series of a chart: an SVG path, and the places of frames that have no score.
+
+    `marks` are points of the line that its marker stands at, in per cent across and down.
+    """
 
     series: int
     path: str
     missing: tuple[float, ...] = ()
+    marks: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +92,15 @@ def frame_axis(first: int, last: int) -> Axis:
     return Axis(first, last, ticks) if last > first else Axis(first - 1, first + 1, (first,))
 
 
+def rate_axis(low: float, high: float) -> RateAxis:
+    """Return an axis of bit rates, all over 0, with room on both sides and ticks at 1, 2 and 5 times powers of ten."""
+    low, high = low / 1.1, high * 1.1
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1,) if high / low > 10_000 else (1, 2, 5)
+    ticks = tuple(tick for power in powers for factor in factors if low <= (tick := factor * 10.0**power) <= high)
+    return RateAxis(low, high, ticks or (math.sqrt(low * high),))
+
+
 def _round_step(extent: float, least: float) -> float:
     """1, 2 or 5 times a power of ten, so that an extent has about `_TICKS` of them."""
     wanted = max(extent / _TICKS, least)
@@ -93,7 +121,8 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
         heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
-        lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing)))
+        marks = _marks(100 * places[kept], 100 * heights / HEIGHT, number)
+        lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing), marks))
     return Chart(across, up, tuple(lines))
 
 
@@ -111,8 +140,35 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
             places = WIDTH * (scores[ranks] - across.low) / (across.high - across.low)
             heights = HEIGHT * (1 - (ranks + 1) / len(scores))
             steps = "".join(f"H{place:.1f}V{height:.1f}" for place, height in zip(places, heights, strict=True))
-            lines.append(Line(number, f"M0 {HEIGHT}{steps}H{WIDTH}"))
+            marks = _marks(100 * places / WIDTH, 100 * heights / HEIGHT, number)
+            lines.append(Line(number, f"M0 {HEIGHT}{steps}H{WIDTH}", (), marks))
     return Chart(across, up, tuple(lines))
+
+
+def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Chart | None:
+    """Scores over bit rates, from (number, (rate, score) in the order of rates) a series; None where there is no score."""
+    finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
+    rates = [rate for _, points in finite for rate, _ in points]
+    if not rates:
+        return None
+    across = rate_axis(min(rates), max(rates))
+    up = _scores_axis([np.array([score for _, score in points], np.float64) for _, points in finite])
+    lines = []
+    for number, points in finite:
+        places = np.array([across.share(rate) for rate, _ in points], np.float64)
+        heights = np.array([1 - up.share(score) for _, score in points], np.float64)
+        marks = tuple(zip(np.round(100 * places, 2).tolist(), np.round(100 * heights, 2).tolist(), strict=True))
+        lines.append(Line(number, _polyline(places * WIDTH, heights * HEIGHT), (), marks))
+    return Chart(across, up, tuple(lines))
+
+
+def _marks(across: Doubles, down: Doubles, number: int) -> tuple[tuple[float, float], ...]:
+    """Return some points of a line, evenly spread over the chart, elsewhere for each of several lines."""
+    wanted = (np.arange(_MARKS) + (number * _GOLDEN) % 1) * 100 / _MARKS
+    near = {int(np.argmin(np.abs(across - place))) for place in wanted} if len(across) else set()
+    return tuple(
+        (round(float(across[place]), 2), round(float(down[place]), 2)) for place in sorted(near) if math.isfinite(down[place])
+    )
 
 
 def _scores_axis(scores: Sequence[Doubles]) -> Axis:

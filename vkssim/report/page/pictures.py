@@ -1,10 +1,10 @@
-"""The pictures of a page: the worst frames of a report and their SSIM maps, small enough to be embedded."""
+"""The pictures of a page: the worst frames of its clips and their SSIM maps, every picture once."""
 
 from __future__ import annotations
 
-import base64
-import io
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,75 +12,250 @@ import numpy.typing as npt
 
 from ...errors import VkssimError
 from ...results import ScoreReport
+from .budget import BUDGET, EncodedPictures, data_uri, encode, fitted
 
 if TYPE_CHECKING:
     from ...frames.open import RawDescription
     from ...maps import FramePictures
 
-_LARGEST = (960, 1920)  # pixels across and down; six frames of three pictures then stay under 5 MB
-_QUALITY = 90  # of WebP: what it loses itself is little beside what is to be seen
 _BACKGROUND = 128  # beyond the SSIM map, which has no values within half a window of the border
 
 
 @dataclass(frozen=True)
+class ClipView:
+    """A frame of a distorted clip: the number of the clip, and its two pictures as places in `Gallery.pictures`."""
+
+    clip: int
+    distorted: int
+    ssim_map: int
+
+
+@dataclass(frozen=True)
 class FrameView:
-    """One frame as three pictures of the same size, each a ``data:`` URI."""
+    """A frame in all clips that were scored in it; `reference` is a place in `Gallery.pictures`."""
 
     index: int
-    reference: str
-    distorted: str
-    ssim_map: str
+    reference: int
+    clips: tuple[ClipView, ...]
+
+    @property
+    def pictures(self) -> tuple[int, ...]:
+        """All pictures of the frame."""
+        return self.reference, *(place for view in self.clips for place in (view.distorted, view.ssim_map))
+
+
+@dataclass(frozen=True)
+class FrameGroup:
+    """Clips whose frames of one number show the same picture of the reference, and frames of them, the worst first."""
+
+    clips: tuple[int, ...]
+    frames: tuple[FrameView, ...]
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """The frames shown of one report and the colours of their maps from 0 to 1; where there are none, `reason` says why."""
+    """All pictures of a page, as ``data:`` URIs.
 
-    frames: tuple[FrameView, ...] = ()
+    `scale` has the colours of the maps from 0 to 1. `reasons` say, by the number of a clip, why it has no pictures; `note` says
+    what was done to keep the pictures within their budget.
+    """
+
+    pictures: tuple[str, ...] = ()
+    groups: tuple[FrameGroup, ...] = ()
     scale: str = ""
-    reason: str = ""
+    reasons: dict[int, str] = field(default_factory=dict)
+    note: str = ""
+
+
+def no_pictures(reports: Sequence[ScoreReport], reason: str) -> Gallery:
+    """Return a gallery without pictures, for one reason."""
+    return Gallery(reasons=dict.fromkeys(range(len(reports)), reason))
 
 
 def worst_frames(
-    report: ScoreReport, count: int, *, raw: RawDescription, backend: str, device: str | int | None = None, urls: bool = False
+    reports: Sequence[ScoreReport],
+    count: int,
+    *,
+    raw: RawDescription,
+    backend: str,
+    device: str | int | None = None,
+    urls: bool = False,
+    budget: int = BUDGET,
 ) -> Gallery:
-    """The `count` worst frames of the clips that a report names, those by URL only with `urls`. Clips that cannot be read are a
-    reason, no error.
+    """Return the worst frames of the clips that reports name, `count` of each reference.
+
+    Clips of one reference show the same frames, so that they can be compared: see `shared_worst`. Clips by URL are read only
+    with `urls`. A clip that cannot be read is a reason, no error. All pictures together take at most `budget` bytes.
     """
     if count == 0:
-        return Gallery(reason="none were asked for (--worst 0)")
+        return no_pictures(reports, "none were asked for (--worst 0)")
+    collected = _Collected()
+    for alike in _alike(reports):
+        readable = [number for number in alike if collected.accepts(number, reports[number])]
+        indices = shared_worst([reports[number] for number in readable], count)
+        for number in readable:
+            scored = {frame.index for frame in reports[number].frames}
+            chosen = [index for index in indices if index in scored]
+            collected.read(number, reports[number], chosen, raw=raw, backend=backend, device=device, urls=urls)
+        collected.end_group(indices)
+    return collected.gallery(budget)
+
+
+def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
+    """Return the numbers of the `count` worst frames of several clips, the one with the lowest score of any clip first.
+
+    The worst frame of each clip is chosen before the second worst of any, so that the worst clip does not choose all of them;
+    of those that are equally bad in their clips, the lower score is chosen. Scores are those of float_ms_ssim, without it of
+    float_ssim, without that of the first metric; a frame without a score is worse than any.
+    """
+    from ...maps import metric_of_choice
+    from ...worst import worst_frames as worst_of_clip
+
+    badness: dict[int, tuple[int, float]] = {}
+    lowest: dict[int, float] = {}
+    for report in reports:
+        name = metric_of_choice(report)
+        for frame in report.frames:
+            score = _without_nan(frame.metrics[name])
+            lowest[frame.index] = min(score, lowest.get(frame.index, score))
+        for rank, frame in enumerate(worst_of_clip(report, name, count)):
+            found = rank, _without_nan(frame.metrics[name])
+            badness[frame.index] = min(found, badness.get(frame.index, found))
+    chosen = sorted(badness, key=lambda index: (*badness[index], index))[:count]
+    return sorted(chosen, key=lambda index: (lowest[index], index))
+
+
+def _without_nan(score: float) -> float:
+    """Return a score, or what is below any where there is none."""
+    return -math.inf if math.isnan(score) else score
+
+
+def _alike(reports: Sequence[ScoreReport]) -> Iterable[list[int]]:
+    """Return the numbers of the reports in groups whose frames of one number should be the same frame of the reference."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, report in enumerate(reports):
+        size = report.width, report.height
+        key = report.reference, size, report.selection.first_reference, report.sync, report.pictures
+        groups.setdefault(key, []).append(number)
+    return groups.values()
+
+
+@dataclass
+class _OpenGroup:
+    """Clips that have the same pictures of the reference so far: `references` and `views` are by the numbers of frames."""
+
+    references: dict[int, int] = field(default_factory=dict)
+    views: dict[int, list[ClipView]] = field(default_factory=dict)
+    clips: list[int] = field(default_factory=list)
+
+    def fits(self, references: dict[int, int]) -> bool:
+        """Return whether a clip with these pictures of the reference belongs here."""
+        return all(self.references.get(index, place) == place for index, place in references.items())
+
+    def add(self, clip: int, references: dict[int, int], views: dict[int, ClipView]) -> None:
+        """Add a clip."""
+        self.clips.append(clip)
+        self.references.update(references)
+        for index, view in views.items():
+            self.views.setdefault(index, []).append(view)
+
+
+class _Collected:
+    """The pictures that were read so far, and the frames that they are of."""
+
+    def __init__(self) -> None:
+        self._pictures = EncodedPictures()
+        self._groups: list[FrameGroup] = []
+        self._open: list[_OpenGroup] = []
+        self._reasons: dict[int, str] = {}
+
+    def accepts(self, number: int, report: ScoreReport) -> bool:
+        """Return whether the clips of a report can be read, and note the reason where they cannot."""
+        reason = _unreadable(report)
+        if reason:
+            self._reasons[number] = reason
+        return not reason
+
+    def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
+        """Read frames of a clip. The clip joins those that have the same pictures of the reference."""
+        from ...maps import scored_pictures
+
+        references, views = {}, {}
+        try:
+            for frame in scored_pictures(report, sorted(indices), **how):
+                references[frame.index] = self._pictures.add(frame.reference)
+                distorted, ssim_map = self._pictures.add(frame.distorted), self._pictures.add(padded_map(frame), is_map=True)
+                views[frame.index] = ClipView(number, distorted, ssim_map)
+        except VkssimError as error:
+            self._reasons[number] = str(error)
+            return
+        group = next((group for group in self._open if group.fits(references)), None)
+        if group is None:
+            group = _OpenGroup()
+            self._open.append(group)
+        group.add(number, references, views)
+
+    def end_group(self, indices: Sequence[int]) -> None:
+        """Put the frames of the clips that were read since the last call in order, the worst first."""
+        for group in self._open:
+            shown = [index for index in indices if index in group.references]
+            frames = tuple(FrameView(index, group.references[index], tuple(group.views[index])) for index in shown)
+            self._groups.append(FrameGroup(tuple(group.clips), frames))
+        self._open = []
+
+    def gallery(self, budget: int) -> Gallery:
+        """Return all of it, within so many bytes."""
+        if not any(group.frames for group in self._groups):
+            return Gallery(reasons=self._reasons)
+        order = _by_rank(self._groups)
+        fit = fitted(self._pictures, [frame.pictures for _, frame in order], budget)
+        kept = [(group, frame) for (group, frame), stays in zip(order, fit.kept, strict=True) if stays]
+        groups = tuple(
+            FrameGroup(group.clips, tuple(frame for number, frame in kept if number == place))
+            for place, group in enumerate(self._groups)
+        )
+        for group in groups:
+            for clip in group.clips if not group.frames else ():
+                self._reasons[clip] = "there was no room for them within the budget (--picture-budget)"
+        scale = data_uri(encode(_colours(), *fit.step))
+        return Gallery(fit.pictures, tuple(group for group in groups if group.frames), scale, self._reasons, fit.note)
+
+
+def _unreadable(report: ScoreReport) -> str:
+    """Return why the clips of a report cannot be read again; empty where they may be tried."""
+    if not report.frames and report.frame_count:
+        return "the report has pooled scores alone, none of single frames"
+    if not report.frames or not report.names:
+        return "the report has no scores"
     if not report.reference or not report.distorted:
-        return Gallery(reason="the report does not name its clips")
+        return "the report does not name its clips"
     if "-" in (report.reference, report.distorted):
-        return Gallery(reason="one of the clips came from standard input, which cannot be read again")
-    from ...maps import choose_frames, colour, scored_pictures
-
-    try:
-        indices = choose_frames(report, f"worst:{count}")
-        pictures = scored_pictures(report, indices, raw=raw, backend=backend, device=device, urls=urls)
-        views = {view.index: view for view in map(frame_view, pictures)}
-    except VkssimError as error:
-        return Gallery(reason=str(error))
-    colours = colour(np.linspace(0, 1, 256, dtype=np.float32)[None])
-    return Gallery(tuple(views[index] for index in indices), encode(colours))
+        return "one of the clips came from standard input, which cannot be read again"
+    return ""
 
 
-def frame_view(pictures: FramePictures) -> FrameView:
-    """A frame's pictures, encoded. The map gets a border, so that it lies over the other two point for point."""
+def _by_rank(groups: Sequence[FrameGroup]) -> list[tuple[int, FrameView]]:
+    """Return all frames with the number of their group: the first of each group before the second of any."""
+    deepest = max(len(group.frames) for group in groups)
+    return [
+        (number, group.frames[rank])
+        for rank in range(deepest)
+        for number, group in enumerate(groups)
+        if rank < len(group.frames)
+    ]
+
+
+def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
+    """Return the map of a frame in colours, (H, W, 3) uint8, with a border, so that it lies over the pictures."""
     from ...maps import colour
 
     coloured = colour(pictures.ssim_map)
     rows, columns = ((full - part) // 2 for full, part in zip(pictures.reference.shape[:2], coloured.shape[:2], strict=True))
-    padded = np.pad(coloured, ((rows, rows), (columns, columns), (0, 0)), constant_values=_BACKGROUND)
-    return FrameView(pictures.index, encode(pictures.reference), encode(pictures.distorted), encode(padded))
+    return np.pad(coloured, ((rows, rows), (columns, columns), (0, 0)), constant_values=_BACKGROUND)
 
 
-def encode(picture: npt.NDArray[Any]) -> str:
-    """(H, W, 3) uint8 as the ``data:`` URI of a WebP picture, at most `_LARGEST`."""
-    from PIL import Image
+def _colours() -> npt.NDArray[np.uint8]:
+    """Return the colours of the maps from 0 to 1, (1, 256, 3) uint8."""
+    from ...maps import colour
 
-    image = Image.fromarray(picture)
-    image.thumbnail(_LARGEST, Image.Resampling.LANCZOS)
-    encoded = io.BytesIO()
-    image.save(encoded, "WEBP", quality=_QUALITY)
-    return "data:image/webp;base64," + base64.b64encode(encoded.getvalue()).decode("ascii")
+    return colour(np.linspace(0, 1, 256, dtype=np.float32)[None])

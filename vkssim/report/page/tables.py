@@ -1,26 +1,27 @@
-"""The tables of a page: what was compared, pooled values, and luminance, contrast and structure scale by scale."""
+"""The tables of a page: pooled values, limits, luminance, contrast and structure scale by scale, and what was compared."""
 
 from __future__ import annotations
 
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...demands import Verdict
 from ...results import ScoreReport
 from ...scoring_record import leaves
 
 POOLED = {
     "mean": "mean",
     "mean_db": "mean dB",
-    "harmonic_mean": "harmonic mean",
     "min": "min",
-    "percentile_1": "1%",
-    "percentile_5": "5%",
-    "percentile_10": "10%",
-    "percentile_50": "50%",
+    "percentile_1": "p1",
+    "percentile_5": "p5",
+    "percentile_10": "p10",
+    "percentile_50": "p50",
     "max": "max",
+    "harmonic_mean": "harmonic mean",
     "stddev": "std. dev.",
 }
 """Pooled values and their headings, in the order of the columns."""
@@ -28,18 +29,27 @@ POOLED = {
 TERMS = {"l": "luminance", "c": "contrast", "s": "structure"}
 _IN_FACTS = (
     *("version of vkssim", "width compared", "height compared", "depth compared"),
-    *("reference: file", "distorted clip: file"),
+    *("reference: file", "distorted clip: file", "distorted clip: codec", "distorted clip: video bit rate"),
 )
-_TERM = re.compile(r"(?P<metric>.+)_(?P<term>[lcs])(?:_scale(?P<scale>\d+))?")
+_OF_CLIPS = ("reference: ", "distorted clip: ", "command")
+_TERM = re.compile(r"(?P<metric>.+)_(?P<term>[lcs])(?:_scale(?P<scale>\d+))?(?P<plane>_y|_cb|_cr)?")
 _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # each bound that a mean falls below makes its cell a shade darker
 
 
 @dataclass(frozen=True)
 class PooledGroup:
-    """The pooled values of one metric: (rendition, values as text) rows."""
+    """The pooled values of one score: (clip, values as text) rows."""
 
     metric: str
     rows: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True)
+class TermGroups:
+    """The pooled luminance, contrast and structure of one metric."""
+
+    metric: str
+    groups: tuple[PooledGroup, ...]
 
 
 @dataclass(frozen=True)
@@ -52,15 +62,44 @@ class Heat:
 
 @dataclass(frozen=True)
 class TermTable:
-    """Means of l, c and s of one metric: of each term (rendition, cells) rows, in which a column is a scale."""
+    """Means of l, c and s of one metric: of each term (clip, cells) rows, in which a column is a scale."""
 
     metric: str
     scales: tuple[str, ...]
     groups: tuple[tuple[str, tuple[tuple[int, tuple[Heat | None, ...]], ...]], ...]
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A demand on a clip as text, what the clip has, and whether that is enough."""
+
+    text: str
+    value: str
+    met: bool
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Limit:
+        """Return the verdict on a demand as a page shows it."""
+        demand = verdict.demand
+        return cls(f"{demand.name} {demand.pooling} ≥ {demand.limit:g}", number(verdict.value), verdict.met)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of clips: `same` for all, as (title, text), and a table of those that differ, a (clip, texts) row for each clip."""
+
+    same: tuple[tuple[str, str], ...]
+    titles: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+def length_limit(report: ScoreReport) -> Limit:
+    """Return whether both clips ended together, which `--strict` demands."""
+    return Limit("both clips end together (--strict)", report.shorter or "they do", report.shorter is None)
+
+
 def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
-    """A short name for each rendition: its file, with as many folders as tell it from the others, else a number.
+    """Return a short name for each clip: its file, with as many folders as tell it from the others, else a number.
 
     A report that does not name its distorted clip goes by its own file.
     """
@@ -81,20 +120,25 @@ def _differs(parts: list[str], others: list[list[str]], depth: int) -> bool:
 
 
 def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
-    """The metrics of all reports, and apart from them their l, c and s."""
+    """Return the metrics of all reports, of each of their planes, and apart from them their l, c and s."""
     names = list(dict.fromkeys(name for report in reports for name in report.names))
-    terms = [name for name in names if (match := _TERM.fullmatch(name)) and match["metric"] in names]
+    terms = [name for name in names if (match := _TERM.fullmatch(name)) and _owner(match) in names]
     return [name for name in names if name not in terms], terms
 
 
+def _owner(match: re.Match[str]) -> str:
+    """Return the metric that a term belongs to, of the plane that the term is of."""
+    return match["metric"] + (match["plane"] or "")
+
+
 def pooled_groups(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PooledGroup]:
-    """A group for each of these metrics, a row in it for each report that has it."""
+    """Return a group for each of these scores, a row in it for each report that has it."""
     pooled = [report.pooled() for report in reports]
     return [
         PooledGroup(
             name,
             tuple(
-                (series, tuple(number(values[name][key]) if key in values[name] else "" for key in POOLED))
+                (series, tuple(pooled_text(values[name][key], key) if key in values[name] else "" for key in POOLED))
                 for series, values in enumerate(pooled)
                 if name in values
             ),
@@ -104,12 +148,28 @@ def pooled_groups(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[
     ]
 
 
+def pooled_text(value: float, pooling: str) -> str:
+    """Return a pooled value as text; null where there is no number."""
+    return decibel_text(value) if pooling == "mean_db" else number(value)
+
+
+def decibel_text(value: float) -> str:
+    """Return a number of decibels as text, null where there is none."""
+    return "infinite" if value == math.inf else f"{value:.3f}" if math.isfinite(value) else "null"
+
+
+def term_groups(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermGroups]:
+    """Return the pooled l, c and s of each metric that has them."""
+    owners: dict[str, list[str]] = {}
+    for name in terms:
+        owners.setdefault(_parts(name)[0], []).append(name)
+    return [TermGroups(owner, tuple(pooled_groups(reports, names))) for owner, names in owners.items()]
+
+
 def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermTable]:
-    """The l, c and s of each metric that they were scored of."""
-    means = [
-        {_parts(name): float(report.column(name).mean()) for name in terms if name in report.names and report.frames}
-        for report in reports
-    ]
+    """Return the mean l, c and s of each metric that they were scored of, scale by scale."""
+    pooled = [report.pooled() for report in reports]
+    means = [{_parts(name): values[name]["mean"] for name in terms if name in values} for values in pooled]
     tables = []
     for metric in dict.fromkeys(_parts(name)[0] for name in terms):
         scales = tuple(dict.fromkeys(scale for found in means for owner, _, scale in found if owner == metric))
@@ -132,7 +192,7 @@ def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[Te
 def _parts(name: str) -> tuple[str, str, str]:
     match = _TERM.fullmatch(name)
     assert match is not None
-    return match["metric"], match["term"], match["scale"] or ""
+    return _owner(match), match["term"], match["scale"] or ""
 
 
 def _heat(mean: float | None) -> Heat | None:
@@ -140,12 +200,19 @@ def _heat(mean: float | None) -> Heat | None:
 
 
 def number(value: float) -> str:
-    """Six decimals, or null where there is no number."""
+    """Return a score with six decimals, or null where there is no number."""
     return f"{value:.6f}" if math.isfinite(value) else "null"
 
 
+def rate_text(rate: float | None) -> str:
+    """Return a bit rate with three significant digits at least; empty where it is not known."""
+    if rate is None or not math.isfinite(rate):
+        return ""
+    return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+
+
 def time_code(seconds: float | None) -> str:
-    """Hours, minutes, seconds and milliseconds; empty where the time is not known."""
+    """Return hours, minutes, seconds and milliseconds; empty where the time is not known."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     thousandths = round(abs(seconds) * 1000)
@@ -154,23 +221,68 @@ def time_code(seconds: float | None) -> str:
     return "-" + text if seconds < 0 and thousandths else text
 
 
-def facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """(what, one text a report) of the table of what was compared; rows that no report fills are left out."""
+def codec_of(report: ScoreReport) -> str:
+    """Return the codec of the distorted clip; empty where it is not known."""
+    return "" if report.scoring is None else report.scoring.distorted.codec or ""
+
+
+def kbps_of(report: ScoreReport) -> float | None:
+    """Return the bit rate of the video of the distorted clip in kbit/s; None where it is not known."""
+    return None if report.scoring is None else report.scoring.distorted.kbps
+
+
+def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
+    """Return (what, one text a report) of what was compared; what no report says is left out.
+
+    `dates` say when the scores were written; empty for nothing.
+    """
+
+    def of_each(text: Callable[[ScoreReport], str]) -> list[str]:
+        return [text(report) for report in reports]
+
     rows = [
-        ("reference", [report.reference for report in reports]),
-        ("distorted", [report.distorted for report in reports]),
-        ("size", [f"{report.width}×{report.height}" if report.width else "" for report in reports]),
-        ("depth", [f"{report.bits} bit" if report.bits else "" for report in reports]),
-        ("frames scored", [_frames(report) for report in reports]),
-        ("frame rate", [f"{report.rate:.3f} frames/s" if report.rate else "" for report in reports]),
-        ("skipped at the start", [_skipped(report) for report in reports]),
-        ("notes", ["; ".join(report.notes) for report in reports]),
+        ("reference", of_each(lambda report: report.reference)),
+        ("distorted", of_each(lambda report: report.distorted)),
+        ("codec", of_each(codec_of)),
+        ("video bit rate", of_each(lambda report: f"{rate_text(kbps_of(report))} kbit/s" if kbps_of(report) else "")),
+        ("size", of_each(lambda report: f"{report.width}×{report.height}" if report.width else "")),
+        ("depth", of_each(lambda report: f"{report.bits} bit" if report.bits else "")),
+        ("frames scored", of_each(_frames)),
+        ("frame rate", of_each(lambda report: f"{report.rate:g} frames/s" if report.rate else "")),
+        ("skipped at the start", of_each(_skipped)),
+        ("notes", of_each(lambda report: "; ".join(report.notes))),
+        *((title, texts) for title, texts in scoring(reports) if not title.startswith(_OF_CLIPS)),
+        ("scores written", list(dates)),
+    ]
+    return [(title, texts) for title, texts in rows if any(texts)]
+
+
+def clip_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
+    """Return (what, one text a report) of what is known of the clips as they were before, and the commands that score them."""
+    return [(title, texts) for title, texts in scoring(reports) if title.startswith(_OF_CLIPS)]
+
+
+def device_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
+    """Return (what, one text a report) of what scored the clips."""
+    rows = [
         ("device", [report.backend.device for report in reports]),
         ("driver", [report.backend.driver for report in reports]),
         ("backend", [report.backend.backend for report in reports]),
         ("version", [_version(report) for report in reports]),
     ]
     return [(title, texts) for title, texts in rows if any(texts)]
+
+
+def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
+    """Return facts with what all clips share apart from what they differ in."""
+    same = tuple((title, texts[0]) for title, texts in rows if len(set(texts)) == 1)
+    different = [(title, texts) for title, texts in rows if len(set(texts)) > 1]
+    count = len(different[0][1]) if different else 0
+    return Facts(
+        same,
+        tuple(title for title, _ in different),
+        tuple((series, tuple(texts[series] for _, texts in different)) for series in range(count)),
+    )
 
 
 def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
@@ -189,7 +301,7 @@ def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
 
 def _frames(report: ScoreReport) -> str:
     if not report.frames:
-        return "none"
+        return f"{report.frame_count}" if report.frame_count else "none"
     return f"{len(report.frames)}, numbers {report.frames[0].index} to {report.frames[-1].index}"
 
 
@@ -199,5 +311,7 @@ def _skipped(report: ScoreReport) -> str:
 
 
 def _version(report: ScoreReport) -> str:
-    """Libvmaf writes no backend; its version is not one of vkssim."""
+    """Return what scored a report. Libvmaf writes no backend; its version is not one of vkssim."""
+    if not report.version:
+        return ""
     return f"vkssim {report.version}" if report.backend.backend else f"written by version {report.version} of another tool"

@@ -1,0 +1,178 @@
+"""Results of a batch as a page: clips, ladders and Bjøntegaard deltas."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.errors import InputError, OptionError
+from vkssim.facts import brief
+from vkssim.features.base import Doubles
+from vkssim.ladder import page_clips
+from vkssim.ladder.page_clips import read_clips
+from vkssim.ladder.tables import COLUMNS, Row, render_rows
+from vkssim.report import render
+from vkssim.results import PooledReport, pool
+
+from ..commands import vkssim
+from ..report.reports import small_record, small_report
+
+RATES = (100.0, 200.0, 400.0, 800.0)
+BETTER = {"old": 0.0, "new": 0.03}
+
+
+def scores(codec: str, rate: float) -> Doubles:
+    return np.linspace(0.9, 1, 5) - 20 / rate + BETTER[codec] * 100 / rate
+
+
+def row(codec: str, rate: float, reference: str = "ref.mp4") -> Row:
+    path = f"{codec}_{rate:g}.mp4"
+    pooled = {**pool(scores(codec, rate)), "mean_db": float(-10 * np.log10(1 - scores(codec, rate).mean()))}
+    return {
+        **dict.fromkeys(COLUMNS),
+        "reference": reference,
+        "distorted": path,
+        "codec": codec,
+        "width": 32,
+        "height": 24,
+        "bitdepth": 8,
+        "frames": 5,
+        "measured_kbps": rate,
+        "backend": "vulkan",
+        "device": "Made Up 9000",
+        "warnings": "damaged" if rate == 800 else None,
+        "scoring": json.dumps(brief(small_record(path))),
+        **{f"float_ssim_{pooling}": float(value) for pooling, value in pooled.items()},
+        "float_ssim_l_mean": 0.5,
+        "float_ssim_l_harmonic_mean": None,
+    }
+
+
+def table(path: Path, rows: Sequence[Row]) -> Path:
+    path.write_bytes(render_rows(rows, path.suffix))
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ladders of one reference, and a pair that failed."""
+    failed = {
+        **row("old", 999.0),
+        "codec": "lost",
+        "distorted": "gone.mp4",
+        "error_type": "InputError",
+        "error": "no such file",
+    }
+    rows = [row(codec, rate) for codec in BETTER for rate in RATES]
+    return table(tmp_path_factory.mktemp("results") / "results.parquet", [*rows, failed])
+
+
+def page_of(path: Path, *words: str, code: int = 0) -> str:
+    target = path.parent / "page.html"
+    result = vkssim("report", str(path), "-o", str(target), *words)
+    assert result.exit_code == code, result.output
+    return target.read_text(encoding="utf-8")
+
+
+def embedded(text: str) -> Any:
+    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)[0])
+
+
+@pytest.mark.parametrize("form", [".parquet", ".csv", ".jsonl"])
+def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: Path) -> None:
+    path = tmp_path / f"results{form}"
+    table(path, [row(codec, rate) for codec in BETTER for rate in RATES])
+    found = read_clips([path])
+    assert [(clip.ladder, clip.rate) for clip in found.clips] == [(codec, rate) for codec in BETTER for rate in RATES]
+    report = found.clips[3].report
+    assert isinstance(report, PooledReport)
+    pooled = report.pooled()
+    assert pooled["float_ssim"]["percentile_5"] == pytest.approx(np.percentile(scores("old", 800), 5))
+    assert set(pooled["float_ssim_l"]) == {"mean", "harmonic_mean"}
+    assert np.isnan(pooled["float_ssim_l"]["harmonic_mean"])
+    assert report.similarities == ("float_ssim",)
+    assert (report.width, report.frame_count, report.frames, report.warnings) == (32, 5, [], ["damaged"])
+    assert report.scoring is not None
+    assert report.scoring.distorted.codec == "rawvideo"
+    assert found.unit == "kbit/s"
+
+
+def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
+    text = page_of(results)
+    words = ("bd-rate", str(results), "--anchor", "codec=old", "--test", "codec=new", "--score", "float_ssim", "--db", "--json")
+    (delta,) = json.loads(vkssim(*words).stdout)["deltas"]
+    cells = re.findall(r"<tr><th scope=.row.>new</th><th scope=.row.>old</th><td>([^<]*)</td><td>([^<]*)</td></tr>", text)
+    assert (f"{delta['bd_rate']:+.2f} %", f"{delta['bd_score']:+.3f}") in cells
+    assert delta["bd_rate"] < 0
+    ladders = embedded(text)["ladders"]
+    assert [ladder["name"] for ladder in ladders] == ["old", "new"]
+    assert ladders[1]["rungs"] == [{"clip": 4 + number, "rate": rate} for number, rate in enumerate(RATES)]
+    means = [clip["means"][0] for clip in embedded(text)["clips"]]
+    assert means == pytest.approx([scores(codec, rate).mean() for codec in BETTER for rate in RATES])
+    assert "gone.mp4 was not scored: no such file" in text
+    assert "the report has pooled scores alone" in text
+
+
+def test_columns_that_tell_ladders_apart(results: Path) -> None:
+    assert embedded(page_of(results, "--ladder", "codec", "--ladder", "device"))["ladders"][0]["name"] == "old Made Up 9000"
+    assert len(embedded(page_of(results, "--ladder", "reference"))["ladders"]) == 1
+    assert embedded(page_of(results, "--rate", "frames"))["unit"] == "frames"
+    for words, message in ((("--ladder", "preset"), "no column 'preset'"), (("--rate", "codec"), "codec is 'old'")):
+        result = vkssim("report", str(results), "-o", "-", *words)
+        assert (result.exit_code, message in result.stderr) == (2, True)
+
+
+def test_few_rungs_have_a_curve_and_no_delta(tmp_path: Path) -> None:
+    text = page_of(table(tmp_path / "r.jsonl", [row(codec, rate) for codec in BETTER for rate in RATES[:3]]))
+    assert "a Bjøntegaard delta needs 4 or more" in unescape(text)
+    assert [len(ladder["rungs"]) for ladder in embedded(text)["ladders"]] == [3, 3]
+
+
+def test_several_references_have_a_mean(tmp_path: Path) -> None:
+    rows = [{**row(codec, rate, name), "scoring": None} for name in ("a.mp4", "b.mp4") for codec in BETTER for rate in RATES]
+    text = page_of(table(tmp_path / "r.jsonl", rows))
+    deltas = re.findall(r"<tr><th scope=.row.>([^<]*)</th><th scope=.row.>new</th><th scope=.row.>old</th><td>([^<]*)<", text)
+    assert [name for name, _ in deltas[:3]] == ["a.mp4", "b.mp4", "mean"]
+    assert len({rate for _, rate in deltas[:3]}) == 1
+
+
+def test_limits_of_several_clips(results: Path) -> None:
+    text = page_of(results, "--fail-under", "float_ssim=0.85", code=1)
+    bad = [rate for codec in BETTER for rate in RATES if scores(codec, rate).mean() < 0.85]
+    assert 0 < len(bad) < 8
+    assert f"{len(bad)} of 8 fail" in text
+    assert text.count('<td class="fail">fail</td>') >= len(bad)
+    result = vkssim("report", str(results), "-o", "-", "--fail-under", "psnr=1")
+    assert (result.exit_code, "psnr is not scored" in result.stderr) == (2, True)
+
+
+def test_frames_come_from_the_reports_of_rows(tmp_path: Path) -> None:
+    """They may lie beside the table, wherever it was moved to; without them the pooled scores are shown, and why."""
+    (tmp_path / "frames").mkdir()
+    (tmp_path / "frames" / "a.json").write_text(render(small_report(), "json"))
+    rows = [{**row("old", 100.0), "report": f"frames/{name}.json"} for name in ("a", "b")]
+    there, missing = read_clips([table(tmp_path / "r.jsonl", rows)]).clips
+    assert [len(clip.report.frames) for clip in (there, missing)] == [2, 0]
+    assert there.source == tmp_path / "frames" / "a.json"
+    assert "the scores of its frames are missing" in missing.report.warnings[0]
+
+
+def test_what_is_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scores.csv").write_text("Frame,float_ssim,\n0,0.9,\n")
+    with pytest.raises(InputError, match="not of the results of `vkssim batch`"):
+        read_clips([tmp_path / "scores.csv"])
+    with pytest.raises(InputError, match=r"no clip was scored; .* was not scored: why"):
+        read_clips([table(tmp_path / "r.jsonl", [{**row("old", 100.0), "error": "why"}])])
+    monkeypatch.setattr(page_clips, "MOST_CLIPS", 1)
+    with pytest.raises(OptionError, match="2 clips; a page has 1 at most"):
+        read_clips([table(tmp_path / "r.jsonl", [row("old", 100.0), row("old", 200.0)])])
+    (tmp_path / "a.json").write_text(render(small_report(), "json"))
+    with pytest.raises(OptionError, match="--rate bitrate is a column of a table"):
+        read_clips([tmp_path / "a.json"], rate="bitrate")

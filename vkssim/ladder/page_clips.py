@@ -1,0 +1,190 @@
+"""The clips of a page: reports as JSON, and the rows of a batch's results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..backends.base import BackendInfo
+from ..errors import InputError, OptionError, VkssimError
+from ..frames.remote import is_url
+from ..limits import LARGEST_NUMBER
+from ..place import suffix_of
+from ..report.page.tables import POOLED
+from ..report.reading import read_report
+from ..results import PooledReport, ScoreReport
+from .manifest import JSON_LINES
+from .tables import FORMS, Row, is_results, number, read_table, scores_of, scoring_of
+
+MOST_CLIPS = 1000
+"""A page has so many clips at most."""
+
+_TABLES = (*FORMS, *JSON_LINES)
+_RATES = ("bitrate", "measured_kbps")
+_LADDERS = ("codec", "distorted_codec")
+_MEASURED = "kbit/s"
+
+
+@dataclass(frozen=True)
+class PageClip:
+    """A clip with its scores.
+
+    `file` is what names the clip where its report does not, `source` the file that the scores were read from. `ladder` is the
+    name of the ladder that it belongs to, `rate` its bit rate there; None where it is not known.
+    """
+
+    file: str
+    source: Path
+    report: ScoreReport
+    ladder: str
+    rate: float | None
+
+
+@dataclass(frozen=True)
+class PageClips:
+    """All clips of a page; `unit` is what their bit rates are in, `warnings` name the pairs that a batch could not score."""
+
+    clips: tuple[PageClip, ...]
+    unit: str
+    warnings: tuple[str, ...]
+
+
+def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str | None = None) -> PageClips:
+    """Return the clips of reports and of tables.
+
+    Parameters
+    ----------
+    paths
+        JSON of `vkssim score`, or results of `vkssim batch` by their endings. A row whose report with the scores of each frame
+        is not there has its pooled scores alone.
+    ladder
+        The columns of tables that tell one ladder from another; without them ``codec``, else the codec of the clip.
+    rate
+        The column with the bit rates; without it ``bitrate`` where all clips come from tables that have it, else the measured
+        bit rate of the video in kbit/s.
+
+    Raises
+    ------
+    InputError
+        A file cannot be read, or is neither.
+    OptionError
+        A column is not there, or there are more than `MOST_CLIPS` clips.
+
+    """
+    tables = {path: _results(path) for path in paths if suffix_of(path) in _TABLES}
+    if rate is None:
+        rate = _RATES[0] if tables and all(path in tables and _RATES[0] in tables[path][0] for path in paths) else _RATES[1]
+    clips: list[PageClip] = []
+    warnings: list[str] = []
+    for path in paths:
+        if path not in tables:
+            clips.append(_of_report(path, rate))
+            continue
+        names = _checked(path, tables[path][0], ladder) or [next(name for name in _LADDERS if name in tables[path][0])]
+        _checked(path, tables[path][0], [rate])
+        for row in tables[path]:
+            if row["error"] not in (None, ""):
+                warnings.append(f"{row['distorted']} was not scored: {row['error']}")
+            else:
+                clips.append(_of_row(path, row, names, rate))
+    if not clips:
+        raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {'; '.join(warnings)}")
+    if len(clips) > MOST_CLIPS:
+        raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
+    return PageClips(tuple(clips), _MEASURED if rate == _RATES[1] else rate, tuple(warnings))
+
+
+def _results(path: Path) -> list[Row]:
+    rows = read_table(path)
+    if not is_results(rows):
+        raise InputError(f"{path} is a table, but not of the results of `vkssim batch`; of single clips the JSON is read")
+    return rows
+
+
+def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
+    """Return names of columns. Raises OptionError where one is not there."""
+    for name in names:
+        if name not in row:
+            raise OptionError(f"{path} has no column {name!r}; there are {', '.join(row)}")
+    return list(names)
+
+
+def _of_report(path: Path, rate: str) -> PageClip:
+    report = read_report(path)
+    if rate != _RATES[1]:
+        raise OptionError(f"--rate {rate} is a column of a table; {path} is the report of a single clip")
+    distorted = None if report.scoring is None else report.scoring.distorted
+    codec, kbps = (None, None) if distorted is None else (distorted.codec, distorted.kbps)
+    return PageClip(str(path), path, report, codec or "", kbps)
+
+
+def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str) -> PageClip:
+    source, report = _frames_of(path, row)
+    name = " ".join(str(row[column]) for column in ladder if row[column] not in (None, ""))
+    found = None if row[rate] in (None, "") else number(row, rate, str(row["distorted"]))
+    return PageClip(str(row["distorted"]), source, report, name, found)
+
+
+def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
+    """Return the report of a row with the scores of each frame, else with its pooled scores, and where it was read from."""
+    named = str(row["report"] or "")
+    if not named:
+        return path, _pooled(row)
+    if is_url(named):
+        return path, _pooled(row, f"the scores of its frames are at {named}; give that file itself to see them")
+    places = [Path(named), path.parent / named]
+    found = next((place for place in places if place.is_file()), places[0])
+    try:
+        return found, read_report(found)
+    except VkssimError as error:
+        return path, _pooled(row, f"the scores of its frames are missing: {error}")
+
+
+def _pooled(row: Row, warning: str = "") -> PooledReport:
+    scoring = scoring_of(row)
+    names = tuple(scores_of([row]))
+    values = {name: _pooled_values(row, name) for name in names}
+    return PooledReport(
+        reference=str(row["reference"] if scoring is None else scoring.reference.path),
+        distorted=str(row["distorted"] if scoring is None else scoring.distorted.path),
+        width=_whole(row, "width"),
+        height=_whole(row, "height"),
+        bits=_whole(row, "bitdepth"),
+        names=names,
+        backend=BackendInfo(*(_text(row[name]) for name in ("backend", "device", "driver"))),
+        warnings=[text for text in (_text(row["warnings"]), warning) if text],
+        notes=[text for text in (_text(row["notes"]),) if text],
+        rate=None if scoring is None else scoring.distorted.fps,
+        similarities=tuple(name for name, pooled in values.items() if "mean_db" in pooled),
+        version="" if scoring is None else scoring.version,
+        scoring=scoring,
+        values=values,
+        count=_whole(row, "frames"),
+    )
+
+
+def _pooled_values(row: Row, name: str) -> dict[str, float]:
+    """Return the pooled values of a score; NaN where a cell is empty, as that of a null is. Only a metric itself has dB."""
+    columns = {pooling: f"{name}_{pooling}" for pooling in POOLED if f"{name}_{pooling}" in row}
+    return {
+        pooling: math.nan if row[column] in (None, "") else number(row, column, str(row["distorted"]))
+        for pooling, column in columns.items()
+        if pooling != "mean_db" or row[column] not in (None, "")
+    }
+
+
+def _whole(row: Row, name: str) -> int:
+    """Return a cell as a whole number, 0 where it is empty. Raises InputError where it is none."""
+    if row[name] in (None, ""):
+        return 0
+    value = number(row, name, str(row["distorted"]))
+    if not 0 <= value <= LARGEST_NUMBER:
+        raise InputError(f"{row['distorted']}: {name} is {value:g}; it has to be within 0 to {LARGEST_NUMBER}")
+    return int(value)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,140 @@
+"""Pictures within a number of bytes: encoded once, then made smaller or left out until they fit."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+BUDGET = 8_000_000
+"""Bytes that all pictures of a page take at most, unless the user asks for more; in the page, where they are base64."""
+
+Step = tuple[int, int]
+"""Pixels across that a picture has at most, and the quality of WebP."""
+
+STEPS: tuple[Step, ...] = ((960, 90), (960, 80), (720, 80), (480, 75))
+"""What is tried one after the other. A map is half as wide: its windows of 11x11 have no finer detail."""
+
+_DOWN = 2  # a picture may be so many times as high as it may be wide
+_PREFIX = "data:image/webp;base64,"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Pictures that fit: as ``data:`` URIs, empty for those of frames that are left out.
+
+    `kept` says of each frame whether it stays, `step` is how its pictures were encoded, `note` says all that to the user.
+    """
+
+    pictures: tuple[str, ...]
+    kept: tuple[bool, ...]
+    step: Step
+    note: str
+
+
+class EncodedPictures:
+    """Pictures as WebP, each once: a picture that was added before has the number that it had then."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._encoded: list[tuple[bytes, bool]] = []
+
+    def __len__(self) -> int:
+        return len(self._encoded)
+
+    def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
+        """Return the number of an (H, W, 3) picture."""
+        digest = hashlib.sha256(repr((picture.shape, is_map)).encode() + np.ascontiguousarray(picture).tobytes()).digest()
+        if digest not in self._numbers:
+            self._numbers[digest] = len(self._encoded)
+            self._encoded.append((encode(picture, *_step_of(STEPS[0], is_map)), is_map))
+        return self._numbers[digest]
+
+    def at(self, step: Step) -> list[bytes]:
+        """Return all pictures encoded as a step says."""
+        if step == STEPS[0]:
+            return [data for data, _ in self._encoded]
+        return [_again(data, *_step_of(step, is_map)) for data, is_map in self._encoded]
+
+
+def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
+    """Return pictures within a budget of bytes. `frames` are the numbers of the pictures of each frame, by importance.
+
+    Where the pictures do not fit as they are they are made smaller, step by step; where the smallest do not fit the last frames
+    are left out.
+    """
+    for step in STEPS:
+        encoded = pictures.at(step)
+        sizes = [_embedded_size(len(data)) for data in encoded]
+        if sum(sizes) <= budget or step == STEPS[-1]:
+            break
+    kept, used = _that_fit(frames, sizes, budget)
+    uris = tuple(data_uri(data) if number in used else "" for number, data in enumerate(encoded))
+    return Fitted(uris, tuple(kept), step, _note(step, kept, sum(sizes[number] for number in used), budget))
+
+
+def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int) -> tuple[list[bool], set[int]]:
+    """Return which frames fit, one after the other until one does not, and the pictures of those that do."""
+    kept: list[bool] = []
+    used: set[int] = set()
+    for frame in frames:
+        more = used.union(frame)
+        fits = all(kept) and sum(sizes[number] for number in more) <= budget
+        kept.append(fits)
+        used = more if fits else used
+    return kept, used
+
+
+def _note(step: Step, kept: Sequence[bool], size: int, budget: int) -> str:
+    said = f"The pictures take {_megabytes(size)} of the {_megabytes(budget)} that they may take (--picture-budget)."
+    if step != STEPS[0]:
+        said += f" To fit they are {step[0]} pixels wide at most, WebP of quality {step[1]}."
+    if not all(kept):
+        said += f" {len(kept) - sum(kept)} of {len(kept)} frames are left out."
+    return said
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _step_of(step: Step, is_map: bool) -> Step:
+    return (step[0] // 2, step[1]) if is_map else step
+
+
+def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:
+    """Return an (H, W, 3) uint8 picture as WebP, shrunk to so many pixels across and twice as many down."""
+    from PIL import Image
+
+    return _webp(Image.fromarray(picture), widest, quality)
+
+
+def _again(data: bytes, widest: int, quality: int) -> bytes:
+    from PIL import Image
+
+    return _webp(Image.open(io.BytesIO(data)), widest, quality)
+
+
+def _webp(image: Any, widest: int, quality: int) -> bytes:
+    from PIL import Image
+
+    image.thumbnail((widest, _DOWN * widest), Image.Resampling.LANCZOS)
+    encoded = io.BytesIO()
+    image.save(encoded, "WEBP", quality=quality)
+    return encoded.getvalue()
+
+
+def data_uri(data: bytes) -> str:
+    """Return WebP as a ``data:`` URI."""
+    return _PREFIX + base64.b64encode(data).decode("ascii")
+
+
+def _embedded_size(size: int) -> int:
+    """Return the length of the ``data:`` URI of so many bytes."""
+    return len(_PREFIX) + 4 * -(-size // 3)

@@ -1,0 +1,125 @@
+// Drawing: axes, lines and markers into a chart of the page. A plot is stretched to its width; texts and markers are placed in
+// per cent, so that they are not.
+
+const COLUMNS = 800; // of a plot, each drawn as the least and the greatest score in it
+const MARKS = 7; // of a line that has no points of its own to mark
+const GOLDEN = 0.618; // so that no two lines have their marks at one place
+
+function liveChart(id) {
+  const root = document.getElementById(id);
+  const plot = root.querySelector(".plot");
+  const [svg, marks] = all("svg", plot);
+  const { width, height } = svg.viewBox.baseVal;
+  return { root, plot, svg, marks, width, height, over: null };
+}
+
+/** Draw lines: {series, style, points: [[across, up], …], marks: places in points, or nothing for some}. */
+function draw(chart, across, up, lines) {
+  Object.assign(chart, { across, up });
+  drawAxes(chart);
+  chart.svg.replaceChildren();
+  chart.marks.replaceChildren();
+  drawGrid(chart);
+  for (const line of lines) drawLine(chart, line);
+  chart.over = svgElement("g", {}, chart.svg); // what moves lies over the lines
+}
+
+/** A place of a plot in its own units. Scores that are infinite lie on its border. */
+function placed(chart, x, y) {
+  const down = 1 - Math.max(0, Math.min(1, chart.up.share(y)));
+  return [chart.width * chart.across.share(x), chart.height * down];
+}
+
+function drawAxes({ root, across, up }) {
+  const [rising, flat] = [root.querySelector(".up"), root.querySelector(".across")];
+  const [texts, times] = all("g", flat);
+  [rising, texts, times].forEach((part) => part.replaceChildren());
+  for (const { value, text } of up.ticks) {
+    svgElement("text", { x: "100%", y: `${100 * (1 - up.share(value))}%`, dy: ".35em" }, rising).textContent = text;
+  }
+  for (const { value, text, time } of across.ticks) {
+    const x = `${100 * across.share(value)}%`;
+    svgElement("text", { x, y: "1.3em" }, texts).textContent = text;
+    if (time) svgElement("text", { x, y: "2.7em" }, times).textContent = time;
+  }
+  flat.classList.toggle("dense", across.ticks.some(({ text }) => text.length > 4));
+}
+
+function drawGrid({ svg, across, up, width, height }) {
+  const grid = svgElement("g", { class: "grid" }, svg);
+  for (const { value } of up.ticks) svgElement("path", { d: `M0 ${height * (1 - up.share(value))}H${width}` }, grid);
+  for (const { value } of across.ticks) svgElement("path", { d: `M${width * across.share(value)} 0V${height}` }, grid);
+}
+
+const looks = (style) => ({ class: `line ${style.classes}`, ...(style.dashes && { "stroke-dasharray": style.dashes }) });
+
+function drawLine(chart, { series, style, points, missing = [], marks = spread(chart, points, series), path = pathOf(chart, points) }) {
+  const line = svgElement("g", { ...looks(style), "data-series": series }, chart.svg);
+  svgElement("path", { d: path }, line);
+  for (const number of missing) {
+    svgElement("path", { class: "missing", d: `M${chart.width * chart.across.share(number)} ${chart.height}v-14` }, line);
+  }
+  const group = svgElement("g", { ...looks(style), "data-series": series }, chart.marks);
+  for (const [x, y] of marks) drawMark(chart, group, style, x, y);
+}
+
+function drawMark(chart, group, style, x, y) {
+  const [across, down] = placed(chart, x, y);
+  const at = { x: `${(100 * across) / chart.width}%`, y: `${(100 * down) / chart.height}%` };
+  svgElement("path", { class: "mark", d: page.markers[style.marker] }, svgElement("svg", at, group));
+}
+
+/** A path through the points, interrupted where one has no score; a lone point is a dot. */
+function pathOf(chart, points) {
+  let path = "";
+  let open = false;
+  for (const [x, y] of points) {
+    if (y === null) {
+      open = false;
+      continue;
+    }
+    const [across, down] = placed(chart, x, y).map((value) => value.toFixed(1));
+    path += open ? `L${across} ${down}` : `M${across} ${down}h0`;
+    open = true;
+  }
+  return path;
+}
+
+/** Some points of a line, evenly spread over the chart. */
+function spread(chart, points, series) {
+  if (!points.length) return [];
+  const offset = (series * GOLDEN) % 1;
+  const { low, high } = chart.across;
+  const xs = points.map(([x]) => x);
+  const found = new Set();
+  for (let mark = 0; mark < MARKS; mark += 1) {
+    const place = nearestPlace(xs, low + ((high - low) * (mark + offset)) / MARKS);
+    if (points[place][1] !== null && xs[place] >= low && xs[place] <= high) found.add(place);
+  }
+  return [...found].map((place) => points[place]);
+}
+
+/** Few enough points to draw: all of a few, else the least and the greatest of each column, so that no outlier is lost. */
+function thinned(points, low, high) {
+  if (points.length <= 2 * COLUMNS) return points;
+  const kept = [];
+  let column = -1;
+  let least = null;
+  let greatest = null;
+  const close = () => {
+    if (least) kept.push(...[...new Set([least, greatest])].sort((a, b) => a[0] - b[0]));
+    least = greatest = null;
+  };
+  for (const point of points) {
+    const place = Math.floor((COLUMNS * (point[0] - low)) / (high - low));
+    if (place !== column) {
+      close();
+      column = place;
+    }
+    if (point[1] === null) continue;
+    if (!least || point[1] < least[1]) least = point;
+    if (!greatest || point[1] > greatest[1]) greatest = point;
+  }
+  close();
+  return kept;
+}

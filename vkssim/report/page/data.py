@@ -1,0 +1,92 @@
+"""What the script of a page reads: frame numbers, times and scores, column by column, ladders, and how lines look."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...features.base import Doubles
+from ...harmless import visible
+from ...results import ScoreReport
+from ...scorer import FrameScores
+from .ladders import Ladders
+from .styles import MARKERS, line_style
+
+_DECIMALS = 6
+_DECIMALS_NEAR_1 = 8  # where a decibel is a small part of the score
+_NEAR_1 = 0.99
+
+
+def embedded(
+    reports: Sequence[ScoreReport], labels: Sequence[str], ladders: Ladders, metrics: Sequence[str], terms: Sequence[str]
+) -> str:
+    """Return JSON in which no HTML parser finds the end of a script or a comment."""
+    names = (*metrics, *terms)
+    data = {
+        "clips": [
+            _columns(report, label, number, names) for number, (report, label) in enumerate(zip(reports, labels, strict=True))
+        ],
+        "metrics": [
+            {"name": visible(name), "decibels": any(name in report.similarities for report in reports)} for name in names
+        ],
+        "markers": MARKERS,
+        "ladders": [
+            {
+                "name": visible(ladder.name),
+                "reference": ladders.references.index(ladder.reference),
+                "style": _style(number),
+                "rungs": [{"clip": rung.clip, "rate": rung.rate} for rung in ladder.rungs],
+            }
+            for number, ladder in enumerate(ladders.ladders)
+        ],
+        "unit": ladders.unit,
+    }
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def _columns(report: ScoreReport, label: str, number: int, names: Sequence[str]) -> dict[str, Any]:
+    """Return a clip; its scores and means have an entry for each name, None where it was not scored."""
+    pooled = report.pooled()
+    scored = set(report.names) if report.frames else set()
+    return {
+        "label": label,
+        "style": _style(number),
+        "frames": [frame.index for frame in report.frames],
+        "times": rounded([frame_time(report, frame) for frame in report.frames]) if _timed(report) else None,
+        "scores": [rounded(report.column(name)) if name in scored else None for name in names],
+        "means": [_finite(pooled[name]["mean"]) if "mean" in pooled.get(name, {}) else None for name in names],
+    }
+
+
+def _style(number: int) -> dict[str, Any]:
+    style = line_style(number)
+    return {"classes": style.classes, "dashes": style.dashes, "marker": style.marker}
+
+
+def _timed(report: ScoreReport) -> bool:
+    return bool(report.rate) or any(frame.time is not None for frame in report.frames)
+
+
+def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
+    """Return when a frame is shown, in seconds: as its clip says, else by the frame rate."""
+    if frame.time is not None:
+        return frame.time
+    return frame.index / report.rate if report.rate else None
+
+
+def rounded(values: Doubles | list[float | None]) -> list[float | None]:
+    """Return numbers as JSON has them: what is no number, or infinite, is None."""
+    column = np.array(values, np.float64)
+    near = np.round(column, _DECIMALS_NEAR_1)
+    return [
+        _finite(value) for value in np.where((column >= _NEAR_1) & (column < 1), near, np.round(column, _DECIMALS)).tolist()
+    ]
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,92 @@
+"""The worst frames as the page shows them: each picture where it stands first, and where it stands again a word instead."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...results import ScoreReport
+from .data import frame_time
+from .pictures import FrameGroup, FrameView, Gallery
+from .tables import number, time_code
+
+
+@dataclass(frozen=True)
+class PageFigure:
+    """A picture at one place of the page.
+
+    `picture` is its number. `uri` is empty where the picture stands elsewhere, `where` then says at which frame.
+    """
+
+    picture: int
+    uri: str
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class PageClip:
+    """A clip in one frame, with its scores as (name, text)."""
+
+    clip: int
+    distorted: PageFigure
+    ssim_map: PageFigure
+    scores: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class PageFrame:
+    """A frame; `worst` is the clip that scores least in it, and `score` what it scores, by the metric of the group."""
+
+    index: int
+    time: str
+    reference: PageFigure
+    clips: tuple[PageClip, ...]
+    worst: int
+    score: str
+
+
+@dataclass(frozen=True)
+class PageGroup:
+    """Clips that can be compared frame by frame, by their numbers; `metric` is what their worst frames were chosen by."""
+
+    reference: str
+    metric: str
+    clips: tuple[int, ...]
+    frames: tuple[PageFrame, ...]
+
+
+def frame_groups(reports: Sequence[ScoreReport], gallery: Gallery, metrics: Sequence[str]) -> list[PageGroup]:
+    """Return the frames of a gallery with what the page says of them."""
+    places: dict[int, str] = {}
+    return [_group(reports, gallery, group, metrics, places) for group in gallery.groups]
+
+
+def _group(
+    reports: Sequence[ScoreReport], gallery: Gallery, group: FrameGroup, metrics: Sequence[str], places: dict[int, str]
+) -> PageGroup:
+    from ...maps import metric_of_choice
+
+    metric = metric_of_choice(reports[group.clips[0]])
+    frames = {clip: {frame.index: frame for frame in reports[clip].frames} for clip in group.clips}
+
+    def figure(picture: int, where: str) -> PageFigure:
+        if picture in places:
+            return PageFigure(picture, "", places[picture])
+        places[picture] = where
+        return PageFigure(picture, gallery.pictures[picture])
+
+    def page_frame(view: FrameView) -> PageFrame:
+        where = f"frame {view.index}"
+        reference = figure(view.reference, where)
+        clips = []
+        for seen in view.clips:
+            scored = frames[seen.clip][view.index].metrics
+            scores = tuple((name, number(scored[name])) for name in metrics if name in scored)
+            clips.append(PageClip(seen.clip, figure(seen.distorted, where), figure(seen.ssim_map, where), scores))
+        of_metric = {seen.clip: frames[seen.clip][view.index].metrics.get(metric, math.inf) for seen in view.clips}
+        worst = min(of_metric, key=lambda clip: (-math.inf if math.isnan(of_metric[clip]) else of_metric[clip], clip))
+        time = time_code(frame_time(reports[worst], frames[worst][view.index]))
+        return PageFrame(view.index, time, reference, tuple(clips), worst, number(of_metric[worst]))
+
+    return PageGroup(reports[group.clips[0]].reference, metric, group.clips, tuple(map(page_frame, group.frames)))

@@ -1,0 +1,105 @@
+// What the page shows, and who has to know when that changes. The page is complete without these scripts: they add what can be
+// moved and chosen.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const clips = page.clips; // label, style, frames, times, scores and means (a column or a number for each metric) of each
+const MOST_AT_FIRST = 12; // clips that are drawn before the reader chooses
+
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+const SVG = "http://www.w3.org/2000/svg";
+
+const state = {
+  metric: 0, // its number in page.metrics
+  decibels: false, // whether the axis of scores is in dB
+  hidden: new Set(), // clips that are not drawn
+  hot: null, // the clip that stands out
+  cursor: null, // a place in `numbers`, the same in every chart
+  range: null, // the first and the last frame that the chart shows; null for all of them
+};
+const watchers = [];
+
+/** Call `redraw` after a change of one of these parts of the state. */
+function watch(parts, redraw) {
+  watchers.push({ parts, redraw });
+}
+
+function change(values) {
+  Object.assign(state, values);
+  watchers.filter(({ parts }) => parts.some((part) => part in values)).forEach(({ redraw }) => redraw());
+}
+
+function element(name, properties = {}, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+}
+
+function svgElement(name, attributes, parent) {
+  const made = document.createElementNS(SVG, name);
+  Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+  parent.append(made);
+  return made;
+}
+
+function timeCode(seconds) {
+  if (seconds === null) return "";
+  const thousandths = Math.round(Math.abs(seconds) * 1000);
+  const digits = (value, count = 2) => String(Math.floor(value)).padStart(count, "0");
+  const clock = [thousandths / 3600000, (thousandths / 60000) % 60, (thousandths / 1000) % 60].map((value) => digits(value));
+  return (seconds < 0 && thousandths ? "-" : "") + clock.join(":") + "." + digits(thousandths % 1000, 3);
+}
+
+// -- frames and their scores -------------------------------------------------------------------------------------------
+
+const drawable = clips.map((clip, series) => series).filter((series) => clips[series].frames.length);
+const numbers = [...new Set(clips.flatMap((clip) => clip.frames))].sort((a, b) => a - b); // of the frames of all clips
+const places = clips.map((clip) => new Map(clip.frames.map((number, place) => [number, place])));
+
+/** The place in a rising list of the entry that is nearest to a number. */
+function nearestPlace(list, number) {
+  let low = 0;
+  let high = list.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle] < number) low = middle + 1;
+    else high = middle;
+  }
+  return low > 0 && number - list[low - 1] <= list[low] - number ? low - 1 : low;
+}
+
+/** {series, label, score} of each visible clip that a frame was scored of; score is null where that gave no number. */
+function scoresAt(number) {
+  return drawable.flatMap((series) => {
+    const place = places[series].get(number);
+    const scores = clips[series].scores[state.metric];
+    if (state.hidden.has(series) || place === undefined || !scores) return [];
+    return [{ series, label: clips[series].label, score: scores[place] }];
+  });
+}
+
+function timeAt(number) {
+  for (const series of drawable) {
+    const place = places[series].get(number);
+    if (clips[series].times && place !== undefined && clips[series].times[place] !== null) return timeCode(clips[series].times[place]);
+  }
+  return "";
+}
+
+// -- decibels ----------------------------------------------------------------------------------------------------------
+
+const inDecibels = () => state.decibels && page.metrics[state.metric].decibels;
+
+/** A score as the axis has it: as it is, or -10 log10(1 - score), infinite where nothing is lost. Null stays null. */
+function scaled(score) {
+  if (score === null || !inDecibels()) return score;
+  return score >= 1 ? Infinity : -10 * Math.log10(1 - score);
+}
+
+function scoreText(score) {
+  if (score === null) return "null";
+  if (!inDecibels()) return score.toFixed(6);
+  const decibels = scaled(score);
+  return `${Number.isFinite(decibels) ? decibels.toFixed(3) : "infinite"} dB (${score.toFixed(6)})`;
+}
+
+const axisTitle = () => page.metrics[state.metric].name + (inDecibels() ? ", dB" : "");

@@ -1,0 +1,50 @@
+"""How the lines of a page look: a colour, a dash and a marker each, so that no two of them are alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MARKERS = (
+    "M-3.8 0a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0-7.6 0Z",  # a circle
+    "M-3.4-3.4h6.8v6.8h-6.8Z",  # a square
+    "M0-4.6L4.4 3.2H-4.4Z",  # a triangle
+    "M0-5L5 0L0 5L-5 0Z",  # a diamond
+    "M0 4.6L4.4-3.2H-4.4Z",  # a triangle on its tip
+    "M-3.6-3.6L3.6 3.6M-3.6 3.6L3.6-3.6",  # a cross
+)
+"""SVG paths around the point that they mark, in pixels."""
+
+_COLOURS = 6  # of page.css: c0 to c5
+_DASHES = ("", "7 5", "1 4")
+_CHEAP_DASHES = 4  # that repeat within a few pixels; markers change before lines get longer dashes
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """The number of a colour of page.css and of a path of `MARKERS`, and the dashes as SVG has them, empty for none."""
+
+    colour: int
+    dashes: str
+    marker: int
+
+    @property
+    def classes(self) -> str:
+        """The class of page.css."""
+        return f"c{self.colour}"
+
+
+def line_style(number: int) -> LineStyle:
+    """Return the look of the line with a number. No two numbers have the same.
+
+    Neighbours differ in colour and in marker, so that they are told apart without colours as well. After each six lines the
+    dashes change, after all short dashes the marker that goes with a colour, and after all markers the dashes get longer.
+    """
+    block, colour = divmod(number, _COLOURS)
+    round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
+    longer, turn = divmod(round_of_dashes, len(MARKERS))
+    return LineStyle(colour, _dashes(dash + _CHEAP_DASHES * longer), (colour + turn) % len(MARKERS))
+
+
+def _dashes(number: int) -> str:
+    """Return lengths of dashes and gaps in pixels: none, dashes, dots, and then a dash with more and more dots."""
+    return _DASHES[number] if number < len(_DASHES) else "9 4" + " 1 4" * (number - len(_DASHES) + 1)

@@ -1,0 +1,86 @@
+"""The tiles at the top of a page: what somebody wants to know first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...results import ScoreReport
+from .tables import Limit, decibel_text, number, rate_text
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A value with its name and what else there is to say of it.
+
+    `clip` and `frame` are what the value is of, by their numbers; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
+    """
+
+    name: str
+    value: str
+    more: str = ""
+    clip: int | None = None
+    frame: int | None = None
+    state: str = ""
+
+
+def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
+    """Return whether all clips keep within their limits; None where there are no limits."""
+    count = len(limits)
+    if not any(limits):
+        return None
+    failed = [clip for clip, of_clip in enumerate(limits) if not all(limit.met for limit in of_clip)]
+    if count == 1:
+        missed = [f"{limit.text}: {limit.value}" if limit.value else limit.text for limit in limits[0] if not limit.met]
+        met = f"{len(limits[0])} of {len(limits[0])} limits" if len(limits[0]) > 1 else limits[0][0].text
+        return Tile("limits", "fail" if failed else "pass", "; ".join(missed) or met, state="fail" if failed else "pass")
+    if failed:
+        return Tile("limits", f"{len(failed)} of {count} fail", clip=failed[0] if len(failed) == 1 else None, state="fail")
+    return Tile("limits", f"all {count} pass", state="pass")
+
+
+def rate_tile(rates: Sequence[float | None], codecs: Sequence[str], unit: str) -> Tile | None:
+    """Return the bit rates of the clips, from the lowest to the highest; None where none is known."""
+    known = [rate for rate in rates if rate is not None and math.isfinite(rate)]
+    if not known:
+        return None
+    low, high = rate_text(min(known)), rate_text(max(known))
+    named = ", ".join(dict.fromkeys(filter(None, codecs)))
+    return Tile(f"bit rate, {unit}", low if low == high else f"{low} – {high}", named)
+
+
+def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
+    """Return mean, p5 and lowest score of a metric; of several clips those of the clip that has the lowest."""
+    pooled = [report.pooled().get(metric) for report in reports]
+    tiles = []
+    for pooling, name in (("mean", "mean"), ("percentile_5", "p5"), ("min", "min")):
+        values = {clip: values[pooling] for clip, values in enumerate(pooled) if values is not None and pooling in values}
+        if not values:
+            continue
+        clip = min(values, key=lambda clip: (_badness(values[clip]), clip))
+        more = _more(pooling, pooled[clip] or {}) if len(reports) == 1 else ""
+        frame = _lowest_frame(reports[clip], metric) if pooling == "min" else None
+        title = name if len(reports) == 1 else f"lowest {name}"
+        tiles.append(Tile(title, number(values[clip]), more, None if len(reports) == 1 else clip, frame))
+    return tiles
+
+
+def _badness(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _more(pooling: str, values: dict[str, float]) -> str:
+    if pooling == "mean" and "mean_db" in values:
+        return f"{decibel_text(values['mean_db'])} dB"
+    return "5 % of the frames score this or less" if pooling == "percentile_5" else ""
+
+
+def _lowest_frame(report: ScoreReport, metric: str) -> int | None:
+    """Return the number of the frame with the lowest score; None where the frames are not known, or none has a score."""
+    if not report.frames:
+        return None
+    scores = report.column(metric)
+    return None if np.isnan(scores).all() else report.frames[int(np.nanargmin(scores))].index
