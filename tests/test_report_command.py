@@ -132,6 +132,15 @@ def test_pictures_are_embedded_once_and_keep_within_their_budget(pair: tuple[str
     assert "there was no room for them within the budget" in page.read_text()
 
 
+def test_maps_of_an_even_window_lie_over_the_pictures(pair: tuple[str, str], tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    words = ("--backend", "cpu", "--feature", "float_ssim=scale=1:window=uniform8", "-q", "--worst", "1")
+    assert vkssim("score", "-r", pair[0], "-d", pair[1], *words, "--html", str(page)).exit_code == 0
+    encoded = re.findall(r'<img src="data:image/webp;base64,([^"]*)" alt="[^"]*" data-picture', page.read_text())
+    sizes = [Image.open(io.BytesIO(base64.b64decode(picture))).size for picture in encoded]
+    assert sizes == [(32, 24)] * 3
+
+
 def test_report_makes_a_page_of_several_files(pair: tuple[str, str], tmp_path: Path, asked: list[Selection]) -> None:
     scores = [tmp_path / name for name in ("a.json", "b.json")]
     for path, skip in zip(scores, ("0", "2"), strict=True):

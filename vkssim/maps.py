@@ -174,6 +174,13 @@ def map_window(features: Iterable[str]) -> str:
     return "gaussian11"
 
 
+def window_of(report: ScoreReport) -> str:
+    """Return the window of maps that belong to the scores of a report; the Gaussian one where the report does not say."""
+    features = () if report.scoring is None else report.scoring.features
+    found = (str(feature.options["window"]) for feature in features if "window" in feature.options)
+    return next(found, "gaussian11")
+
+
 def check_readable_again(paths: Iterable[str]) -> None:
     """Raise OptionError where one of them is no file: a pipe has been read by the time its frames are chosen."""
     for path in paths:

@@ -1,9 +1,14 @@
-"""How the lines of a page look."""
+"""How a page looks: lines that are told apart, colours that can be read."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
+import pytest
+
+from vkssim.report import page
 from vkssim.report.page.styles import MARKERS, line_style
 
 
@@ -25,3 +30,21 @@ def test_neighbours_differ_in_colour_and_in_marker() -> None:
         assert one.colour != other.colour
         assert one.marker != other.marker
     assert {style.marker for style in styles[:6]} == set(range(len(MARKERS)))
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of #rrggbb, as WCAG 2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_text_and_lines_stand_out_from_the_paper(theme: int) -> None:
+    style = Path(page.__file__).with_name("page.css").read_text(encoding="utf-8")
+    colours = {name: pair[theme] for name, *pair in re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", style)}
+    for paper in ("paper", "raised"):
+        for least, names in ((4.5, ("ink", "quiet", "accent", "alarm")), (3, tuple(f"s{number}" for number in range(6)))):
+            for name in names:
+                low, high = sorted(luminance(colours[one]) for one in (name, paper))
+                assert (high + 0.05) / (low + 0.05) >= least, f"{name} on {paper}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
+from ..page_defaults import PICTURE_BUDGET, WORST
 from .main import SETTINGS
 from .messages import say_findings
 from .options import backend_options, force_option, raw_options, urls_option
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
     from ..report.page.tables import Limit
     from ..results import ScoreReport
 
-_WORST = 6  # frames shown of a reference
-_BUDGET = 8.0  # megabytes of pictures
+_MEGA = 1_000_000
 _MOST_NAMED = 5  # clips that are below their limits
 
 budget_option = click.option(
     "--picture-budget",
     "budget",
     type=click.FloatRange(0, 1000),
-    default=_BUDGET,
+    default=PICTURE_BUDGET / _MEGA,
     show_default=True,
     metavar="MB",
     help="The pictures of a page take so much at most; to fit they are made smaller, then frames are left out.",
@@ -50,7 +50,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 @click.option(
     "--worst",
     type=click.IntRange(0),
-    default=_WORST,
+    default=WORST,
     show_default=True,
     help="So many frames of each reference as pictures, with all its clips.",
 )
@@ -120,7 +120,7 @@ def command(
     sources = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
     deliver = _destination(target, "--output", [*sources, *_clips_of(reports)])
     gallery = worst_frames(
-        reports, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls, budget=round(budget * 1e6)
+        reports, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls, budget=round(budget * _MEGA)
     )
     rates = [clip.rate for clip in found.clips]
     page = render_page(
@@ -165,7 +165,7 @@ class PageOptions:
     """
 
     worst: int | None = None
-    budget: float = _BUDGET
+    budget: float = PICTURE_BUDGET / _MEGA
     fail_under: Sequence[str] = ()
     strict: bool = False
 
@@ -191,7 +191,7 @@ def page_output(
     if target == "-":
         raise OptionError("--html - is no file; `vkssim report SCORES.json -o -` writes a page to standard output")
     write_page = _destination(target, "--html", inputs)
-    worst = _WORST if options.worst is None else options.worst
+    worst = WORST if options.worst is None else options.worst
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
         from ..demands import parse_demand
@@ -203,7 +203,7 @@ def page_output(
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped")
         else:
-            budget = round(options.budget * 1e6)
+            budget = round(options.budget * _MEGA)
             gallery = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
         (limits,) = _limits([parse_demand(text) for text in options.fail_under], [report])
         if options.strict:

@@ -11,6 +11,7 @@ import click
 
 from ..errors import DemandError, OptionError, VkssimError
 from ..interruption import check
+from ..page_defaults import WORST
 from ..progress import ProgressBar
 from .main import SETTINGS
 from .map_output import MapOutput, map_options
@@ -78,7 +79,9 @@ _WORST = 3  # frames in the table on the terminal
 @picture_options
 @click.option("--live", is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored.")
 @click.option(
-    "--worst", type=click.IntRange(0), help="Show that many of the worst frames. Default: 3, on the page of --html 6."
+    "--worst",
+    type=click.IntRange(0),
+    help=f"Show that many of the worst frames. Default: {_WORST}, on the page of --html {WORST}.",
 )
 @click.option(
     "--fail-under",

@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-BUDGET = 8_000_000
-"""Bytes that all pictures of a page take at most, unless the user asks for more; in the page, where they are base64."""
-
 Step = tuple[int, int]
 """Pixels across that a picture has at most, and the quality of WebP."""
 

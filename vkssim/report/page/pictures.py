@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import VkssimError
+from ...page_defaults import PICTURE_BUDGET
 from ...results import ScoreReport
-from .budget import BUDGET, EncodedPictures, data_uri, encode, fitted
+from .budget import EncodedPictures, data_uri, encode, fitted
 
 if TYPE_CHECKING:
     from ...frames.open import RawDescription
@@ -80,7 +81,7 @@ def worst_frames(
     backend: str,
     device: str | int | None = None,
     urls: bool = False,
-    budget: int = BUDGET,
+    budget: int = PICTURE_BUDGET,
 ) -> Gallery:
     """Return the worst frames of the clips that reports name, `count` of each reference.
 
@@ -178,11 +179,11 @@ class _Collected:
 
     def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
         """Read frames of a clip. The clip joins those that have the same pictures of the reference."""
-        from ...maps import scored_pictures
+        from ...maps import scored_pictures, window_of
 
         references, views = {}, {}
         try:
-            for frame in scored_pictures(report, sorted(indices), **how):
+            for frame in scored_pictures(report, sorted(indices), window=window_of(report), **how):
                 references[frame.index] = self._pictures.add(frame.reference)
                 distorted, ssim_map = self._pictures.add(frame.distorted), self._pictures.add(padded_map(frame), is_map=True)
                 views[frame.index] = ClipView(number, distorted, ssim_map)
@@ -250,8 +251,11 @@ def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
     from ...maps import colour
 
     coloured = colour(pictures.ssim_map)
-    rows, columns = ((full - part) // 2 for full, part in zip(pictures.reference.shape[:2], coloured.shape[:2], strict=True))
-    return np.pad(coloured, ((rows, rows), (columns, columns), (0, 0)), constant_values=_BACKGROUND)
+    borders = []
+    for full, part in zip(pictures.reference.shape[:2], coloured.shape[:2], strict=True):
+        before = (full - part) // 2
+        borders.append((before, full - part - before))  # that of an even window is wider at one side
+    return np.pad(coloured, (*borders, (0, 0)), constant_values=_BACKGROUND)
 
 
 def _colours() -> npt.NDArray[np.uint8]:
