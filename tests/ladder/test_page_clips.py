@@ -157,11 +157,13 @@ def test_frames_come_from_the_reports_of_rows(tmp_path: Path) -> None:
     """They may lie beside the table, wherever it was moved to; without them the pooled scores are shown, and why."""
     (tmp_path / "frames").mkdir()
     (tmp_path / "frames" / "a.json").write_text(render(small_report(), "json"))
-    rows = [{**row("old", 100.0), "report": f"frames/{name}.json"} for name in ("a", "b")]
-    there, missing = read_clips([table(tmp_path / "r.jsonl", rows)]).clips
+    places = ("frames/a.json", "frames/b.json", "s3://key:secret@bucket/a.json")
+    rows = [{**row("old", 100.0), "report": place} for place in places]
+    there, missing, elsewhere = read_clips([table(tmp_path / "r.jsonl", rows)]).clips
     assert [len(clip.report.frames) for clip in (there, missing)] == [2, 0]
     assert there.source == tmp_path / "frames" / "a.json"
     assert "the scores of its frames are missing" in missing.report.warnings[0]
+    assert "the scores of its frames are at s3://…@bucket/a.json" in elsewhere.report.warnings[0]
 
 
 def test_what_is_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

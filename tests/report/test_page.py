@@ -226,6 +226,7 @@ def test_libvmafs_own_report() -> None:
     text = page([report], None, "scores/libvmaf.json")
     assert "<title>libvmaf.json – vkssim</title>" in text
     assert "of another tool" in text
+    assert "mean dB" not in text  # nobody said which of its scores are similarities
     assert len(embedded(text)["clips"][0]["frames"]) == 48
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..errors import InputError, OptionError, VkssimError
-from ..frames.remote import is_url
+from ..frames.remote import is_url, named
 from ..limits import LARGEST_NUMBER
 from ..place import suffix_of
 from ..report.page.tables import POOLED
@@ -19,7 +19,7 @@ from ..results import PooledReport, ScoreReport
 from .manifest import JSON_LINES
 from .tables import FORMS, Row, is_results, number, read_table, scores_of, scoring_of
 
-MOST_CLIPS = 1000
+MOST_CLIPS = 500
 """A page has so many clips at most."""
 
 _TABLES = (*FORMS, *JSON_LINES)
@@ -130,12 +130,12 @@ def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str) -> PageClip:
 
 def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
     """Return the report of a row with the scores of each frame, else with its pooled scores, and where it was read from."""
-    named = str(row["report"] or "")
-    if not named:
+    place = str(row["report"] or "")
+    if not place:
         return path, _pooled(row)
-    if is_url(named):
-        return path, _pooled(row, f"the scores of its frames are at {named}; give that file itself to see them")
-    places = [Path(named), path.parent / named]
+    if is_url(place):
+        return path, _pooled(row, f"the scores of its frames are at {named(place)}; a page is made of files on this machine")
+    places = [Path(place), path.parent / place]
     found = next((place for place in places if place.is_file()), places[0])
     try:
         return found, read_report(found)

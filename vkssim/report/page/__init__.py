@@ -99,6 +99,7 @@ def render_page(
     script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
+    poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
     rates = list(rates) or [tables.kbps_of(report) for report in reports]
     limits = list(limits) or [()] * len(reports)
     compared = tables.facts_table(tables.facts(reports, dates))
@@ -125,13 +126,14 @@ def render_page(
         codecs=[tables.codec_of(report) for report in reports],
         ladders=ladders,
         rate_charts=_rate_charts(reports, ladders, (*metrics, *terms)),
-        headings=list(tables.POOLED.values()),
-        pooled=tables.pooled_groups(reports, metrics),
+        headings=[tables.POOLED[pooling] for pooling in poolings],
+        term_headings=[tables.POOLED[pooling] for pooling in term_poolings],
+        pooled=tables.pooled_groups(reports, metrics, poolings),
         names=(*metrics, *terms),
         first_term=len(metrics),
         charts=[_charts(reports, name) for name in (*metrics, *terms)] if any(report.frames for report in reports) else [],
         term_tables=tables.term_tables(reports, terms),
-        pooled_terms=tables.term_groups(reports, terms),
+        pooled_terms=tables.term_groups(reports, terms, term_poolings),
         gallery=gallery,
         groups=frame_groups(reports, gallery, metrics),
         plot=(WIDTH, HEIGHT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ...demands import Verdict
@@ -131,14 +131,23 @@ def _owner(match: re.Match[str]) -> str:
     return match["metric"] + (match["plane"] or "")
 
 
-def pooled_groups(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[PooledGroup]:
-    """Return a group for each of these scores, a row in it for each report that has it."""
+def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[str]:
+    """Return what any report has of these scores, in the order of `POOLED`: dB are of similarities alone."""
+    pooled = [values for report in reports for name, values in report.pooled().items() if name in names]
+    found = {pooling for values in pooled for pooling in values}
+    return [pooling for pooling in POOLED if pooling in found]
+
+
+def pooled_groups(
+    reports: Sequence[ScoreReport], names: Sequence[str], poolings: Sequence[str] = tuple(POOLED)
+) -> list[PooledGroup]:
+    """Return a group for each of these scores, a row in it for each report that has it, with a cell for each pooling."""
     pooled = [report.pooled() for report in reports]
     return [
         PooledGroup(
             name,
             tuple(
-                (series, tuple(pooled_text(values[name][key], key) if key in values[name] else "" for key in POOLED))
+                (series, tuple(pooled_text(values[name][key], key) if key in values[name] else "" for key in poolings))
                 for series, values in enumerate(pooled)
                 if name in values
             ),
@@ -158,12 +167,12 @@ def decibel_text(value: float) -> str:
     return "infinite" if value == math.inf else f"{value:.3f}" if math.isfinite(value) else "null"
 
 
-def term_groups(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermGroups]:
+def term_groups(reports: Sequence[ScoreReport], terms: Sequence[str], poolings: Sequence[str]) -> list[TermGroups]:
     """Return the pooled l, c and s of each metric that has them."""
     owners: dict[str, list[str]] = {}
     for name in terms:
         owners.setdefault(_parts(name)[0], []).append(name)
-    return [TermGroups(owner, tuple(pooled_groups(reports, names))) for owner, names in owners.items()]
+    return [TermGroups(owner, tuple(pooled_groups(reports, names, poolings))) for owner, names in owners.items()]
 
 
 def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermTable]:
