@@ -70,8 +70,8 @@ class Pair:
 
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more where the
     type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the plain kernels
-    are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score the pair:
-    shapes, and whether they are exact. `with_libvmaf` is False for metrics that libvmaf does not have.
+    are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score
+    the pair: shapes, and whether they are exact. `with_libvmaf` is False for metrics that libvmaf does not have.
     """
 
     case: str

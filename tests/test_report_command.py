@@ -96,7 +96,7 @@ def test_the_page_of_score_has_as_many_frames_as_asked_for_and_the_verdicts(pair
     }
     text = page.read_text()
     assert f"float_ssim p5 ≥ 0.999: {pooled['percentile_5']:.6f}" in text
-    assert '<td>both clips end together (--strict)</td><td>they do</td><td class="pass">pass</td>' in text
+    assert '<td>clips of equal length and pace (--strict)</td><td>they are</td><td class="pass">pass</td>' in text
     assert vkssim(*words, "--fail-under", "float_ssim=0.01").exit_code == 0
     assert tiles(page)["limits"] == "pass"
 

@@ -105,7 +105,7 @@ def judge(
     unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
     report.warnings += reversed(unequal)
     failed = unmet(demands, report)
-    report.shorter = "; ".join(unequal) or None
+    report.unequal = "; ".join(unequal) or None
     if strict:
         failed = [f"{text} (--strict)" for text in unequal] + failed
     if failed:

@@ -29,7 +29,8 @@ class ScoreReport:
     `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them; `scoring` is all that
     the scores depend on, None for reports of other tools. `seconds` is the time from the first frame read to the last scored,
     `resumed` how many of the frames were scored by an earlier run and take none of it. `troubles` are devices that failed on
-    the way, where others did their work; `shorter` says which clip ended before the other. Neither is in any file.
+    the way, where others did their work; `unequal` says which clip ended before the other, or has another pace. Neither is in
+    any file.
     """
 
     reference: str
@@ -53,7 +54,7 @@ class ScoreReport:
     similarities: tuple[str, ...] = ()
     resumed: int = 0
     troubles: list[str] = field(default_factory=list)
-    shorter: str | None = None
+    unequal: str | None = None
 
     @property
     def frame_count(self) -> int:

@@ -95,7 +95,7 @@ class Facts:
 
 def length_limit(report: ScoreReport) -> Limit:
     """Return whether both clips ended together, which `--strict` demands."""
-    return Limit("both clips end together (--strict)", report.shorter or "they do", report.shorter is None)
+    return Limit("clips of equal length and pace (--strict)", report.unequal or "they are", report.unequal is None)
 
 
 def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
