@@ -186,7 +186,7 @@ def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample:
     """The frames done stay as they are, all but the last, which is scored again."""
     selection = Selection(skip_reference=1, subsample=subsample)
     whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
-    marked = [replace(frame, metrics={"float_ssim": 2.0 + frame.index}) for frame in whole.frames[:3]]
+    marked = [replace(frame, metrics={"float_ssim": -1.0 - frame.index}) for frame in whole.frames[:3]]
     told: list[FrameScores] = []
     resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked, on_frames=told.extend)
     assert resumed.frames == marked[:2] + whole.frames[2:]

@@ -128,7 +128,7 @@ def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
 def test_depths(tmp_path: Path) -> None:
     """Refused unless asked for; then scores are those of 8 bits, to the last bit."""
     eight, ten = _y4m(tmp_path / "8.y4m", LUMA), _y4m(tmp_path / "10.y4m", OTHER.astype(np.uint16) * 4, "420p10")
-    with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. --scale reference"):
+    with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. --deepen"):
         _score(eight, ten)
     report = _score(eight, ten, pictures=PictureOptions(scale="reference"))
     assert report.bits == 10

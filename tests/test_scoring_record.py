@@ -148,6 +148,7 @@ def test_facts_of_a_container(folder: Path) -> None:
         "duration": FRAMES / 25,
         "kbps": None,
         "file_bytes": (folder / "dis.mp4").stat().st_size,
+        "cropped_to": None,
         "resampler": None,
     }
     assert clip_facts.decoder_version == f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}"
@@ -287,6 +288,7 @@ def test_a_batch_says_the_same(folder: Path, tmp_path: Path) -> None:
         (*TINY, "--frame_skip_ref", "1", "--frame_skip_dist", "2", "--subsample", "2", "--offset", "-1", "--end", "9"),
         (*TINY, "--frame_cnt", "3", "--start", "0.08s", "--sync", "pts"),
         (*TINY, "--crop", "64x48+8+8", "--scale", "80x60", "--resampler", "area"),
+        (*TINY, "--crop-reference", "64x48+8+8", "--crop-distorted", "64x48+8+8", "--deepen"),
         (*TINY[:2], "--crop", "auto", "--feature", "float_ssim=exact=true"),
     ],
     ids=" ".join,

@@ -15,6 +15,7 @@ _HOME = {
     "Scorer": "scorer",
     "Selection": "selection",
     "VkssimError": "errors",
+    "find_offset": "offset",
     "ms_ssim": "arrays",
     "ms_ssim_and_grad": "loss.arrays",
     "score_files": "files",
@@ -33,6 +34,7 @@ __all__ = [
     "Selection",
     "VkssimError",
     "__version__",
+    "find_offset",
     "ms_ssim",
     "ms_ssim_and_grad",
     "score_files",
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
     from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
+    from .offset import find_offset
     from .results import ScoreReport
     from .scorer import FrameScores, Scorer
     from .selection import Selection

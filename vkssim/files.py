@@ -9,14 +9,17 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from .backends.base import Backend
 from .demands import Demand, check_names, parse_demand
 from .distributed.devices import alone, chosen_devices
-from .errors import InputError, InterruptedRunError, RangeError, VkssimError
+from .errors import DemandError, InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.remote import named
+from .frames.shape import unlike
 from .frames.source import FrameSource
 from .judging import ClipEnd, check_unchanged, judge
 from .parts import Cut, Fingerprints, Part, PartScores
@@ -122,11 +125,13 @@ def score_files(
     if paths == ("-", "-"):
         raise InputError("reference and distorted are both standard input; one of them must be a file")
     devices = chosen_devices(backend, device)
+    hinted = partial(_with_hint, paths, raw, selection, sync, pictures)
     if len(devices) > 1:
         from .distributed.files import score_on_devices
 
         options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict)
-        return score_on_devices(paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)
+        several = partial(score_on_devices, paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)
+        return hinted(several)
     one = cast("FrameJournal | None", journal)
     batch = None if on_frames is None else 1
     engines = Engines(partial(open_backend, backend, device=alone(devices, device), profile=profile), batch)
@@ -154,7 +159,41 @@ def score_files(
                 journal=one,
             )
 
-    return score_on(score, engines, done, again=readable_again(paths))
+    return hinted(partial(score_on, score, engines, done, again=readable_again(paths)))
+
+
+_LOW = 0.9
+"""Means of a similarity below that are looked into: the clips may be shifted."""
+
+
+def _with_hint(
+    paths: tuple[str, str],
+    raw: RawDescription,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    score: Callable[[], ScoreReport],
+) -> ScoreReport:
+    """Return the report of a run, with a warning where the clips scored low and seem to be shifted."""
+
+    def add(report: ScoreReport) -> None:
+        name = report.names[0] if report.names else None
+        if sync != "index" or name not in report.similarities or not report.frames:
+            return
+        if np.nanmean(report.column(name)) < _LOW:
+            from .offset import hint
+
+            warning = hint(paths, raw, selection, pictures)
+            report.warnings += [] if warning is None else [warning]
+
+    try:
+        report = score()
+    except DemandError as error:  # all frames were scored
+        if error.report is not None:
+            add(error.report)
+        raise
+    add(report)
+    return report
 
 
 def score_sources(
@@ -324,7 +363,8 @@ def _begun(
     report.similarities = metrics.similarities
     report.rate = None if info.fps is None else float(info.fps)
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
-    report.warnings = [*colour_warnings(info, sources[1].info), *engine.warnings]
+    report.warnings = [warning for source in sources for warning in source.info.warnings]
+    report.warnings += [*colour_warnings(info, sources[1].info), *engine.warnings]
     report.selection, report.sync, report.pictures = selection, sync, pictures
     report.scoring = scoring_record(
         sources,
@@ -361,11 +401,7 @@ def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: boo
     """The format of the luma of both sources. Raises InputError where they differ, with `chroma` also where that does."""
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
-        described = [f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second)]
-        raise InputError(
-            f"{described[0]}, {described[1]}; they must be alike. --scale reference brings both to the size of the"
-            " reference, and the one of less depth to that of the other"
-        )
+        raise InputError(unlike(first, second))
     if chroma and first.chroma != second.chroma:
         raise InputError(
             f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 
 from .backends.base import Backend
 from .errors import DeviceLostError, DeviceMemoryError, VkssimError
-from .frames.remote import is_url
+from .frames.open import readable_twice
 from .planes import PlaneMetrics
 from .results import ScoreReport
 from .scorer import FrameScores
 
 
 def readable_again(paths: Iterable[str]) -> bool:
-    """Whether all of them are files, also by URL, or patterns of files: a pipe is read once."""
-    local = [path for path in paths if not is_url(path)]
-    return not any(path == "-" or (os.path.exists(path) and not os.path.isfile(path)) for path in local)
+    """Return whether all of them can be read twice."""
+    return all(map(readable_twice, paths))
 
 
 class Engines:

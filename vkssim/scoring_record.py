@@ -91,7 +91,7 @@ def scoring_record(
         for scorer in plane.scorers
     )
     reference, distorted = (
-        replace(source.clip_facts(), path=named(path), resampler=source.info.resampler)
+        replace(source.clip_facts(), path=named(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
         for source, path in zip(sources, paths, strict=True)
     )
     record = ScoringRecord(

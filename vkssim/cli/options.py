@@ -60,10 +60,10 @@ def _selection(
     )
 
 
-def _pictures(crop: str | None, scale: str | None, resampler: str) -> PictureOptions:
+def _pictures(**options: Any) -> PictureOptions:
     from ..frames.pictures import PictureOptions
 
-    return PictureOptions(crop, scale, resampler)
+    return PictureOptions(**options)
 
 
 def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
@@ -121,6 +121,12 @@ picture_options = option_group(
     "pictures",
     _pictures,
     click.Option(["--crop"], metavar="WxH+X+Y|auto", help="Crop both clips; auto takes off black bars of the reference."),
+    click.Option(
+        ["--crop-reference"],
+        metavar="WxH+X+Y|auto",
+        help="Crop the reference alone, before scaling; auto: its black bars.",
+    ),
+    click.Option(["--crop-distorted"], metavar="WxH+X+Y|auto", help="Crop the distorted clip alone, before scaling."),
     click.Option(["--scale"], metavar="reference|distorted|WxH", help="Bring both clips to that size, and to one depth."),
     click.Option(
         ["--resampler"],
@@ -128,6 +134,9 @@ picture_options = option_group(
         default="bicubic",
         show_default=True,
         help="bicubic, lanczos, bilinear, area, spline, gauss, sinc or point.",
+    ),
+    click.Option(
+        ["--deepen"], is_flag=True, help="Bring the clip of less depth to that of the other, exactly; --scale does so as well."
     ),
 )
 sync_option = click.option(

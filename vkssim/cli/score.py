@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -75,6 +76,11 @@ _WORST = 3  # frames in the table on the terminal
 @click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
 @map_options
 @selection_options
+@click.option(
+    "--find-offset",
+    is_flag=True,
+    help="Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
+)
 @sync_option
 @picture_options
 @click.option("--live", is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored.")
@@ -109,6 +115,7 @@ def command(
     precision: str,
     maps: MapOutput,
     selection: Selection,
+    find_offset: bool,
     sync: str,
     pictures: PictureOptions,
     live: bool,
@@ -135,6 +142,8 @@ def command(
     page_options = PageOptions(worst, budget, fail_under, strict)
     page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
     summary_to = sys.stderr if live or to_standard_output(paths, form) else sys.stdout
+    if find_offset:
+        selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
     what["pictures"] = pictures
@@ -163,6 +172,8 @@ def command(
     finally:
         if progress is not None:
             progress.close()
+    if find_offset:
+        report.notes.append(f"frame i of the reference is compared with frame i{selection.offset:+d} of the distorted clip")
     failure = failures[0] if failures else None
     for deliver in outputs:
         _attempt(failures, deliver, report)
@@ -189,6 +200,18 @@ def command(
         say(other)
     if failures:
         raise failures[-1]
+
+
+def _with_offset(
+    reference: str, distorted: str, raw: RawDescription, selection: Selection, pictures: PictureOptions, sync: str
+) -> Selection:
+    """Return the selection with the offset at which both clips show the same."""
+    from ..offset import find_offset
+
+    if sync != "index":
+        raise OptionError("--find-offset counts frames, and --sync pts pairs them by time; give one of the two")
+    offset = find_offset(reference, distorted, raw=raw, selection=selection, pictures=pictures)
+    return replace(selection, offset=offset)
 
 
 def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:

@@ -25,8 +25,8 @@ class ClipFacts:
 
     `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
     of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
-    as the clip states them. `kbps` is that of the packets of
-    the video stream; see `VideoPackets` and docs/report.md for when it is known. `resampler` is what scaled its pictures.
+    as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when it
+    is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
 
     Clips of one ladder differ by nature; of their reference the samples must mean the same.
     """
@@ -51,6 +51,7 @@ class ClipFacts:
     kbps: float | None = field(default=None, metadata=fact("video bit rate", _FREE, unit="kbit/s"))
     file_bytes: int | None = field(default=None, metadata=fact("file size", _FREE, unit="bytes", column=True))
     resampler: str | None = field(default=None, metadata=fact("resampler", _REFUSED, optional=True))
+    cropped_to: str | None = field(default=None, metadata=fact("cropped to", _FREE, of_reference=_REFUSED, across=_FREE))
 
 
 @dataclass(frozen=True)

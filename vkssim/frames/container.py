@@ -227,6 +227,7 @@ class ContainerFile(SequentialSource):
             notes,
             transfer=self._colours["transfer"],
             field_order=None if pictures or pixels.rgb else field_order(first),
+            sample_aspect=stream.codec_context.sample_aspect_ratio or stream.sample_aspect_ratio or None,
         )
 
     def _claimed_frames(self) -> int | None:

@@ -20,7 +20,10 @@ _GRID = 2
 
 @dataclass(frozen=True)
 class Crop:
-    """A rectangle of luma samples, and the chroma that belongs to it. It was `asked` for unless the clip states it itself."""
+    """A rectangle of luma samples, and the chroma that belongs to it.
+
+    It was `asked` for unless the clip states it itself; one that is asked of a clip alone is its `own`.
+    """
 
     width: int
     height: int
@@ -28,15 +31,16 @@ class Crop:
     top: int = 0
     found: str = ""
     asked: bool = True
+    own: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> Crop:
-        """From WxH+X+Y, or WxH at the upper left. Raises OptionError."""
+    def parse(cls, text: str, *, own: bool = False) -> Crop:
+        """Return the rectangle that WxH+X+Y says, or WxH at the upper left. Raises OptionError."""
         match = _RECTANGLE.fullmatch(text)
         if match is None:
             raise OptionError(f"crop is {text!r}; auto or WxH+X+Y is possible, such as 1920x800+0+140")
         width, height, left, top = (int(number or 0) for number in match.groups())
-        return cls(width, height, left, top)
+        return cls(width, height, left, top, own=own)
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """What is known of the cropped stream. Raises InputError where the rectangle does not fit into it."""
@@ -46,8 +50,10 @@ class Crop:
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {before.width}x{before.height}")
         chroma = before.chroma if self._aligned(before) else "400"  # of luma any rectangle can be taken
         notes = (*before.notes, f"cropped to {self}{self.found}")
-        crop = str(self) if self.asked else before.crop
-        return replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes, crop=crop)
+        after = replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes)
+        if not self.asked:
+            return after
+        return replace(after, own_crop=str(self)) if self.own else replace(after, crop=str(self))
 
     def check_aligned(self, before: VideoInfo) -> None:
         """Raise InputError where chroma has no samples at the upper left of the rectangle."""
@@ -77,10 +83,11 @@ class Crop:
         return f"{self.width}x{self.height}+{self.left}+{self.top}"
 
 
-def without_bars(frames: Iterable[Planes], info: VideoInfo) -> Crop | None:
-    """The smallest rectangle, on even samples, that has all that is not black bars in any of these frames.
+def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False) -> Crop | None:
+    """Return the smallest rectangle, on even samples, that has all that is not black bars in any of these frames.
 
-    None where there is no bar, or nothing but black.
+    None where there is no bar, or nothing but black. `own` says that `info` is of the only clip to be cropped; otherwise it is
+    the reference.
     """
     limit = _BLACK * 2.0 ** (info.bits - 8)
     rows, columns = np.zeros(info.height, bool), np.zeros(info.width, bool)
@@ -95,7 +102,8 @@ def without_bars(frames: Iterable[Planes], info: VideoInfo) -> Crop | None:
     (top, below), (left, right) = (_extent(lit, max(_GRID, step)) for lit, step in zip((rows, columns), steps, strict=True))
     if (right - left, below - top) == (info.width, info.height):
         return None
-    return Crop(right - left, below - top, left, top, f" (black bars off, found in {count} frames of the reference)")
+    where = "" if own else " of the reference"
+    return Crop(right - left, below - top, left, top, f" (black bars off, found in {count} frames{where})", own=own)
 
 
 def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:

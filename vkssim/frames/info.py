@@ -20,8 +20,10 @@ class VideoInfo:
 
     `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`,
     `range` ("full" or "limited"), `transfer` and `field_order` (see `FIELD_ORDERS`) where it does not state them. `notes` say
-    what was done to its pictures; `crop` is the rectangle that they were cropped to because somebody asked for it, and
-    `resampler` what scaled them.
+    what was done to its pictures, `warnings` what of that is to be warned of. `crop` is the rectangle that both clips were
+    cropped to because somebody asked for it, `own_crop` the one that this clip alone was cropped to before that, and
+    `resampler` what scaled them. `sample_aspect` is the width of a sample as it is shown, divided by its height; None where
+    the stream does not state it.
     """
 
     path: str
@@ -39,6 +41,9 @@ class VideoInfo:
     resampler: str | None = None
     transfer: str | None = None
     field_order: str | None = None
+    sample_aspect: Fraction | None = None
+    warnings: tuple[str, ...] = ()
+    own_crop: str | None = None
 
     def new_planes(self, count: int) -> Planes:
         """Memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""

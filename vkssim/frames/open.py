@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
@@ -119,6 +120,11 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
     if chroma:
         check_chroma(source)
     return source
+
+
+def readable_twice(path: str) -> bool:
+    """Return True for files, also by URL, and for patterns of files; False for pipes, which are read once."""
+    return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
 
 
 def turned(source: FrameSource) -> FrameSource:

@@ -27,7 +27,8 @@ class Orientation:
         steps = CHROMA_STEPS[before.chroma]
         turned = None if steps is None else (steps[1], steps[0])
         chroma = next((name for name, its_steps in CHROMA_STEPS.items() if its_steps == turned), "400")
-        return replace(after, width=before.height, height=before.width, chroma=chroma)
+        aspect = None if before.sample_aspect is None else 1 / before.sample_aspect
+        return replace(after, width=before.height, height=before.width, chroma=chroma, sample_aspect=aspect)
 
     def __call__(self, planes: Planes) -> Planes:
         """The turned planes, as views."""

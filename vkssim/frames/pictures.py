@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ..errors import InputError, OptionError
 from ..facts import Differs, fact
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
-from .open import RawDescription, check_chroma, open_file, turned
+from .open import RawDescription, check_chroma, open_file, readable_twice, turned
 from .processed import ProcessedSource
 from .raw import RAW
 from .scale import RESAMPLERS, Deepen, Scale
@@ -29,22 +29,33 @@ _FREE, _REFUSED = Differs.FREE, Differs.REFUSED
 class PictureOptions:
     """Changes that have to be asked for: none by default.
 
-    `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or ``"WxH"``, by a `resampler` of libswscale; it also
-    brings the clip of less depth to that of the other. `crop` is ``"WxH+X+Y"``, in samples of the scaled pictures, or
-    ``"auto"``, which takes off what are black bars in the reference. Raises OptionError for anything else.
+    `crop_reference` and `crop_distorted` crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples,
+    or ``"auto"``, which takes off its black bars. `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or
+    ``"WxH"``, by a `resampler` of libswscale. `deepen` brings the clip of less depth to that of the other; `scale` does so as
+    well. `crop` crops both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off
+    what are black bars in the reference. Raises OptionError for anything else.
     """
 
     crop: str | None = field(default=None, metadata=fact("crop", _FREE, flag="--crop"))
     scale: str | None = field(default=None, metadata=fact("scale", _FREE, across=_REFUSED, optional=True, flag="--scale"))
     resampler: str = field(default="bicubic", metadata=fact("resampler", _FREE, flag="--resampler"))
+    crop_reference: str | None = field(default=None, metadata=fact("reference crop", _FREE, flag="--crop-reference"))
+    crop_distorted: str | None = field(default=None, metadata=fact("distorted crop", _FREE, flag="--crop-distorted"))
+    deepen: bool = field(default=False, metadata=fact("deepen", _FREE, flag="--deepen"))
 
     def __post_init__(self) -> None:
-        if self.crop not in (None, "auto"):
-            Crop.parse(str(self.crop))
+        for text in (self.crop, *self.own_crops):
+            if text not in (None, "auto"):
+                Crop.parse(str(text))
         if self.scale not in (None, "reference", "distorted") and not _SIZE.fullmatch(str(self.scale)):
             raise OptionError(f"scale is {self.scale!r}; reference, distorted or WxH is possible, such as 1920x1080")
         if self.resampler not in RESAMPLERS:
             raise OptionError(f"resampler is {self.resampler!r}; {', '.join(RESAMPLERS)} are possible")
+
+    @property
+    def own_crops(self) -> tuple[str | None, str | None]:
+        """The crops of the reference alone and of the distorted clip alone."""
+        return self.crop_reference, self.crop_distorted
 
     def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
         """The size that both clips get; None to leave them as they are."""
@@ -55,6 +66,11 @@ class PictureOptions:
         info = reference if self.scale == "reference" else distorted
         return info.width, info.height
 
+    @property
+    def scales_to_clip(self) -> bool:
+        """True where both clips get the size of one of them."""
+        return self.scale in ("reference", "distorted")
+
 
 def open_pair(
     reference: str,
@@ -64,13 +80,18 @@ def open_pair(
     chroma: bool = False,
     streams: tuple[int | None, int | None] = (None, None),
 ) -> tuple[FrameSource, FrameSource]:
-    """Open both clips: turned as they say, R'G'B' converted, then scaled and cropped as asked for.
+    """Open both clips: turned as they say, R'G'B' converted, then cropped and scaled as asked for.
 
     `streams` are which streams of containers, see `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
     clip states, else of `RGB_DEFAULT`. Raises InputError as `open_source`, and where a crop does not fit.
     """
-    if pictures.crop == "auto":
-        _check_seen_twice(reference)
+    for path, clip, flag, text in (
+        (reference, "reference", "--crop", pictures.crop),
+        (reference, "reference", "--crop-reference", pictures.crop_reference),
+        (distorted, "distorted clip", "--crop-distorted", pictures.crop_distorted),
+    ):
+        if text == "auto" and not readable_twice(path):
+            raise InputError(f"{flag} auto has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
         first, second = (stack.enter_context(open_file(path, raw, stream)) for path, stream in clips)
@@ -89,11 +110,14 @@ def made_alike(
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
     first, second = turned(reference), turned(distorted)
+    crops = [_own_crop(source, raw, text) for source, text in zip((first, second), pictures.own_crops, strict=True)]
+    first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
     size = pictures.size(first.info, second.info)
-    bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None else None
+    aspect = (second if pictures.scale == "distorted" else first).info.sample_aspect if pictures.scales_to_clip else None
+    bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
 
     def alike(source: FrameSource) -> FrameSource:
-        return _deepened(_scaled(source, size, pictures.resampler), bits)
+        return _deepened(_scaled(source, size, pictures.resampler, aspect), bits)
 
     sources = alike(first), alike(second)
     if chroma:
@@ -101,14 +125,9 @@ def made_alike(
             check_chroma(source)
     crop = Crop.parse(pictures.crop) if pictures.crop not in (None, "auto") else None
     if pictures.crop == "auto":
-        with alike(turned(open_file(reference.info.path, raw, reference.stream))) as probe:
+        with alike(_cropped(_opened_again(reference, raw), crops[0], chroma)) as probe:
             crop = without_bars(probe.sample(_SAMPLED_FRAMES), probe.info)
-    if crop is None:
-        return sources
-    if chroma:
-        for source in sources:
-            crop.check_aligned(source.info)
-    return ProcessedSource(sources[0], crop), ProcessedSource(sources[1], crop)
+    return _cropped(sources[0], crop, chroma), _cropped(sources[1], crop, chroma)
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
@@ -146,12 +165,34 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range, info.bits))
 
 
-def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str) -> FrameSource:
+def _own_crop(source: FrameSource, raw: RawDescription, text: str | None) -> Crop | None:
+    """Return the rectangle that a clip alone is cropped to, for which ``"auto"`` reads the clip once more."""
+    if text != "auto":
+        return None if text is None else Crop.parse(text, own=True)
+    with _opened_again(source, raw) as probe:
+        return without_bars(probe.sample(_SAMPLED_FRAMES), probe.info, own=True)
+
+
+def _opened_again(source: FrameSource, raw: RawDescription) -> FrameSource:
+    """Open a clip that is open once more, to look at its pictures."""
+    return turned(open_file(source.info.path, raw, source.stream))
+
+
+def _cropped(source: FrameSource, crop: Crop | None, chroma: bool) -> FrameSource:
+    """Return the source cropped. Raises InputError where its chroma is asked for and does not allow that rectangle."""
+    if crop is None:
+        return source
+    if chroma:
+        crop.check_aligned(source.info)
+    return ProcessedSource(source, crop)
+
+
+def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str, sample_aspect: Fraction | None) -> FrameSource:
     info = source.info
     if size in (None, (info.width, info.height)):
         return source
     assert size is not None
-    return ProcessedSource(source, Scale(*size, resampler, info.bits, info.chroma))
+    return ProcessedSource(source, Scale(*size, resampler, info.bits, info.chroma, sample_aspect))
 
 
 def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
@@ -159,8 +200,3 @@ def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
         return source
     assert bits is not None
     return ProcessedSource(source, Deepen(bits - source.info.bits))
-
-
-def _check_seen_twice(path: str) -> None:
-    if path == "-" or (os.path.exists(path) and not os.path.isfile(path)):
-        raise InputError(f"--crop auto has to read the reference twice, which {path} does not allow; give WxH+X+Y")

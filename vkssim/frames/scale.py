@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..types import Planes
 from .info import VideoInfo
 from .layout import check_size
 from .pixels import plane_samples
+from .shape import stretched
 
 RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
 """Of libswscale, by its names."""
@@ -24,7 +26,7 @@ _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every 
 class Scale:
     """Every plane by itself, by libswscale; samples lie at the centres of their areas.
 
-    `bits` and `chroma` are those of the frames that come in.
+    `bits` and `chroma` are those of the frames that come in, `sample_aspect` is that of the frames that go out.
     """
 
     width: int
@@ -32,14 +34,17 @@ class Scale:
     resampler: str
     bits: int
     chroma: str
+    sample_aspect: Fraction | None = None
     _kept: threading.local = field(default_factory=threading.local, repr=False, compare=False)
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """What is known of the scaled stream."""
+        """Return what is known of the scaled stream, with a warning where it is stretched."""
         check_size(self.width, self.height)
         note = f"scaled from {before.width}x{before.height} to {self.width}x{self.height}, {self.resampler}"
-        notes = (*before.notes, note)
-        return replace(before, width=self.width, height=self.height, notes=notes, resampler=self.resampler)
+        after = replace(before, width=self.width, height=self.height, sample_aspect=self.sample_aspect)
+        warning = stretched(before, after)
+        warnings = before.warnings if warning is None else (*before.warnings, warning)
+        return replace(after, notes=(*before.notes, note), warnings=warnings, resampler=self.resampler)
 
     def __call__(self, planes: Planes) -> Planes:
         """The scaled planes."""

@@ -38,6 +38,7 @@ class Y4mStream(PlanarStream):
             chroma=layout.chroma,
             range=_stated_range(line),
             field_order=_stated_order(line),
+            sample_aspect=_stated_aspect(line),
         )
         super().__init__(stream, info, layout, position=len(line))
         self._start = len(line)
@@ -119,6 +120,12 @@ def _stated_range(line: bytes) -> str | None:
     """FFmpeg's own extension of the header."""
     match = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
     return match[1].decode().lower() if match else None
+
+
+def _stated_aspect(line: bytes) -> Fraction | None:
+    """Return the width of a sample divided by its height; None where the header does not say, as with A0:0."""
+    match = re.search(rb" A([1-9]\d{0,8}):([1-9]\d{0,8})\b", line)
+    return Fraction(int(match[1]), int(match[2])) if match else None
 
 
 def _number(path: str, fields: dict[str, str], key: str) -> int:

@@ -50,6 +50,7 @@ def _report(data: Any) -> ScoreReport:
         if tuple(frame.metrics) != names:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
     rate = data.get("frame_rate")
+    scoring = None if data.get("scoring") is None else read(ScoringRecord, data["scoring"], "scoring")
     return ScoreReport(
         reference=str(data.get("reference", "")),
         distorted=str(data.get("distorted", "")),
@@ -63,14 +64,22 @@ def _report(data: Any) -> ScoreReport:
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
         similarities=tuple(name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled),
-        selection=Selection(
-            int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0)), offset=int(data.get("offset", 0))
-        ),
+        selection=_selection(data) if scoring is None else scoring.selection,
         sync=str(data.get("sync", "index")),
-        pictures=PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic"))),
+        pictures=_pictures(data) if scoring is None else scoring.pictures,
         version=str(data.get("version", "")),
-        scoring=None if data.get("scoring") is None else read(ScoringRecord, data["scoring"], "scoring"),
+        scoring=scoring,
     )
+
+
+def _selection(data: Any) -> Selection:
+    """Return the frames that a report without a record of its scoring is of."""
+    return Selection(int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0)), offset=int(data.get("offset", 0)))
+
+
+def _pictures(data: Any) -> PictureOptions:
+    """Return what was done to the pictures of a report without a record of its scoring."""
+    return PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic")))
 
 
 def _frame(entry: Any) -> FrameScores:

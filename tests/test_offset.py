@@ -1,0 +1,185 @@
+"""Finding by how many frames a clip is shifted, using it, and the hint where nobody asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files
+from vkssim.errors import DemandError, InputError
+from vkssim.offset import MOST, signature
+
+from .clips import write, y4m_bytes
+from .commands import vkssim
+from .pictures import Picture, clip
+
+CONTENT = clip(60, 48, 64)
+FEATURE = "float_ssim=scale=1"
+
+
+def _y4m(path: Path, luma: Picture, space: str = "420") -> str:
+    return write(path, y4m_bytes(luma, space))
+
+
+def _coarse(luma: Picture) -> Picture:
+    """As a codec might leave it."""
+    return luma // 16 * 16
+
+
+def _pair(folder: Path, offset: int, change: Callable[[Picture], Picture] = _coarse) -> tuple[str, str]:
+    """A reference and a distorted clip whose frame i+offset is the reference's frame i."""
+    reference, distorted = CONTENT[max(0, offset) :], CONTENT[max(0, -offset) :]
+    return _y4m(folder / "ref.y4m", reference), _y4m(folder / "dis.y4m", change(distorted))
+
+
+@pytest.mark.parametrize("offset", [13, 1, 0, -1, -13])
+def test_found(tmp_path: Path, offset: int) -> None:
+    assert find_offset(*_pair(tmp_path, offset)) == offset
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda luma: (16 + luma * (219 / 255)).astype(np.uint8),
+        lambda luma: np.maximum(luma, 30),
+        lambda luma: np.where(np.arange(64) < 20, 128, luma).astype(np.uint8),
+        lambda luma: np.maximum(luma.astype(int) + np.random.default_rng(1).integers(-20, 21, luma.shape), 0).astype(np.uint8),
+    ],
+    ids=["another range", "clipped", "a bar", "noise"],
+)
+def test_found_whatever_was_done(tmp_path: Path, change: Callable[[Picture], Picture]) -> None:
+    assert find_offset(*_pair(tmp_path, 7, change)) == 7
+
+
+def test_of_another_size_and_depth(tmp_path: Path) -> None:
+    reference = _y4m(tmp_path / "ref.y4m", CONTENT)
+    small = (CONTENT[5:, ::2, ::2].astype(np.uint16) << 2) + 1
+    distorted = _y4m(tmp_path / "dis.y4m", small, "420p10")
+    assert find_offset(reference, distorted, pictures=PictureOptions(scale="reference")) == -5
+
+
+def test_beside_the_offset_that_was_given_and_behind_skipped_frames(tmp_path: Path) -> None:
+    paths = _pair(tmp_path, 13)
+    assert find_offset(*paths, selection=Selection(offset=20)) == 13
+    assert find_offset(*paths, selection=Selection(skip_reference=4, skip_distorted=4)) == 13
+
+
+def test_still_pictures_have_none(tmp_path: Path) -> None:
+    still = np.repeat(CONTENT[:1], 40, axis=0)
+    assert find_offset(_y4m(tmp_path / "a.y4m", still), _y4m(tmp_path / "b.y4m", _coarse(still))) == 0
+
+
+def test_what_repeats_itself_is_not_guessed(tmp_path: Path) -> None:
+    """Every offset that differs by a whole period is as good."""
+    loop = np.concatenate([CONTENT[:10]] * 6)
+    paths = _y4m(tmp_path / "a.y4m", loop), _y4m(tmp_path / "b.y4m", loop[4:])
+    with pytest.raises(InputError, match=r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give --offset"):
+        find_offset(*paths)
+
+
+def test_clips_of_something_else(tmp_path: Path) -> None:
+    paths = _y4m(tmp_path / "a.y4m", CONTENT), _y4m(tmp_path / "b.y4m", clip(60, 48, 64, seed=5))
+    with pytest.raises(InputError, match=r"at no offset of less than \d+ frames do they show the same"):
+        find_offset(*paths)
+
+
+def test_an_offset_at_the_edge_of_what_is_looked_at_is_not_believed(tmp_path: Path) -> None:
+    """The right one may lie behind it."""
+    paths = _y4m(tmp_path / "a.y4m", CONTENT[:30]), _y4m(tmp_path / "b.y4m", CONTENT[11:41])
+    with pytest.raises(InputError, match="at no offset of less than 11 frames"):
+        find_offset(*paths)
+
+
+def test_too_short(tmp_path: Path) -> None:
+    paths = _y4m(tmp_path / "a.y4m", CONTENT[:8]), _y4m(tmp_path / "b.y4m", CONTENT[2:10])
+    with pytest.raises(InputError, match="clips of 8 frames are too short to find an offset"):
+        find_offset(*paths)
+
+
+def test_what_can_be_read_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="finding the offset reads - once more"):
+        find_offset("-", _y4m(tmp_path / "a.y4m", CONTENT))
+
+
+@pytest.mark.parametrize("shape", [(1080, 1920), (1081, 1921), (72, 128), (48, 64), (5, 7), (1, 1)], ids=str)
+def test_signature_is_the_mean_of_blocks(shape: tuple[int, int]) -> None:
+    rows, columns = np.mgrid[: shape[0], : shape[1]]
+    plane = (100 + 50 * rows / shape[0] + 20 * columns / shape[1]).astype(np.uint8)
+    found = signature(plane, 8)
+    assert found.shape == (144,)
+    assert found[0] == pytest.approx(plane[: -(-shape[0] // 9), : -(-shape[1] // 16)].mean(), abs=2)
+    np.testing.assert_allclose(signature(plane.astype(np.uint16) << 2, 10), found, rtol=1e-12)
+
+
+# -- in reports -------------------------------------------------------------------------------------------------------
+
+
+def _scored(paths: tuple[str, str], **options: Any) -> ScoreReport:
+    return score_files(*paths, features=FEATURE, backend="cpu", **options)
+
+
+def _hints(report: ScoreReport) -> list[str]:
+    return [warning for warning in report.warnings if "seem to be shifted" in warning]
+
+
+def test_a_low_score_of_shifted_clips_gives_a_hint(tmp_path: Path) -> None:
+    report = _scored(_pair(tmp_path, 13))
+    (hint,) = _hints(report)
+    assert "frame i of " in hint
+    assert "looks like frame i+13 of" in hint
+    assert hint.endswith("--offset 13 compares these, or --find-offset")
+    assert _hints(_scored(_pair(tmp_path, 13), selection=Selection(offset=13))) == []
+
+
+def test_a_failed_demand_has_the_hint_as_well(tmp_path: Path) -> None:
+    with pytest.raises(DemandError) as raised:
+        _scored(_pair(tmp_path, 13), fail_under=["float_ssim=0.9"])
+    assert raised.value.report is not None
+    assert len(_hints(raised.value.report)) == 1
+
+
+def test_no_hint_where_clips_are_bad_but_in_step(tmp_path: Path) -> None:
+    report = _scored(_pair(tmp_path, 0, lambda luma: luma // 100 * 100))
+    assert report.column("float_ssim").mean() < 0.9
+    assert _hints(report) == []
+
+
+def test_no_hint_by_frames_where_times_pair_them(tmp_path: Path) -> None:
+    assert _hints(_scored(_pair(tmp_path, 13), sync="pts")) == []
+
+
+def test_several_devices_give_the_same_hint(tmp_path: Path, device: Any) -> None:
+    paths = _pair(tmp_path, 13)
+    reports = [score_files(*paths, features=FEATURE, device=[str(device.info.uuid)] * count) for count in (1, 2)]
+    assert _hints(reports[0]) == _hints(reports[1]) != []
+
+
+def test_the_command_line_finds_it_says_it_and_uses_it(tmp_path: Path) -> None:
+    reference, distorted = _pair(tmp_path, 13)
+    words = ["score", "-r", reference, "-d", distorted, "--feature", FEATURE, "--backend", "cpu"]
+    outputs = [str(tmp_path / f"{number}.json") for number in range(2)]
+    found = vkssim(*words, "--find-offset", "-o", outputs[0])
+    assert found.exit_code == 0
+    assert "frame i of the reference is compared with frame i+13 of the distorted clip" in found.stderr
+    assert vkssim(*words, "--offset", "13", "-o", outputs[1]).exit_code == 0
+    first, second = (json.loads(Path(path).read_text("utf-8")) for path in outputs)
+    assert first["frames"] == second["frames"]
+    assert first["offset"] == first["scoring"]["selection"]["offset"] == 13
+    assert first["scoring"]["command"] == second["scoring"]["command"]
+    assert "--offset 13" in first["scoring"]["command"]
+
+
+def test_the_command_line_refuses_times(tmp_path: Path) -> None:
+    reference, distorted = _pair(tmp_path, 13)
+    result = vkssim("score", "-r", reference, "-d", distorted, "--find-offset", "--sync", "pts")
+    assert result.exit_code == 2
+    assert "--find-offset counts frames" in result.stderr
+
+
+def test_the_command_line_says_how_far_it_looks() -> None:
+    assert f"within {MOST} frames" in " ".join(vkssim("score", "--help").stdout.split())
