@@ -25,8 +25,8 @@ class ClipFacts:
 
     `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
     of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
-    as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when it
-    is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
+    as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when
+    it is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
 
     Clips of one ladder differ by nature; of their reference the samples must mean the same.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import zlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,7 @@ class ContainerFile(SequentialSource):
         self._range: tuple[int, int] | None = None  # the frame that was gone to, and its place
         self._promised: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
+        self._again = threading.RLock()  # held while it is decoded again, when the damage found so far is not there
         self._all_packets: VideoPackets | None = None
         try:
             self._describe(self._begin())
@@ -142,15 +144,16 @@ class ContainerFile(SequentialSource):
     def _decode_again(self) -> None:
         """Decode from the beginning, or from the frame that was gone to, without threads up to the frame to be read."""
         position = self._position
-        self._start(threads=False)
-        if self._range is not None:
-            self.go_to(*self._range)
-            self._read_to(position - 1, None)
-            return
-        for _ in range(position):
-            check()
-            if self._decoder.next() is None:
-                break
+        with self._again:
+            self._start(threads=False)
+            if self._range is not None:
+                self.go_to(*self._range)
+                self._read_to(position - 1, None)
+                return
+            for _ in range(position):
+                check()
+                if self._decoder.next() is None:
+                    break
 
     def _take(self) -> Any:
         """Return the next frame, None at the end."""
@@ -182,6 +185,9 @@ class ContainerFile(SequentialSource):
         # Noted here, since another thread may open the container anew at any time.
         self._time_base: Fraction = self._stream.time_base
         self._start_time, self._duration = self._container.start_time or 0, self._container.duration
+        self._stream_index, self._stream_duration = self._stream.index, self._stream.duration
+        self._container_name = self._container.format.name
+        self._container_bytes = max(0, self._container.size) if self._sequence is None else 0
         self._codec = self._stream.codec_context.codec
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
@@ -271,18 +277,21 @@ class ContainerFile(SequentialSource):
     @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
         """See FrameSource.damage."""
-        return self._decoder.damage.copy()
+        with self._again:
+            return self._decoder.damage.copy()
 
     @property
     def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
         """See FrameSource.remarks: what FFmpeg warned of, and what changes on the way."""
+        with self._again:
+            remarks = self._decoder.remarks
         shown = [tick for tick in self._times.ticks if tick is not None]
         said = [
             (
                 remark.given if remark.pts is None else self._times_begin + bisect_left(shown, remark.pts),
                 f"FFmpeg says: {remark.text}",
             )
-            for remark in self._decoder.remarks
+            for remark in remarks
         ]
         back = "the presentation times go back; they were counted on from the frame before"
         return said + [(number + self._times_begin, back) for number in self._times.jumps] + list(self._changes.values())
@@ -472,23 +481,23 @@ class ContainerFile(SequentialSource):
         """See FrameSource.clip_facts."""
         import av
 
-        stream = self._stream
+        seconds = self._stream_duration * self._time_base if self._stream_duration and self.info.fps else None
         return replace(
             super().clip_facts(),
-            container=self._container.format.name,
-            stream=stream.index,
+            container=self._container_name,
+            stream=self._stream_index,
             codec=self._codec.canonical_name,
             decoder=self._codec.name,
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._format.bits,
-            duration=round(float(stream.duration * stream.time_base), 6) if stream.duration and self.info.fps else None,
+            duration=None if seconds is None else round(float(seconds), 6),
             file_bytes=self._size_of_files(),
         )
 
     def _size_of_files(self) -> int | None:
         with suppress(OSError):
-            size = self._container.size if self._sequence is None else sum(map(os.path.getsize, self._sequence.files))
-            return int(size) if size > 0 else None
+            files = () if self._sequence is None else self._sequence.files
+            return (self._container_bytes or sum(map(os.path.getsize, files))) or None
         return None
 
     def _ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
