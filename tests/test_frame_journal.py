@@ -15,6 +15,7 @@ from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
 from vkssim.frame_journal import FrameJournal
 from vkssim.scorer import FrameScores
+from vkssim.wording import counted
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
 IDENTITY = {"reference": "abc", "features": ["float_ssim"], "selection of frames": {"start": None}}
@@ -75,7 +76,8 @@ def test_from_the_first_bad_line_on_all_is_dropped(path: Path, name: str) -> Non
     with journal:
         assert list(map(repr, journal.begin(["float_ssim"], INFO))) == list(map(repr, FRAMES[:left]))
         journal.add(FRAMES[left:])
-    assert told[:1] == ([] if name == "empty" else [f"{path} is damaged behind {left} frames; what follows is scored again"])
+    damaged = f"{path} is damaged behind {counted(left, 'frame')}; what follows is scored again"
+    assert told[:1] == ([] if name == "empty" else [damaged])
     assert list(map(repr, _found(path))) == list(map(repr, FRAMES))
 
 

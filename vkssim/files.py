@@ -33,6 +33,7 @@ from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
 from .thread_pool import close_at_end
 from .timing import Clock, Shown
+from .wording import counted
 
 if TYPE_CHECKING:
     from .distributed.kept import KeptParts
@@ -248,9 +249,10 @@ def score_sources(
         except KeyboardInterrupt as stop:
             if len(report.frames) < len(done):
                 report.frames = list(done)
-            stopped = InterruptedRunError(f"stopped after {len(report.frames)} frames; what was scored is kept")
+            frames = counted(len(report.frames), "frame")
+            stopped = InterruptedRunError(f"stopped after {frames}; what was scored is kept")
             stopped.signal = getattr(stop, "signal", signal.SIGINT)
-            report.warnings.append(f"the run was stopped after {len(report.frames)} frames; those behind them are missing")
+            report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
             stopped.report = report
             raise stopped from None
         finally:

@@ -33,6 +33,7 @@ from .frames.pictures import PictureOptions
 from .input_state import input_states
 from .scorer import FrameScores
 from .selection import Selection
+from .wording import counted
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""
@@ -113,7 +114,7 @@ class FrameJournal:
         if self._journal.older and self._journal.there == FRAMES:
             self._tell(f"{path} is of an older version: it is not believed, and the run is begun anew")
         if self._resume and self._journal.damaged:
-            self._tell(f"{path} is damaged behind {self._kept} frames; what follows is scored again")
+            self._tell(f"{path} is damaged behind {counted(self._kept, 'frame')}; what follows is scored again")
         if self._resume and found is not None:
             differing = [key for key in identity if identity[key] != found.get(key)]
             if differing:
@@ -123,11 +124,11 @@ class FrameJournal:
                 )
             self._journal.go_on()
             if self._kept:
-                self._tell(f"goes on behind {self._kept} frames of {path}")
+                self._tell(f"goes on behind {counted(self._kept, 'frame')} of {path}")
             frames = self._journal.entries
             return [FrameScores(index, dict(zip(names, values, strict=True)), time) for index, time, values in frames]
         if self._kept:
-            self._tell(f"{path} had {self._kept} frames of a run that was cut off; --resume would have kept them")
+            self._tell(f"{path} had {counted(self._kept, 'frame')} of a run that was cut off; --resume would have kept them")
         self._kept = 0
         self._journal.begin(identity)
         return []

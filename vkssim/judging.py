@@ -13,6 +13,7 @@ from .errors import DemandError, InputError
 from .frames.source import FrameSource
 from .results import ScoreReport
 from .timing import Clock
+from .wording import counted
 
 _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8
@@ -96,7 +97,9 @@ def judge(
         if end.problem is not None:
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
-            report.warnings.append(f"{end.path} says that it has {end.claimed} frames; only {end.found} could be decoded")
+            report.warnings.append(
+                f"{end.path} says that it has {counted(end.claimed, 'frame')}; only {end.found} could be decoded"
+            )
     if not report.frames:
         raise InputError(
             f"no frame to score in {report.reference} and {report.distorted}: one is empty, or all frames are skipped,"
@@ -140,8 +143,8 @@ def _remarks(end: ClipEnd) -> list[str]:
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:
     return (
-        f"{name} is null in {len(missing)} frames ({_listed(missing)}): their mean structure is negative, or samples are not"
-        " numbers. negative=clamp counts a negative mean as 0"
+        f"{name} is null in {counted(len(missing), 'frame')} ({_listed(missing)}): their mean structure is negative, or samples"
+        " are not numbers. negative=clamp counts a negative mean as 0"
     )
 
 

@@ -10,6 +10,7 @@ import os
 import stat
 
 from .errors import InputError, OptionError
+from .wording import counted
 
 LARGEST_SIDE = 32768
 """Samples of a row or a column; kernels count in 32 bits, and FFmpeg's own limit is not far above."""
@@ -69,7 +70,7 @@ LONGEST_SHOWN = 80
 def shown(value: object) -> str:
     """A value as an error repeats it, cut where it is long."""
     text = repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({len(text)} characters)"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"
 
 
 def check_option(flag: str, text: str) -> None:

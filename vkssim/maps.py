@@ -30,6 +30,7 @@ from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
+from .wording import counted
 from .worst import worst_frames
 
 Rgb = npt.NDArray[np.uint8]
@@ -250,7 +251,7 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
         return sorted(frame.index for frame in worst_frames(report, metric_of_choice(report), choice.numbers[0]))
     missing = sorted(set(choice.numbers) - set(scored))
     if missing:
-        there = f"{len(scored)} frames from {scored[0]} to {scored[-1]}" if scored else "none"
+        there = f"{counted(len(scored), 'frame')} from {scored[0]} to {scored[-1]}" if scored else "none"
         raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
     return sorted(set(choice.numbers))
 

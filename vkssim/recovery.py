@@ -10,6 +10,7 @@ from .frames.open import readable_twice
 from .planes import PlaneMetrics
 from .results import ScoreReport
 from .scorer import FrameScores
+from .wording import counted
 
 
 def readable_again(paths: Iterable[str]) -> bool:
@@ -59,14 +60,14 @@ def score_on(
                 earlier = error.report = _joined(earlier, error.report)
             if again and isinstance(error, DeviceLostError) and not lost:
                 lost = True
-                said = "was lost after {} frames; it was opened again, and the run went on behind them"
+                said = "was lost after {}; it was opened again, and the run went on behind them"
             elif again and earlier is not None and isinstance(error, DeviceMemoryError) and engines.halve():
-                said = f"ran out of memory after {{}} frames; batches of {engines.batch} were used from there on"
+                said = f"ran out of memory after {{}}; batches of {engines.batch} were used from there on"
             else:
                 raise
             if earlier is not None:
                 done = earlier.frames or done
-                earlier.warnings.append(f"{earlier.backend.device} {said.format(len(earlier.frames))}")
+                earlier.warnings.append(f"{earlier.backend.device} {said.format(counted(len(earlier.frames), 'frame'))}")
         else:
             return _joined(earlier, report)
 

@@ -21,6 +21,7 @@ from .selection import Schedule
 from .thread_pool import ThreadPool, mark_in_use
 from .timing import Shown
 from .types import Samples
+from .wording import counted
 
 if TYPE_CHECKING:
     from .frame_journal import FrameJournal
@@ -126,8 +127,8 @@ class Run:
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
             scored = (numbers.start - self._schedule.start) // numbers.step + counts[short]
             self.shorter = (
-                f"{self._sources[short].info.path} is shorter than {self._sources[long].info.path}; the first {scored} pairs"
-                " were scored"
+                f"{self._sources[short].info.path} is shorter than {self._sources[long].info.path}; the first"
+                f" {counted(scored, 'pair')} {'was' if scored == 1 else 'were'} scored"
             )
         return min(counts)
 
@@ -180,8 +181,9 @@ class Run:
             return
         if asked is None or min(left) < asked:
             self.shorter = (
-                f"{self._sources[0].info.path} has {left[0]} frames to compare, {self._sources[1].info.path} {left[1]};"
-                f" the {min(left)} pairs that both have were compared"
+                f"{self._sources[0].info.path} has {counted(left[0], 'frame')} to compare,"
+                f" {self._sources[1].info.path} {left[1]}; the {counted(min(left), 'pair')} that both have"
+                f" {'was' if min(left) == 1 else 'were'} compared"
             )
 
     def __enter__(self) -> Run:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .errors import DeviceLostError, FrameError
 from .scorer import FrameScores, Scorer
+from .wording import counted
 
 if TYPE_CHECKING:
     from vapoursynth import VideoFrame, VideoNode
@@ -121,7 +122,7 @@ def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:
             raise FrameError(
                 f"the {name} clip changes its size or format; resize.Bicubic(width=…, height=…, format=…) fixes them"
             )
-        described[name] = f"{clip.width}x{clip.height} {clip.format.name} with {clip.num_frames} frames"
+        described[name] = f"{clip.width}x{clip.height} {clip.format.name} with {counted(clip.num_frames, 'frame')}"
     if described["reference"] != described["distorted"]:
         raise FrameError(
             f"the reference clip is {described['reference']}, the distorted {described['distorted']}; they must be alike."

@@ -14,6 +14,7 @@ from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..frames.remote import named
 from ..harmless import visible
 from ..interruption import at_once
+from ..wording import counted
 from .connection import connect, nodes
 from .pool import Engine, Seat, WorkerDiedError
 from .task import Done, Task
@@ -195,7 +196,7 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
 def _what_there_is() -> str:
     there = nodes()
     cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
-    return f"the Ray cluster has {len(there)} nodes, {gpus} GPUs, {cpus} CPUs"
+    return f"the Ray cluster has {counted(len(there), 'node')}, {counted(gpus, 'GPU')}, {counted(cpus, 'CPU')}"
 
 
 def _places(backend: str, software: bool) -> Iterator[_Place]:

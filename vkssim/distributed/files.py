@@ -17,6 +17,7 @@ from ..results import ScoreReport
 from ..run import OnFrames, Progress
 from ..score_options import ScoreOptions, check_options
 from ..scorer import FrameScores
+from ..wording import counted
 from .coordinator import Coordinator, Job
 from .devices import spec_of
 from .pool import Engine, Pool
@@ -129,9 +130,9 @@ class _InOrder:
 
     def interrupted(self, number: int) -> InterruptedRunError:
         """What to say of a run that a signal stopped."""
-        stopped = InterruptedRunError(f"stopped after {self._told} frames; what was scored is kept")
+        stopped = InterruptedRunError(f"stopped after {counted(self._told, 'frame')}; what was scored is kept")
         stopped.signal, stopped.report = number, self.report()
         if stopped.report is not None:
-            sentence = f"the run was stopped after {self._told} frames; those behind them are missing"
+            sentence = f"the run was stopped after {counted(self._told, 'frame')}; those behind them are missing"
             stopped.report.warnings.append(sentence)
         return stopped

@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..frames.remote import named
 from ..interruption import at_once
+from ..wording import counted
 from .task import Done, Task
 
 MOST_ATTEMPTS = 4
@@ -253,7 +254,7 @@ class Pool:
         self._failures.clear()  # it was the task's fault
         self._given_up += 1
         clips = errand.task.clips
-        lost = WorkerLostError(f"{named(clips.distorted)} was tried {errand.attempts} times and given up: {why}")
+        lost = WorkerLostError(f"{named(clips.distorted)} was tried {counted(errand.attempts, 'time')} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost
         return lost

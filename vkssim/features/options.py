@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import numpy as np
 from ..errors import OptionError
 from ..formats import FrameFormat
 from ..limits import check_option, whole_number
+from ..wording import did_you_mean
 from .base import Doubles
 
 OptionValue = str | float | bool
@@ -121,7 +121,7 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
     values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
     for name, value in given.items():
         if name not in known:
-            raise OptionError(f"{feature} has no option {name!r}{_suggestion(name, known)}; it has {', '.join(sorted(known))}")
+            raise OptionError(f"{feature} has no option {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}")
         try:
             values[name] = known[name].parse(option_text(value))
         except ValueError as error:
@@ -146,12 +146,7 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 
 def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
     """The error for a feature that there is not."""
-    return OptionError(f"unknown feature {name!r}{_suggestion(name, known)}; there are {', '.join(sorted(known))}")
-
-
-def _suggestion(name: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}")
 
 
 def decibel(similarity: Doubles) -> Doubles:

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import InputError
 from ..extras import need
 from ..features.base import Doubles
+from ..wording import counted
 
 _LEAST_POINTS = 4
 _ENOUGH_OVERLAP = 0.75
@@ -28,7 +29,7 @@ class Curve:
     def of(cls, name: str, points: Sequence[tuple[float, float]]) -> Curve:
         """From (rate, score) in any order. Raises InputError where no curve goes through them."""
         if len(points) < _LEAST_POINTS:
-            raise InputError(f"{name} has {len(points)} points; a Bjøntegaard delta needs {_LEAST_POINTS} or more")
+            raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {_LEAST_POINTS} or more")
         rates, scores = np.array(sorted(points), np.float64).T
         if rates[0] <= 0:
             raise InputError(f"{name} has a bit rate of {rates[0]:g}; all must be over 0")

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..extras import need
 from ..features.base import Doubles
+from ..wording import counted
 
 LEAST_PAIRS = 6
 
@@ -69,7 +70,9 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     stats = need("scipy.stats", "report", "a correlation")
     count = len(scores)
     if count < LEAST_PAIRS:
-        raise InputError(f"{count} pairs; a fit of {_PARAMETERS} parameters and its error need {LEAST_PAIRS} or more")
+        raise InputError(
+            f"{counted(count, 'pair')}; a fit of {_PARAMETERS} parameters and its error need {LEAST_PAIRS} or more"
+        )
     for what, values in (("scores", scores), ("opinions", opinions)):
         if np.ptp(values) == 0:
             raise InputError(f"all {what} are {values[0]:g}; there is nothing to correlate")

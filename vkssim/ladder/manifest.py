@@ -18,6 +18,7 @@ from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
 from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole, shown, whole_number
 from ..place import Place, join, parent_of, suffix_of
+from ..wording import counted
 
 Label = str | int | float | bool | None
 """What a column says of a row."""
@@ -119,7 +120,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
             if not any(cells):
                 continue
             if len(cells) != len(header):
-                raise InputError(f"{path}, line {reader.line_num} has {len(cells)} cells, the header {len(header)}")
+                raise InputError(f"{path}, line {reader.line_num} has {counted(len(cells), 'cell')}, the header {len(header)}")
             yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None

@@ -10,6 +10,7 @@ from ..extras import need
 from ..frames.remote import named
 from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
 from ..place import Place
+from ..wording import counted
 
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file
 _LONGEST_DECIMAL = 32  # bytes
@@ -37,8 +38,8 @@ def _check_declared(path: str, file: Any) -> list[str]:
     rows = metadata.num_rows
     if len(columns) > MOST_COLUMNS or rows > MOST_ROWS or rows * len(columns) > MOST_CELLS:
         raise InputError(
-            f"{path} has {len(schema)} columns and {rows} rows; {MOST_COLUMNS} columns, {MOST_ROWS} rows and {MOST_CELLS} cells"
-            " are the most that are read"
+            f"{path} has {counted(len(schema), 'column')} and {counted(rows, 'row')};"
+            f" {MOST_COLUMNS} columns, {MOST_ROWS} rows and {MOST_CELLS} cells are the most that are read"
         )
     for column in columns:
         if column.max_repetition_level or column.max_definition_level > 1:

@@ -23,6 +23,7 @@ from ..harmless import cell, encodable, text_of_cell
 from ..limits import MOST_CELLS, shown
 from ..place import Place, suffix_of
 from ..scoring_record import ScoringRecord
+from ..wording import counted
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet
@@ -161,7 +162,8 @@ def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MOST_CELLS:
         raise InputError(
-            f"{path} has {len(rows)} rows of {len(columns)} columns; {MOST_CELLS} cells are the most that are read"
+            f"{path} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')};"
+            f" {MOST_CELLS} cells are the most that are read"
         )
     for line, row in enumerate(rows, 1):
         for name, value in row.items():

@@ -1,0 +1,33 @@
+"""Words that many messages share: counts with their nouns, and what a mistyped name was meant to be."""
+
+from __future__ import annotations
+
+import pytest
+
+from vkssim.features import FEATURES
+from vkssim.wording import counted, did_you_mean
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 frames"), (1, "1 frame"), (2, "2 frames")])
+def test_counted(count: int, text: str) -> None:
+    assert counted(count, "frame") == text
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ssim", "float_ssim"),
+        ("SSIM", "float_ssim"),
+        ("ms_ssim", "float_ms_ssim"),
+        ("ms-ssim", "float_ms_ssim"),
+        ("msssim", "float_ms_ssim"),
+        ("flaot_ssim", "float_ssim"),
+    ],
+)
+def test_a_name_that_is_like_a_known_one(name: str, meant: str) -> None:
+    assert did_you_mean(name, FEATURES) == f" (did you mean {meant}?)"
+
+
+@pytest.mark.parametrize("name", ["psnr", "vmaf", "im", "s", ""])
+def test_a_name_that_is_like_none(name: str) -> None:
+    assert did_you_mean(name, FEATURES) == ""
