@@ -14,6 +14,7 @@ from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
 from ..frames.remote import is_url, named
 from ..progress import ProgressBar
+from ..wording import counted
 from .main import SETTINGS
 from .messages import say
 from .options import (
@@ -186,7 +187,7 @@ def _in_parts(workers: EngineOptions, folder: str, seconds: float, progress: Pro
 
     def show(frames: int, count: int) -> None:
         if progress is not None:
-            progress.say(f"{frames} frames on {count} workers")
+            progress.say(f"{counted(frames, 'frame')} on {counted(count, 'worker')}")
 
     return in_parts(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
@@ -207,9 +208,15 @@ def check_all_scored(rows: Sequence[Row], path: Place) -> None:
 def _print(rows: Sequence[Row], path: Place) -> None:
     from ..ladder.tables import scores_of
 
-    means = [f"{name}_mean" for name in scores_of(rows)]
+    means = {f"{name} mean": f"{name}_mean" for name in scores_of(rows)}
     cells = [
-        [row["distorted"], "failed" if row["frames"] is None else str(row["frames"]), *(decimals(row[name]) for name in means)]
+        [
+            row["distorted"],
+            "failed" if row["frames"] is None else str(row["frames"]),
+            *(decimals(row[name]) for name in means.values()),
+        ]
         for row in rows
     ]
-    print_table(named(path), ["distorted", "frames", *means], cells, sys.stdout)
+    columns = ["distorted", "frames", *means]
+    optional = columns[:2:-1]  # the last score first
+    print_table(named(path), columns, cells, sys.stdout, paths=columns[:1], optional=optional, elsewhere="the file has all")

@@ -90,7 +90,7 @@ def command(
     ]
     columns = ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score")
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
-    print_table(title, columns, cells, sys.stdout, texts=2)
+    print_table(title, columns, cells, sys.stdout, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
 
 
 def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[Row]:

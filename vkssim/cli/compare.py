@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DemandError
+from ..wording import counted
 from .main import SETTINGS
 from .messages import say_findings
 from .options import force_option
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from ..alike import Findings
     from ..ladder.compare import Change, Verdict
     from ..results import ScoreReport
+
+
+_LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mean before")
+"""The headings of the columns that a narrow terminal does without."""
 
 
 @click.command("compare", context_settings=SETTINGS)
@@ -74,7 +79,7 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     counts = [len(report.frames) for report in reports]
     warnings = []
     if counts != [shared, shared]:
-        warnings.append(f"{paths[0]} has {counts[0]} frames, {paths[1]} {counts[1]}; {shared} are in both")
+        warnings.append(f"{paths[0]} has {counted(counts[0], 'frame')}, {paths[1]} {counts[1]}; {shared} are in both")
     sizes = [f"{report.width}x{report.height}" for report in reports]
     if before.scoring is not None and after.scoring is not None:
         pass  # which say more of their pictures
@@ -109,7 +114,7 @@ def _print(changes: Mapping[str, Change], title: str) -> None:
         ]
         for name, change in changes.items()
     ]
-    print_table(title, columns, rows, sys.stdout)
+    print_table(title, columns, rows, sys.stdout, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
 
 
 def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Findings) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
+from ..wording import counted
 from .batch import check_all_scored, score_manifest
 from .main import SETTINGS
 from .messages import say, say_findings
@@ -44,6 +45,8 @@ _KIND = "distortion"
 _ALL = "all"
 _ESTIMATES = {"plcc": "PLCC", "plcc_raw": "PLCC raw", "srocc": "SROCC", "krocc": "KROCC", "rmse": "RMSE"}
 """The estimates and their headings."""
+_LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
+"""The headings of the columns that a narrow terminal does without."""
 
 
 @click.command("correlate", context_settings=SETTINGS)
@@ -128,7 +131,15 @@ def command(
             [row["score"], row["group"], str(row["pairs"]), *(_interval(row, name) for name in _ESTIMATES)] for row in found
         ]
         columns = ("score", by or "", "pairs", *_ESTIMATES.values())
-        print_table(f"{table}: {pooling} against {opinion}", columns, cells, sys.stdout, texts=2)
+        print_table(
+            f"{table}: {pooling} against {opinion}",
+            columns,
+            cells,
+            sys.stdout,
+            texts=2,
+            optional=_LEFT_OUT_FIRST,
+            elsewhere="--json has all",
+        )
 
 
 def _opinion(rows: Sequence[Row], table: Path) -> str:
@@ -178,7 +189,7 @@ def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row
         if len(chosen) >= LEAST_PAIRS:
             groups.append((value, chosen))
         else:
-            say(f"warning: {by} {value} is left out: {len(chosen)} pairs, {LEAST_PAIRS} are needed")
+            say(f"warning: {by} {value} is left out: {counted(len(chosen), 'pair')}, {LEAST_PAIRS} are needed")
     return groups
 
 

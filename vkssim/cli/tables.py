@@ -4,30 +4,94 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TextIO
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TextIO
 
 from ..harmless import visible
 
+if TYPE_CHECKING:
+    from rich.console import Console
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO, texts: int = 1) -> None:
+_NARROWEST_TEXT = 16
+"""Characters of a line of text at least, where a table is too wide and its texts are folded."""
+_FRAME = 3
+"""Characters of a border and its two blanks; a table has one of them a column, and one border more."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of a table: its heading, its cells, and how narrow it can be."""
+
+    head: str
+    cells: Sequence[str]
+    is_text: bool
+    folds: bool
+
+    @property
+    def least(self) -> int:
+        """The width that it needs: that of its longest word, of a text the whole of it, or a part where it can be folded."""
+        if not self.is_text:
+            return _longest([word for text in (self.head, *self.cells) for word in text.split()])
+        longest = _longest([self.head, *self.cells])
+        return min(_NARROWEST_TEXT, longest) if self.folds else longest
+
+    @property
+    def longest_line(self) -> int:
+        """The width at which no cell is broken."""
+        return _longest([line for text in self.cells for line in text.split("\n")])
+
+
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    file: TextIO,
+    *,
+    texts: int = 1,
+    paths: Sequence[str] = (),
+    optional: Sequence[str] = (),
+    elsewhere: str = "",
+    total: bool = False,
+) -> None:
     """Print a table whose first `texts` columns are text, the others numbers, which may stand in several lines.
 
-    Nothing in it is taken for markup.
+    A column of numbers without any value is left out. Where the table is wider than the terminal, headings and intervals are
+    broken at their blanks and the columns named in `paths` are folded; then the columns named in `optional` are left out, the
+    first one first; then all texts are folded. No number is ever broken. `elsewhere` says where the columns left out can be
+    seen; they are named below the table if it is given. `total` sets the last row apart. Nothing in the table is taken for
+    markup.
     """
     from rich.table import Table
     from rich.text import Text
 
-    from ..summary import console
+    screen = console(file)
+    made = [
+        _Column(visible(name), [_visible(row[place], place < texts) for row in rows], place < texts, name in paths)
+        for place, name in enumerate(columns)
+    ]
+    filled = [column for column in made if column.is_text or not rows or any(column.cells)]
+    shown, widths = _fitted(filled, [visible(name) for name in optional], screen.width)
+    table = Table(title=Text(visible(title)) if title else None, title_justify="left")
+    for column, width in zip(shown, widths, strict=True):
+        table.add_column(Text(column.head), justify="left" if column.is_text else "right", overflow="fold", width=width)
+    for number in range(len(rows)):
+        if total and number == len(rows) - 1:
+            table.add_section()
+        table.add_row(*(Text(column.cells[number]) for column in shown))
+    screen.width = max(_needed(widths), screen.width)  # a wider table is better than a broken number
+    screen.print(table)
+    heads = [column.head for column in shown]
+    left_out = [column.head for column in filled if column.head not in heads]
+    if left_out and elsewhere:
+        text = f"{', '.join(left_out)}: left out, for this terminal is too narrow; {elsewhere}"
+        screen.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    table = Table(title=Text(visible(title)), title_justify="left")
-    for place, name in enumerate(columns):
-        table.add_column(Text(visible(name)), justify="left" if place < texts else "right", overflow="fold")
-    for row in rows:
-        cells = [
-            visible(text) if place < texts else "\n".join(map(visible, text.split("\n"))) for place, text in enumerate(row)
-        ]
-        table.add_row(*map(Text, cells))
-    console(file).print(table)
+
+def console(file: TextIO) -> Console:
+    """Return the console that writes tables to a file: as wide as its terminal, or 120 columns."""
+    from rich.console import Console
+
+    return Console(file=file, width=None if file.isatty() else 120)
 
 
 def decimals(value: float | None, places: int = 6) -> str:
@@ -39,3 +103,49 @@ def duration(seconds: float) -> str:
     """Hours, minutes and seconds, rounded up."""
     minutes, rest = divmod(math.ceil(seconds), 60)
     return f"{minutes // 60:,}:{minutes % 60:02d}:{rest:02d}"
+
+
+def _visible(text: str, is_text: bool) -> str:
+    return visible(text) if is_text else "\n".join(map(visible, text.split("\n")))
+
+
+def _fitted(columns: Sequence[_Column], optional: Sequence[str], width: int) -> tuple[list[_Column], list[int]]:
+    """Return the columns that fit into the width, and the width of each."""
+    shown = list(columns)
+    for name in optional:
+        if _needed([column.least for column in shown]) <= width:
+            break
+        shown = [column for column in shown if column.head != name]
+    if _needed([column.least for column in shown]) > width:
+        shown = [replace(column, folds=True) for column in shown]
+    return shown, _widths(shown, width)
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """Return the width of each column: what it needs, and of what is left as much as it can use.
+
+    Numbers are served first, so that an interval stays on one line, then texts, then headings.
+    """
+    widths = [column.least for column in columns]
+    left = width - _needed(widths)
+    wishes = [
+        *((place, column.longest_line) for place, column in enumerate(columns) if not column.is_text),
+        *((place, column.longest_line) for place, column in enumerate(columns) if column.is_text),
+        *((place, _longest([column.head])) for place, column in enumerate(columns)),
+    ]
+    for place, wish in wishes:
+        more = max(0, min(wish - widths[place], left))
+        widths[place] += more
+        left -= more
+    return widths
+
+
+def _needed(widths: Sequence[int]) -> int:
+    """Return the width of a table with columns of these widths."""
+    return sum(widths) + _FRAME * len(widths) + 1
+
+
+def _longest(texts: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max(map(cell_len, texts), default=0)
