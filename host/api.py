@@ -8,12 +8,17 @@ from typing import Any
 
 from . import fork
 from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
+from .loader import complaints
 
 _INSTALL = (
     "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"
     " the software driver lavapipe among them), on Fedora `dnf install vulkan-loader mesa-vulkan-drivers`, on Windows the GPU"
     " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan."
 )
+
+_MEND = "Mend or remove that file; VK_DRIVER_FILES says which files are read in place of the system's"
+
+_LOOKING_FOR_DRIVERS = ("vkEnumerateInstanceExtensionProperties", "vkCreateInstance")
 
 _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 
@@ -71,10 +76,17 @@ class Api:
                     f"{name}: the device is out of memory; free some of it or choose fewer frames in flight"
                 ) from error
             except module.VkErrorOutOfHostMemory as error:
+                # By this code the loader also says that it cannot read a driver's file.
+                said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
+                if said:
+                    raise NoDeviceError(f"the Vulkan loader cannot read its drivers' files: {said}. {_MEND}") from error
                 raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
             except module.VkErrorIncompatibleDriver as error:
+                said = complaints(module)
                 raise NoDeviceError(
-                    "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
+                    f"the Vulkan loader cannot use the drivers that it found: {said}. {_MEND}"
+                    if said
+                    else "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
                     " `apt install mesa-vulkan-drivers`"
                 ) from error
             except (module.VkTimeout, module.VkNotReady):
