@@ -85,6 +85,8 @@ IMAGE = np.zeros((64, 64), np.uint8)
         (IMAGE.astype(np.int32),) * 2 + ("samples are int32",),
         (IMAGE.astype(np.float32),) * 2 + ("give data_range",),
         (IMAGE[:10],) * 2 + ("needs 11x11",),
+        (np.zeros((64, 64, 3), np.uint8),) * 2 + (r"shape \(64, 64, 3\), which is \(H, W, colours\).*`image\[\.\.\., 0\]`",),
+        (np.zeros((2, 64, 64, 4), np.uint8),) * 2 + (r"which is \(N, H, W, colours\).*`images\[\.\.\., 0\]`",),
     ],
 )
 def test_what_is_refused(reference: Any, distorted: Any, message: str) -> None:
@@ -111,6 +113,19 @@ def test_samples_beyond_the_range_are_refused(name: str, with_map: bool) -> None
     with pytest.raises(FrameError, match=rf"{name} frame.* has a sample of 1024, and 1023 is the largest"):
         vkssim.ssim(**images, data_range=1023, return_map=with_map)
     vkssim.ssim(**images, data_range=4095, return_map=with_map)
+
+
+def test_what_to_pass_for_colours_last_is_right() -> None:
+    """The expressions that the errors name give what can be scored."""
+    image = np.random.default_rng(0).integers(0, 256, (32, 48, 3), np.uint8)
+    planes = vkssim.ssim(np.moveaxis(image, -1, 0), np.moveaxis(image, -1, 0), backend="cpu")
+    assert np.shape(planes) == (3,)
+    assert vkssim.ssim(image[..., 0], image[..., 0], backend="cpu") == 1.0
+    for colours, cure in ((image, r"np\.moveaxis\(image, -1, 0\)\[None\]"), (image[None], r"np\.moveaxis\(images, -1, 1\)")):
+        with pytest.raises(FrameError, match=rf"with the colours last; pass \(N, C, H, W\): `{cure}`"):
+            vkssim.ssim_and_grad(colours, colours, backend="cpu")
+    first = np.moveaxis(image, -1, 0)[None]
+    assert vkssim.ssim_and_grad(first, first, backend="cpu")[0] == pytest.approx(1)
 
 
 def test_options_that_cannot_be() -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
-from .formats import FrameFormat, check_not_masked
+from .formats import FrameFormat, check_not_masked, has_colours_last
 from .kept import Kept
 from .mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
@@ -236,6 +236,13 @@ def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDA
     if first.shape != second.shape or first.dtype != second.dtype:
         raise FrameError(
             f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
+        )
+    if has_colours_last(first.shape):
+        form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
+        planes = " `np.moveaxis(image, -1, 0)` is a stack of all, of which each gets a score" if first.ndim == 3 else ""
+        raise FrameError(
+            f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
+            f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
         )
     if first.ndim not in (2, 3):
         raise FrameError(f"images have shape {first.shape}; (H, W) or (N, H, W) is possible, one plane at a time")

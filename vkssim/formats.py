@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,11 @@ def size_problem(width: int, height: int) -> str | None:
     if width * height > MOST_PIXELS:
         return f"a frame of {width}x{height} has {width * height} pixels; {MOST_PIXELS} are the most there can be"
     return None
+
+
+def has_colours_last(shape: Sequence[int]) -> bool:
+    """Return whether an array of this shape is (H, W, 3) or (N, H, W, 3), or the same with 4, as most image readers give it."""
+    return len(shape) in (3, 4) and shape[-1] in (3, 4) and min(shape[-3:-1]) > 4
 
 
 def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from vkssim import torch as front
+from vkssim.errors import FrameError
 
 from ..differences import check_number
 from ..loss.images import relative, twin
@@ -154,3 +155,13 @@ def test_two_runs_give_the_same_bits() -> None:
     pair = tensors("natural", 3, 3, 165, 170)
     first, second = (gradients(front.ms_ssim(*pair, data_range=1.0), *pair) for _ in range(2))
     np.testing.assert_equal(first, second)
+
+
+def test_colours_last_are_met_with_what_to_pass() -> None:
+    images = torch.rand(2, 32, 48, 3)
+    with pytest.raises(FrameError, match=r"with the colours last; pass \(N, C, H, W\): `images\.permute\(0, 3, 1, 2\)`"):
+        front.ssim(images, images, data_range=1.0, backend="cpu")
+    with pytest.raises(FrameError, match=r"\(N, C, H, W\) is possible: `image\.permute\(2, 0, 1\)\[None\]`"):
+        front.ssim(images[0], images[0], data_range=1.0, backend="cpu")
+    right = images.permute(0, 3, 1, 2)
+    assert front.ssim(right, right, data_range=1.0, backend="cpu").item() == pytest.approx(1)

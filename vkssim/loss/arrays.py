@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError, OptionError
-from ..formats import FrameFormat, check_not_masked
+from ..formats import FrameFormat, check_not_masked, has_colours_last
 from .evaluate import evaluate
 from .spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 
@@ -162,6 +162,9 @@ def _value_and_grad(
         raise FrameError(f"no image in an array of shape {second.shape}")
     if reduction not in REDUCTIONS:
         raise OptionError(f"reduction is {reduction!r}; {', '.join(REDUCTIONS)} are possible")
+    if has_colours_last(second.shape) and options["padding"] is Padding.VALID:
+        cure = "np.moveaxis(image, -1, 0)[None]" if second.ndim == 3 else "np.moveaxis(images, -1, 1)"
+        raise FrameError(f"images have shape {second.shape}, with the colours last; pass (N, C, H, W): `{cure}`")
     height, width = second.shape[-2:]
     frame = FrameFormat.of_array(width, height, second.dtype, data_range)
     frame.check_samples("reference", first)

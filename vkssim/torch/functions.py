@@ -9,11 +9,14 @@ import torch
 from torch import Tensor
 
 from ..errors import FrameError, OptionError
+from ..formats import has_colours_last
 from ..loss.evaluate import BACKENDS
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .autograd import Job, Where, value
 from .traced import traced_value
 
+_COLOURS_FIRST = {3: "`image.permute(2, 0, 1)[None]`", 4: "`images.permute(0, 3, 1, 2)`"}
+"""What makes (N, C, H, W) of tensors with the colours last, by their number of axes."""
 _WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
 
@@ -189,6 +192,8 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
     if where.backend not in BACKENDS:
         raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
     _check_images(first, second, where.backend)
+    if has_colours_last(first.shape) and options["padding"] is Padding.VALID:
+        raise FrameError(f"the images are {_described(first)}, with the colours last; pass (N, C, H, W): {_COLOURS_FIRST[4]}")
     height, width = first.shape[2:]
     job = Job(Loss(height, width, **options), where, average)
     if first.dtype in (torch.float16, torch.bfloat16):
@@ -200,7 +205,8 @@ def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
     if (first.shape, first.dtype, first.device) != (second.shape, second.dtype, second.device):
         raise FrameError(f"the images are {_described(first)} and {_described(second)}; they must be alike")
     if first.ndim != 4:
-        raise FrameError(f"the images are {_described(first)}; (N, C, H, W) is possible")
+        cure = f": {_COLOURS_FIRST[3]}" if has_colours_last(first.shape) else ""
+        raise FrameError(f"the images are {_described(first)}; (N, C, H, W) is possible{cure}")
     if not first.numel():
         raise FrameError(f"no image in a tensor that is {_described(first)}")
     if first.device.type == "meta":
