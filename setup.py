@@ -15,7 +15,9 @@ class BuildWithShaders(build_py):
 
     def run(self) -> None:
         """Compile, then collect: what was just compiled is among the package's files."""
-        subprocess.run([sys.executable, ROOT / "scripts" / "build_shaders"], check=True)
+        built = subprocess.run([sys.executable, ROOT / "scripts" / "build_shaders"], stderr=subprocess.PIPE, text=True)
+        if built.returncode:  # said last, where a traceback would bury it
+            sys.exit(f"The shaders of vkssim cannot be built from source. {built.stderr.strip()}")
         self.data_files = self._get_data_files()
         super().run()
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from .commands import python_process
 from .test_writing import contents
 
 ROOT = Path(__file__).parents[1]
@@ -69,3 +70,14 @@ def test_shaders_are_removed_from_their_own_folder_alone(tmp_path: Path, monkeyp
     monkeypatch.setattr(script, "SPV", tmp_path)
     script.build(tmp_path)
     assert not file.exists()
+
+
+def test_a_build_without_a_compiler_says_what_is_missing(tmp_path: Path) -> None:
+    """The sentence is the last thing that is printed, and no traceback is."""
+    process = python_process(str(ROOT / "setup.py"), "build_py", environment={"PATH": str(tmp_path)}, cwd=ROOT)
+    said = process.stderr.decode()
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    last = said.strip().splitlines()[-1]
+    assert last.startswith("The shaders of vkssim cannot be built from source. build_shaders: glslangValidator not found")
+    assert "`apt install glslang-tools spirv-tools`" in last
