@@ -86,7 +86,7 @@ def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) ->
         ("float_ssim=nan", "is not of the form"),
         (
             "float_ssim:median=0.5",
-            "unknown pooling 'median'; there are mean, harmonic_mean, min, max, mean_db, p1, p5, p10, p50",
+            "unknown pooling 'median' (did you mean p50?); there are mean, harmonic_mean, min, max, mean_db, p1, p5, p10, p50",
         ),
         ("float_ssim:=0.5", "unknown pooling ''"),
         ("vmaf=90", "vmaf is not scored; there are float_ssim"),

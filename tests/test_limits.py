@@ -18,17 +18,21 @@ import pytest
 from pyarrow import parquet
 
 from vkssim import FrameScores, score_files
+from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
 from vkssim.ladder.journal import Journal
-from vkssim.limits import LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
+from vkssim.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
 from vkssim.planes import FrameMetrics
-from vkssim.report import check_writable, reading
+from vkssim.report import check_writable, reading, render
 
+from .clips import write, y4m_bytes
 from .commands import TINY, python_process, vkssim, vkssim_process
+from .pictures import clip
+from .report.reports import small_report
 
 SIDE = 16384  # MOST_PIXELS is its square
 LARGE = 1536
@@ -287,3 +291,92 @@ def test_texts_of_options_have_a_longest() -> None:
 def test_what_an_error_repeats_is_cut() -> None:
     assert shown("short") == "'short'"
     assert shown("x" * 1000) == "'" + "x" * 79 + "… (1002 characters)"
+
+
+def test_a_run_without_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is called a fault of vkssim, and what was scored before is written."""
+    clips = [write(tmp_path / name, y4m_bytes(clip(9, 16, 16))) for name in ("r.y4m", "d.y4m")]
+    collect, calls = CpuBackend.collect, iter(range(1000))
+
+    def fail(self: CpuBackend, batch: Any) -> Any:
+        if next(calls):
+            raise MemoryError
+        return collect(self, batch)
+
+    monkeypatch.setattr(CpuBackend, "collect", fail)
+    scores = tmp_path / "scores.json"
+    result = vkssim("score", "-r", clips[0], "-d", clips[1], *TINY, "-o", str(scores))
+    assert (result.exit_code, "there is not enough memory. A run takes up to" in result.stderr) == (2, True)
+    assert "unexpected" not in result.stderr
+    assert 0 < len(json.loads(scores.read_text())["frames"]) < 9
+
+
+def test_no_memory_before_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_arguments: Any, **_options: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("vkssim.files.score_files", fail)
+    result = vkssim("score", "-r", "r.y4m", "-d", "d.y4m")
+    assert (result.exit_code, "there is not enough memory" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [("compare", "{0}", "{0}"), ("report", "{0}", "-o", "{1}")])
+def test_a_score_that_no_metric_has(tmp_path: Path, words: tuple[str, ...]) -> None:
+    report = small_report()
+    report.frames = [FrameScores(n, {"float_ms_ssim": 0.5, "float_ssim": 0.125}) for n in range(2)]
+    path = tmp_path / "scores.json"
+    path.write_text(render(report, "json", "max").replace("0.125", "1e308"))
+    result = vkssim(*(word.format(path, tmp_path / "page.html") for word in words))
+    assert result.exit_code == 2
+    assert "float_ssim of frame 0 is 1e+308; scores are within 1e+09 and its negative" in result.stderr
+
+
+VIDEOS = {
+    "MP4 or MOV": b"\0\0\0\x20ftypisom",
+    "Matroska or WebM": b"\x1a\x45\xdf\xa3\x01\0\0\0",
+    "Y4M": b"YUV4MPEG2 W16 H16 F25:1\n",
+    "AVI": b"RIFF\xff\xff\0\0AVI LIST",
+    "MPEG-TS": (b"G@\x11\x10\0" + b"\xff" * 183) * 4,
+}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "{}", "{}"),
+        ("report", "{}", "-o", "page.html"),
+        ("bd-rate", "{}", "--anchor", "codec=a", "--test", "codec=b"),
+        ("correlate", "{}"),
+        ("batch", "{}", "-o", "results.csv"),
+    ],
+)
+@pytest.mark.parametrize("form", VIDEOS)
+def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[str, ...]) -> None:
+    path = tmp_path / "clip.bin"
+    path.write_bytes(VIDEOS[form] + bytes(1000))
+    result = vkssim(*(word.format(path) for word in words))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"clip.bin is a video ({form}); score it first: `vkssim score" in result.stderr
+
+
+def test_a_large_video_in_the_place_of_a_report(tmp_path: Path) -> None:
+    """It is known by its beginning, before its size matters."""
+    path = tmp_path / "clip.mp4"
+    path.write_bytes(VIDEOS["MP4 or MOV"])
+    os.truncate(path, LARGEST_REPORT_BYTES + 1)
+    with pytest.raises(InputError, match=r"is a video \(MP4 or MOV\)"):
+        reading.read_report(path)
+
+
+def test_what_is_no_text_in_the_place_of_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "noise.bin"
+    path.write_bytes(bytes(range(255, 0, -1)))
+    with pytest.raises(InputError, match=r"is no text: its byte 0 is none of UTF-8\. A report in JSON is what"):
+        reading.read_report(path)
+
+
+def test_a_report_may_begin_with_g(tmp_path: Path) -> None:
+    """Text whose letters happen to lie as the packets of MPEG-TS do is no video."""
+    path = tmp_path / "manifest.csv"
+    path.write_bytes(b"G" * 1000)
+    assert read_whole(path, 1000) == b"G" * 1000

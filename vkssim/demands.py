@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from .errors import OptionError
 from .limits import check_option
 from .results import PERCENTILES, ScoreReport
+from .wording import did_you_mean
 
 POOLINGS = {
     **{name: name for name in ("mean", "harmonic_mean", "min", "max", "mean_db")},
@@ -19,11 +20,19 @@ POOLINGS = {
 
 @dataclass(frozen=True)
 class Demand:
-    """A pooled value of a score has to be `limit` or more."""
+    """A pooled value of a score has to be `limit` or more; with None for a limit it only has to be there.
+
+    `flag` is the option that asked for it.
+    """
 
     name: str
     pooling: str
-    limit: float
+    limit: float | None
+    flag: str = "--fail-under"
+
+    def value(self, report: ScoreReport) -> float:
+        """Return the value that it is about."""
+        return report.pooled()[self.name][POOLINGS[self.pooling]]
 
 
 def split_demand(text: str) -> tuple[str, str | None, float]:
@@ -43,41 +52,68 @@ def parse_demand(text: str) -> Demand:
     name, pooling, limit = split_demand(text)
     if not name or not math.isfinite(limit):
         raise OptionError(f"--fail-under {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
-    if pooling is None:
-        pooling = "mean"
-    if pooling not in POOLINGS:
-        raise OptionError(f"--fail-under {text!r}: unknown pooling {pooling!r}; there are {', '.join(POOLINGS)}")
-    return Demand(name, pooling, limit)
+    return Demand(name, _pooling(pooling, f"--fail-under {text!r}"), limit)
+
+
+def parse_pooled(text: str, flag: str = "--print") -> Demand:
+    """Return what ``NAME`` or ``NAME:POOLING`` names, the mean where no pooling is named. Raises OptionError."""
+    check_option(flag, text)
+    name, colon, pooling = text.partition(":")
+    if not name or "=" in text:
+        raise OptionError(f"{flag} {text!r} is not of the form NAME or NAME:POOLING")
+    return Demand(name, _pooling(pooling if colon else None, f"{flag} {text!r}"), None, flag)
+
+
+def pooling_key(pooling: str) -> str:
+    """Return the name that a pooling has in files: p5 is percentile_5, and other names are themselves."""
+    return POOLINGS.get(pooling, pooling)
+
+
+def pooling_name(key: str) -> str:
+    """Return the name that a pooling has on the command line: percentile_5 is p5, and other names are themselves."""
+    return next((name for name, other in POOLINGS.items() if other == key), key)
+
+
+def _pooling(name: str | None, where: str) -> str:
+    """Return the name of a pooling as demands have it. Raises OptionError."""
+    if name is None:
+        return "mean"
+    for short, key in POOLINGS.items():
+        if name in (short, key):
+            return short
+    meant = " (did you mean p50?)" if name == "median" else did_you_mean(name, [*POOLINGS, *POOLINGS.values()])
+    raise OptionError(f"{where}: unknown pooling {name!r}{meant}; there are {', '.join(POOLINGS)}")
 
 
 def check_names(demands: Sequence[Demand], names: Collection[str], similarities: Collection[str]) -> None:
     """Raise OptionError for a demand on what is not scored, or on the dB of what has none."""
     for demand in demands:
         if demand.name not in names:
-            raise OptionError(f"--fail-under: {demand.name} is not scored; there are {', '.join(names)}")
+            meant = did_you_mean(demand.name, names)
+            raise OptionError(f"{demand.flag}: {demand.name} is not scored{meant}; there are {', '.join(names)}")
         if demand.pooling == "mean_db" and demand.name not in similarities:
             raise OptionError(
-                f"--fail-under: {demand.name} has no mean_db: only a metric itself has, unless it is in dB already"
+                f"{demand.flag}: {demand.name} has no mean_db: only a metric itself has, unless it is in dB already"
             )
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a report says to a demand: `value` is the pooled score, NaN where the report has none."""
+    """What a report says to a demand: `value` is the pooled score, NaN where the report has none, `limit` the demand's."""
 
     demand: Demand
     value: float
+    limit: float
 
     @property
     def met(self) -> bool:
         """True where the value reaches the limit; a value that does not exist meets no demand."""
-        return self.value >= self.demand.limit
+        return self.value >= self.limit
 
 
 def verdicts(demands: Sequence[Demand], report: ScoreReport) -> list[Verdict]:
-    """Return the verdict of a report on each demand, in their order."""
-    pooled = report.pooled() if demands else {}
-    return [Verdict(demand, pooled.get(demand.name, {}).get(POOLINGS[demand.pooling], math.nan)) for demand in demands]
+    """Return the verdict of a report on each demand that has a limit, in their order."""
+    return [Verdict(demand, demand.value(report), demand.limit) for demand in demands if demand.limit is not None]
 
 
 def unmet(demands: Sequence[Demand], report: ScoreReport) -> list[str]:
@@ -87,5 +123,5 @@ def unmet(demands: Sequence[Demand], report: ScoreReport) -> list[str]:
         if not verdict.met:
             demand, value = verdict.demand, verdict.value
             got = "null" if math.isnan(value) else f"{value:.9g}"
-            failed.append(f"{demand.pooling} of {demand.name} is {got}, the limit is {demand.limit:.9g} (--fail-under)")
+            failed.append(f"{demand.pooling} of {demand.name} is {got}, the limit is {verdict.limit:.9g} (--fail-under)")
     return failed

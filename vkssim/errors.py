@@ -27,6 +27,7 @@ __all__ = [
     "DeviceTimeoutError",
     "ForkError",
     "FrameError",
+    "HostMemoryError",
     "InputError",
     "InterruptedRunError",
     "LostWorkerWarning",
@@ -83,6 +84,16 @@ class DemandError(VkssimError):
     """The scores exist but fail a demand that the user made, such as `--strict`."""
 
 
+class HostMemoryError(VkssimError):
+    """The process cannot have the memory that a run takes; what was scored before is in `report`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is not enough memory. A run takes up to 1 GiB and 256 bytes for each pixel of a frame: free some, raise the"
+            " limit that `ulimit -v` or a container sets, or score fewer clips at a time"
+        )
+
+
 class InterruptedRunError(VkssimError):
     """The run was stopped by Ctrl-C or another signal, whose number is `signal`; what was scored before is in `report`."""
 
@@ -102,6 +113,7 @@ EXIT_CODES: dict[type[VkssimError], int] = {
     InputError: 2,
     OptionError: 2,
     OutputError: 2,
+    HostMemoryError: 2,
     DeviceError: 3,
     WorkerLostError: 3,
     InterruptedRunError: 130,

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .backends.base import Backend
-from .demands import Demand, check_names, parse_demand
+from .demands import Demand, check_names, parse_demand, parse_pooled
 from .distributed.devices import alone, chosen_devices
-from .errors import DemandError, InputError, InterruptedRunError, RangeError, VkssimError
+from .errors import DemandError, HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.remote import named
 from .frames.shape import unlike
 from .frames.source import FrameSource
+from .inputs import check_inputs
 from .judging import ClipEnd, check_unchanged, judge
 from .parts import Cut, Fingerprints, Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
@@ -60,6 +61,7 @@ def score_files(
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
+    pooled: Sequence[str] = (),
     done: Sequence[FrameScores] = (),
     journal: FrameJournal | KeptParts | None = None,
 ) -> ScoreReport:
@@ -99,6 +101,9 @@ def score_files(
     fail_under
         Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
+    pooled
+        Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: raise OptionError before anything is
+        scored where the report will have no such value.
     done
         The first frames' scores from an earlier run of the same, which was cut off: this one goes on behind them. The last of
         them is scored once more, so that something is read of what comes before. For one device.
@@ -121,10 +126,9 @@ def score_files(
     opened again and scored from there on, which the report warns of. What comes from a pipe cannot be read again.
 
     """
-    demands = [parse_demand(text) for text in fail_under]
+    demands = [*map(parse_demand, fail_under), *map(parse_pooled, pooled)]
     paths = os.fspath(reference), os.fspath(distorted)
-    if paths == ("-", "-"):
-        raise InputError("reference and distorted are both standard input; one of them must be a file")
+    check_inputs(*paths)
     devices = chosen_devices(backend, device)
     hinted = partial(_with_hint, paths, raw, selection, sync, pictures)
     if len(devices) > 1:
@@ -242,13 +246,14 @@ def score_sources(
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
             judge(report, ends, clock, run.shorter, strict=strict, demands=demands)
         except VkssimError as error:
-            if len(report.frames) < len(done):  # the last of them was to be scored again
-                report.frames = list(done)
-            error.report = report
+            error.report = _with_all(report, done)
             raise
+        except MemoryError:
+            short = HostMemoryError()
+            short.report = _with_all(report, done)
+            raise short from None
         except KeyboardInterrupt as stop:
-            if len(report.frames) < len(done):
-                report.frames = list(done)
+            _with_all(report, done)
             frames = counted(len(report.frames), "frame")
             stopped = InterruptedRunError(f"stopped after {frames}; what was scored is kept")
             stopped.signal = getattr(stop, "signal", signal.SIGINT)
@@ -258,6 +263,13 @@ def score_sources(
         finally:
             if profile:
                 report.stage_seconds = _stage_seconds(run, engine)
+    return report
+
+
+def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
+    """Return the report of a run that failed, with the frames done before: the last of them was to be scored again."""
+    if len(report.frames) < len(done):
+        report.frames = list(done)
     return report
 
 

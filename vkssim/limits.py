@@ -10,6 +10,7 @@ import os
 import stat
 
 from .errors import InputError, OptionError
+from .signatures import HEAD_BYTES, video_form
 from .wording import counted
 
 LARGEST_SIDE = 32768
@@ -60,6 +61,9 @@ MOST_FEATURES = 32
 LARGEST_NUMBER = (1 << 53) - 1
 """Of frames, as a count or a place: what JSON's readers agree on. At 1000 frames/s 285,000 years."""
 
+LARGEST_SCORE = 1e9
+"""Of a score read from a report: a similarity is at most 1, one in dB some 200, and libvmaf's other metrics are no larger."""
+
 MOST_DIGITS = 15
 """Of a whole number in text, so that it is below LARGEST_NUMBER and far from the 4300 digits that Python refuses to read."""
 
@@ -85,23 +89,32 @@ def whole_number(text: str) -> int | None:
 
 
 def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
-    """All of a file, also by URL, or of a pipe. Raises InputError where it cannot be read, or has more than `most` bytes."""
+    """Return all of a file of scores or clips' names, also by URL, or of a pipe.
+
+    Raises InputError where it cannot be read, has more than `most` bytes, or is a video.
+    """
     from .frames import remote
 
     name = remote.named(path)
     try:
         if remote.is_url(name):
             size = remote.size(name)
-            data = remote.read(name, 0, 0 if size > most else size)
+            data = remote.read(name, 0, min(size, HEAD_BYTES) if size > most else size)
         else:
             with open(path, "rb") as file:
                 state = os.fstat(file.fileno())
                 size = state.st_size if stat.S_ISREG(state.st_mode) else 0
-                data = b"" if size > most else file.read(most + 1)
+                data = file.read(HEAD_BYTES if size > most else most + 1)
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise InputError(f"{shown(os.fspath(path))} names no file: {error}") from None
+    video = video_form(data)
+    if video is not None:
+        raise InputError(
+            f"{name} is a video ({video}); score it first: `vkssim score -r REFERENCE -d {name} -o SCORES.json` writes a"
+            " report, `vkssim batch MANIFEST -o RESULTS.csv` a table of many clips"
+        )
     if max(size, len(data)) > most:
         raise InputError(f"{name} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file")
     return data

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import InterruptedRunError, OutputError, VkssimError, exit_code
+from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code
 from ..harmless import visible
 from ..interruption import listening
 from .messages import say
@@ -53,6 +53,8 @@ class _Main(click.Group):
             raise click.UsageError(visible(error.format_message(), lines=True), error.ctx) from None
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except MemoryError:
+            ctx.exit(_report(HostMemoryError()))
         except (KeyboardInterrupt, click.Abort) as stop:
             say("interrupted")
             ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))

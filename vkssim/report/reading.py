@@ -11,7 +11,7 @@ from ..backends.base import BackendInfo
 from ..errors import InputError
 from ..facts import read
 from ..frames.pictures import PictureOptions
-from ..limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, MOST_REPORT_VALUES, read_whole
+from ..limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, read_whole
 from ..results import ScoreReport
 from ..scorer import FrameScores
 from ..scoring_record import ScoringRecord
@@ -24,7 +24,12 @@ def read_report(path: Path) -> ScoreReport:
     Raises InputError where the file cannot be read or is no such report.
     """
     try:
-        data = json.loads(_text(path))
+        data = json.loads(_text(path).decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{path} is no text: its byte {error.start} is none of UTF-8. A report in JSON is what `vkssim score -o FILE.json`"
+            " writes"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from None
     try:
@@ -86,6 +91,9 @@ def _frame(entry: Any) -> FrameScores:
     time = entry.get("time")
     metrics = {str(name): math.nan if value is None else float(value) for name, value in entry["metrics"].items()}
     number = int(entry["frameNum"])
+    for name, score in metrics.items():
+        if LARGEST_SCORE < abs(score) < math.inf:
+            raise ValueError(f"{name} of frame {number} is {score:g}; scores are within {LARGEST_SCORE:g} and its negative")
     if not 0 <= number <= LARGEST_NUMBER:
         raise ValueError(f"a frameNum is not within 0 to {LARGEST_NUMBER}")
     return FrameScores(number, metrics, None if time is None else float(time))

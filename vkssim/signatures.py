@@ -1,0 +1,31 @@
+"""What a file is by its first bytes, for messages about files that were given in the place of others."""
+
+from __future__ import annotations
+
+HEAD_BYTES = 512
+"""Bytes of a file's beginning that `video_form` looks at."""
+
+_STARTS = {
+    b"\x1a\x45\xdf\xa3": "Matroska or WebM",
+    b"YUV4MPEG2": "Y4M",
+    b"FLV\x01": "FLV",
+    b"OggS": "Ogg",
+    b"\x30\x26\xb2\x75\x8e\x66\xcf\x11": "ASF or WMV",
+    b"\x06\x0e\x2b\x34": "MXF",
+    b"DKIF": "IVF",
+    b"\x00\x00\x01\xba": "MPEG-PS",
+    b"\x00\x00\x00\x01": "a bare H.264 or H.265 stream",
+}
+_BOXES = (b"ftyp", b"moov", b"mdat", b"wide")
+_PACKET = 188  # bytes of a packet of MPEG-TS, each of which begins with G
+
+
+def video_form(head: bytes) -> str | None:
+    """Return the form of the video that begins with these bytes; None where they are not known to begin one."""
+    if head[4:8] in _BOXES:
+        return "MP4 or MOV"
+    if head[:4] == b"RIFF" and head[8:12] == b"AVI ":
+        return "AVI"
+    if len(head) > 2 * _PACKET and {head[place] for place in (0, _PACKET, 2 * _PACKET)} == {ord("G")} and b"\0" in head:
+        return "MPEG-TS"
+    return next((form for start, form in _STARTS.items() if head.startswith(start)), None)
