@@ -7,18 +7,23 @@ import io
 import json
 import os
 import pty
+import re
+import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import click
 import numpy as np
 import pytest
 
 from vkssim import __version__
 from vkssim.backends.base import Batch
 from vkssim.backends.vulkan import VulkanBackend
+from vkssim.cli import main
+from vkssim.cli.command import Command, Option
 from vkssim.features import FEATURES
 from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
@@ -56,7 +61,63 @@ def test_help_has_the_exit_codes() -> None:
 def test_h_is_the_height(raw_pair: tuple[str, ...]) -> None:
     """As in libvmaf's tool."""
     assert vkssim(*raw_pair).exit_code == 0
-    assert vkssim("score", "-h").exit_code == 2
+    result = vkssim("score", "-h")
+    assert (result.exit_code, "It is the height; --help shows the help" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [(), ("compare",), ("bd-rate",), ("devices",), ("features",), ("completion",)])
+def test_h_is_the_help_where_it_is_not_the_height(words: tuple[str, ...]) -> None:
+    assert vkssim(*words, "-h").output == vkssim(*words, "--help").output
+    assert "-h, --help" in vkssim(*words, "-h").output
+
+
+def test_help_of_score_is_in_sections() -> None:
+    """Every option stands in the section that its declaration names, and the sections in one order."""
+    text = vkssim("score", "--help").output
+    titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)]
+    assert titles == ["Inputs", "Frames", "Pictures", "Metrics", "Outputs", "Verdict", "Device", "General", "Examples"]
+    parts = dict(zip(titles, re.split(r"^[A-Z]\w+:$", text, flags=re.MULTILINE)[1:], strict=True))
+    for flag, title in {"--offset": "Frames", "--crop": "Pictures", "--strict": "Verdict", "--map": "Outputs"}.items():
+        assert [name for name, part in parts.items() if f"  {flag} " in part] == [title]
+
+
+def _commands() -> list[str]:
+    return main.list_commands(click.Context(main))
+
+
+def test_every_option_has_a_section() -> None:
+    for name in _commands():
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        for option in command.params:
+            assert not isinstance(option, click.Option) or option.hidden or isinstance(option, Option), (name, option.opts)
+
+
+@pytest.mark.parametrize("name", _commands())
+def test_examples_can_be_parsed(name: str) -> None:
+    command = main.get_command(click.Context(main), name)
+    assert isinstance(command, Command)
+    assert len(command.examples) == {"score": 3}.get(name, len(command.examples))
+    for line, _ in command.examples:
+        words = shlex.split(line)
+        assert words[:2] == ["vkssim", name]
+        command.make_context(name, words[2:])
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("scor",), "score"),
+        (("bdrate",), "bd-rate"),
+        (("score", "-r", "a", "-d", "b", "--planes", "yu"), "yuv"),
+        (("score", "-r", "a", "-d", "b", "--backend", "Vulkan"), "vulkan"),
+        (("score", "-r", "a", "-d", "b", "--fail-under", "float_ssim:percentile5=1"), "percentile_5"),
+        (("score", "-r", "a", "-d", "b", "--print", "float_ssim:harmonic"), "harmonic_mean"),
+    ],
+)
+def test_a_mistyped_word_is_met_with_the_one_that_was_meant(words: tuple[str, ...], meant: str) -> None:
+    result = vkssim(*words)
+    assert (result.exit_code, f"(did you mean {meant}?)" in result.stderr) == (2, True), result.stderr
 
 
 def test_long_and_short_flags_are_the_same(raw_pair: tuple[str, ...]) -> None:
@@ -225,6 +286,53 @@ def test_precision(raw_pair: tuple[str, ...]) -> None:
     assert by_precision["2"] == round(exact, 2)
     result = vkssim(*raw_pair, "--json", "--precision", "most")
     assert (result.exit_code, result.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("quiet", [(), ("-q",)])
+def test_print(raw_pair: tuple[str, ...], quiet: tuple[str, ...]) -> None:
+    """The bare numbers are all that is on standard output."""
+    words = ("--print", "float_ssim", "--print", "float_ssim:p5", "--print", "float_ssim:percentile_5")
+    result = vkssim(*raw_pair, *words, *quiet)
+    assert result.exit_code == 0, result.stderr
+    pooled = json.loads(vkssim(*raw_pair, "--json").stdout)["pooled_metrics"]["float_ssim"]
+    assert result.stdout == f"{pooled['mean']:.6f}\n" + 2 * f"{pooled['percentile_5']:.6f}\n"
+    assert ("float_ssim" in result.stderr) == (not quiet)
+    exact = vkssim(*raw_pair, "--print", "float_ssim", "--precision", "max", "-q").stdout
+    assert float(exact) == pytest.approx(pooled["mean"], abs=1e-6)
+    assert len(exact) > len("0.123456\n")
+
+
+def test_print_with_a_demand_that_is_not_met(raw_pair: tuple[str, ...]) -> None:
+    result = vkssim(*raw_pair, "-q", "--print", "float_ssim:min", "--fail-under", "float_ssim=1.5")
+    assert result.exit_code == 1
+    assert re.fullmatch(r"\d\.\d{6}\n", result.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--print", "vmaf"), "--print: vmaf is not scored; there are float_ssim"),
+        (("--print", "ssim"), "--print: ssim is not scored (did you mean float_ssim?)"),
+        (("--print", "float_ssim:median"), "--print 'float_ssim:median': unknown pooling 'median' (did you mean p50?)"),
+        (("--print", "float_ssim=1"), "is not of the form NAME or NAME:POOLING"),
+        (("--print", "float_ssim", "--json"), "--print and the report both go to standard output"),
+        (("--print", "float_ssim", "--live"), "--print and --live both go to standard output"),
+    ],
+)
+def test_print_is_refused_before_anything_is_scored(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
+    result = vkssim(*raw_pair, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+
+
+def test_what_was_written_is_said(raw_pair: tuple[str, ...], tmp_path: Path) -> None:
+    scores, page, maps = (str(tmp_path / name) for name in ("scores.json", "page.html", "maps"))
+    words = (*raw_pair, "-o", scores, "--html", page, "--map", maps)
+    said = [line for line in vkssim(*words).stderr.splitlines() if "wrote" in line]
+    assert said == [f"vkssim: wrote {name}" for name in (scores, page, f"{maps}/")]
+    assert "wrote" not in vkssim(*words, "-q").output
+    assert "wrote" not in vkssim(*raw_pair, "-o", "-").output
+    assert vkssim("report", scores, "-o", page).stderr.endswith(f"vkssim: wrote {page}\n")
 
 
 def test_quiet_is_silent(raw_pair: tuple[str, ...], tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_messages_that_cannot_be_written_change_nothing(words: list[str], tmp_pa
 def test_a_table_that_cannot_be_written_costs_no_file(words: list[str], tmp_path: Path, results: list[str]) -> None:
     files = [tmp_path / f"scores{flag}.json" for flag in results]
     process = _closed("1", *words, *(str(part) for pair in zip(results, files, strict=True) for part in pair))
-    assert (process.returncode, process.stderr.decode().splitlines()) == (2, [CLOSED])
+    written = [f"vkssim: wrote {file}" for file in files]
+    assert (process.returncode, process.stderr.decode().splitlines()) == (2, [*written, CLOSED])
     assert all(file.stat().st_size for file in files)
 
 

@@ -203,7 +203,7 @@ def test_reports_that_do_not_say_are_noted(tmp_path: Path, scored: Callable[...,
         (("--max-drop", "float_ssim:=1"), "it has to be NAME=X or NAME:POOLING=X"),
         (("--max-frame-drop", "float_ssim:min=1"), "--max-frame-drop 'float_ssim:min=1'; it has to be NAME=X,"),
         (("--max-drop", "psnr=1"), "no score psnr in both reports; there are float_ssim"),
-        (("--max-drop", "float_ssim:p7=1"), "no pooled value percentile_7; there are min, max, mean"),
+        (("--max-drop", "float_ssim:p7=1"), "no pooled value p7; there are min, max, mean"),
     ],
 )
 def test_impossible_demands(pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:

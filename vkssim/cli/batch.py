@@ -15,8 +15,8 @@ from ..errors import DemandError, OutputError
 from ..frames.remote import is_url, named
 from ..progress import ProgressBar
 from ..wording import counted
-from .main import SETTINGS
-from .messages import say
+from .command import Section, make_command, option
+from .messages import say, say_written
 from .options import (
     backend_options,
     engine_options,
@@ -44,10 +44,41 @@ if TYPE_CHECKING:
     from ..selection import Selection
 
 
-@click.command("batch", context_settings=SETTINGS)
+@make_command(
+    "batch",
+    examples=(
+        (
+            "vkssim batch ladder.csv -o scores.parquet --frames frames",
+            "Score all pairs, and keep the scores of every frame in a folder.",
+        ),
+        (
+            "vkssim batch ladder.csv -o scores.csv --device all",
+            "Score on all GPUs of this machine.",
+        ),
+        (
+            "vkssim batch ladder.csv -o scores.csv --plan",
+            "Show how long that takes, and score nothing.",
+        ),
+    ),
+)
 @click.argument("manifest", type=PathOrUrl())
-@click.option("-o", "--output", "path", required=True, metavar="FILE", type=PathOrUrl(), help=".parquet, .csv or .jsonl.")
-@click.option("--frames", metavar="FOLDER", type=PathOrUrl(), help="Write the scores of every frame there, a JSON a pair.")
+@option(
+    "-o",
+    "--output",
+    "path",
+    section=Section.OUTPUTS,
+    required=True,
+    metavar="FILE",
+    type=PathOrUrl(),
+    help=".parquet, .csv or .jsonl.",
+)
+@option(
+    "--frames",
+    section=Section.OUTPUTS,
+    metavar="FOLDER",
+    type=PathOrUrl(),
+    help="Write the scores of every frame there, a JSON a pair.",
+)
 @urls_option
 @raw_options
 @feature_option
@@ -55,18 +86,29 @@ if TYPE_CHECKING:
 @selection_options
 @sync_option
 @picture_options
-@click.option("--strict", is_flag=True, help="A pair of which one clip is shorter, or whose frame rates differ, has failed.")
+@option(
+    "--strict",
+    section=Section.VERDICT,
+    is_flag=True,
+    help="A pair of which one clip is shorter, or whose frame rates differ, has failed.",
+)
 @backend_options
 @engine_options
-@click.option(
+@option(
     "--task-seconds",
+    section=Section.DEVICE,
     type=click.FloatRange(0.1, 3600),
     default=SECONDS,
     show_default=True,
     help="Several devices score ranges of frames that take about as long.",
 )
-@click.option("--plan", is_flag=True, help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no table.")
+@option(
+    "--plan",
+    section=Section.OUTPUTS,
+    is_flag=True,
+    help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.",
+)
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress, no table.")
 def command(
     manifest: Place,
     path: Place,
@@ -152,6 +194,8 @@ def score_manifest(
         ]
         rows = as_rows(pairs, records, reports)
         write_output(render_rows(rows, suffix_of(path)), path)
+        if not quiet:
+            say_written(path)
         try:
             OwnFolder(unfinished).discard()
         except OutputError as error:  # the results are where they belong all the same

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from .main import SETTINGS
+from .command import Choice, Section, make_command, option
 from .messages import say, say_findings
 from .options import force_option
 from .output import print_text
@@ -25,19 +25,57 @@ if TYPE_CHECKING:
 _RATES = ("bitrate", "measured_kbps")
 
 
-@click.command("bd-rate", context_settings=SETTINGS)
-@click.argument("results", type=click.Path(path_type=Path))
-@click.option(
-    "--anchor", required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the ladder to beat. All must hold."
+@make_command(
+    "bd-rate",
+    examples=(
+        (
+            "vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265",
+            "Show how much more bit rate x265 needs than x264 for the same score.",
+        ),
+        (
+            "vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --db --pooling p5",
+            "Compare two presets by one score, its 5th percentile in dB.",
+        ),
+    ),
 )
-@click.option("--test", required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the other ladder.")
-@click.option("--score", "scores", multiple=True, metavar="NAME", help="Which score; may be repeated. Default: all.")
-@click.option("--pooling", default="mean", show_default=True, metavar="NAME", help="Which pooled value: harmonic_mean, min …")
-@click.option("--rate", metavar="COLUMN", help="The bit rates. Default: bitrate, where there is none measured_kbps.")
-@click.option("--method", type=click.Choice(["akima", "pchip", "cubic"]), default="akima", show_default=True)
-@click.option("--db", "decibels", is_flag=True, help="Of -10 log10(1 - score) in place of the score.")
+@click.argument("results", type=click.Path(path_type=Path))
+@option(
+    "--anchor",
+    section=Section.INPUTS,
+    required=True,
+    multiple=True,
+    metavar="LABEL=VALUE",
+    help="The rows of the ladder to beat. All must hold.",
+)
+@option(
+    "--test", section=Section.INPUTS, required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the other ladder."
+)
+@option(
+    "--score",
+    "scores",
+    section=Section.METRICS,
+    multiple=True,
+    metavar="NAME",
+    help="Which score; may be repeated. Default: all.",
+)
+@option(
+    "--pooling",
+    section=Section.METRICS,
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="Which pooled value: harmonic_mean, min, p5 …",
+)
+@option(
+    "--rate",
+    section=Section.METRICS,
+    metavar="COLUMN",
+    help="The bit rates. Default: bitrate, where there is none measured_kbps.",
+)
+@option("--method", section=Section.METRICS, type=Choice(["akima", "pchip", "cubic"]), default="akima", show_default=True)
+@option("--db", "decibels", section=Section.METRICS, is_flag=True, help="Of -10 log10(1 - score) in place of the score.")
 @force_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
 def command(
     results: Path,
     anchor: tuple[str, ...],

@@ -13,7 +13,7 @@ import click
 
 from ..errors import DemandError
 from ..wording import counted
-from .main import SETTINGS
+from .command import Section, make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import print_text
@@ -29,21 +29,35 @@ _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mea
 """The headings of the columns that a narrow terminal does without."""
 
 
-@click.command("compare", context_settings=SETTINGS)
+@make_command(
+    "compare",
+    examples=(
+        (
+            "vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01",
+            "Fail where the mean or the 5th percentile drops by more.",
+        ),
+    ),
+)
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
-@click.option(
+@option(
     "--max-drop",
     "drops",
+    section=Section.VERDICT,
     multiple=True,
     metavar="NAME[:POOLING]=X",
     help="Fail where that score drops by more; POOLING is mean, min, p5 and so on. May be repeated.",
 )
-@click.option(
-    "--max-frame-drop", "frame_drops", multiple=True, metavar="NAME=X", help="The same for every frame. May be repeated."
+@option(
+    "--max-frame-drop",
+    "frame_drops",
+    section=Section.VERDICT,
+    multiple=True,
+    metavar="NAME=X",
+    help="The same for every frame. May be repeated.",
 )
 @force_option
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
 def command(
     before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
 ) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from .main import SETTINGS, main
+from .command import Choice, make_command
+from .main import main
 
 
-@click.command("completion", context_settings=SETTINGS)
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@make_command("completion")
+@click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of a shell.
 

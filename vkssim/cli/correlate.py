@@ -14,7 +14,7 @@ import click
 from ..errors import InputError, OptionError
 from ..wording import counted
 from .batch import check_all_scored, score_manifest
-from .main import SETTINGS
+from .command import Section, make_command, option
 from .messages import say, say_findings
 from .options import (
     backend_options,
@@ -49,18 +49,43 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 """The headings of the columns that a narrow terminal does without."""
 
 
-@click.command("correlate", context_settings=SETTINGS)
+@make_command(
+    "correlate",
+    examples=(
+        (
+            "vkssim correlate rated.csv -o rated.parquet",
+            "Score the pairs of a manifest that has a column mos, and correlate.",
+        ),
+        (
+            "vkssim correlate rated.parquet --by codec --csv",
+            "Correlate what is scored already, for each codec too, as CSV.",
+        ),
+    ),
+)
 @click.argument("table", type=click.Path(path_type=Path))
-@click.option("--score", "opinion", metavar="COLUMN", help="What people said. Default: mos or dmos.")
-@click.option("--by", metavar="COLUMN", help="Also for each value of it. Default: distortion, where there is that column.")
-@click.option("--pooling", default="mean", show_default=True, metavar="NAME", help="Which pooled value of each clip.")
+@option("--score", "opinion", section=Section.INPUTS, metavar="COLUMN", help="What people said. Default: mos or dmos.")
+@option(
+    "--by",
+    section=Section.INPUTS,
+    metavar="COLUMN",
+    help="Also for each value of it. Default: distortion, where there is that column.",
+)
+@option(
+    "--pooling",
+    section=Section.METRICS,
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="Which pooled value of each clip.",
+)
 @force_option
-@click.option("--json", "form", flag_value="json", help="As JSON.")
-@click.option("--csv", "form", flag_value="csv", help="As CSV.")
-@click.option(
+@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="As JSON.")
+@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="As CSV.")
+@option(
     "-o",
     "--output",
     "path",
+    section=Section.OUTPUTS,
     metavar="FILE",
     type=click.Path(path_type=Path),
     help="For a manifest: where its results go, as with batch.",
@@ -73,7 +98,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 @sync_option
 @picture_options
 @backend_options
-@click.option("-q", "--quiet", is_flag=True, help="No progress while a manifest is scored.")
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress while a manifest is scored.")
 def command(
     table: Path,
     opinion: str | None,

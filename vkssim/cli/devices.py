@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from ..harmless import visible
-from .main import SETTINGS
+from .command import Section, make_command, option
 
 
-@click.command("devices", context_settings=SETTINGS)
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@make_command("devices")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
 def command(as_json: bool) -> None:
     """List the Vulkan devices, the preferred one first."""
     from ..host.devices import list_devices

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from .main import SETTINGS
+from .command import make_command
 
 
-@click.command("features", context_settings=SETTINGS)
+@make_command("features")
 def command() -> None:
     """List the metrics and their options."""
     from ..features import FEATURES

@@ -14,6 +14,8 @@ from .. import __version__
 from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code
 from ..harmless import visible
 from ..interruption import listening
+from ..wording import did_you_mean
+from .command import SETTINGS
 from .messages import say
 
 TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
@@ -21,8 +23,6 @@ TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 
 COMMANDS = ("score", "report", "batch", "compare", "bd-rate", "correlate", "devices", "features", "completion")
 """The commands, as they are listed; each is `command` of the module of its name, with _ for -."""
-
-SETTINGS = {"help_option_names": ["--help"], "max_content_width": 100}  # -h is the height, as in libvmaf's tool
 
 
 class _Main(click.Group):
@@ -36,6 +36,13 @@ class _Main(click.Group):
             return None
         command: click.Command = import_module(f".{cmd_name.replace('-', '_')}", __package__).command
         return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the line names. Raises click.UsageError, with the name that was probably meant."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {name!r}{did_you_mean(name, COMMANDS)}.")
+        return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         with listening():

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from ..errors import OptionError, OutputError
+from .command import Option, Section
 from .options import option_group
 
 if TYPE_CHECKING:
@@ -91,9 +90,15 @@ def _path(folder: Path, index: int, ending: str) -> Path:
 map_options = option_group(
     "maps",
     MapOutput,
-    click.Option(["--map", "folder"], metavar="DIR", help="Write SSIM maps of some frames there, as PNG and NPY."),
-    click.Option(
+    Option(
+        ["--map", "folder"],
+        section=Section.OUTPUTS,
+        metavar="DIR",
+        help="Write SSIM maps of some frames there, as PNG and NPY.",
+    ),
+    Option(
         ["--map-frames", "frames"],
+        section=Section.OUTPUTS,
         metavar="worst:N|every:N|LIST",
         help=f"Which frames have maps: the worst, every N-th scored, or numbers such as 3,17. Default: {_DEFAULT_FRAMES}.",
     ),

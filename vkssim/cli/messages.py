@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..frames.remote import named
 from ..harmless import visible
 
 if TYPE_CHECKING:
     from ..alike import Findings
+    from ..place import Place
 
 
 def say(message: object) -> None:
     """A line of its own; what would do something to a terminal, as names of files can, is spelt out."""
     click.echo(f"vkssim: {visible(str(message))}", err=True)
+
+
+def say_written(name: Place) -> None:
+    """Say which file was written."""
+    say(f"wrote {named(name)}")
 
 
 def say_findings(found: Findings) -> None:

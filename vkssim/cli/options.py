@@ -10,6 +10,7 @@ import click
 
 from ..formats import BIT_DEPTHS
 from . import choices
+from .command import Choice, Option, Section, option
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
     from ..selection import Selection
 
 
-def option_group(
-    name: str, make: Callable[..., Any], *options: click.Option
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def option_group(name: str, make: Callable[..., Any], *options: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that adds options to a command, which gets `name=make(**values)` in place of the values."""
     keys = [option.name for option in options]
 
@@ -77,16 +76,23 @@ def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
 raw_options = option_group(
     "raw",
     _raw,
-    click.Option(["-w", "--width"], type=click.IntRange(1), help="Width of raw files."),
-    click.Option(["-h", "--height"], type=click.IntRange(1), help="Height of raw files."),
-    click.Option(["-p", "--pixel_format"], type=click.Choice(["420", "422", "444", "400"]), help="Pixel format of raw files."),
-    click.Option(
+    Option(["-w", "--width"], section=Section.INPUTS, type=click.IntRange(1), help="Width of raw files."),
+    Option(["-h", "--height"], section=Section.INPUTS, type=click.IntRange(1), help="Height of raw files."),
+    Option(
+        ["-p", "--pixel_format"],
+        section=Section.INPUTS,
+        type=Choice(["420", "422", "444", "400"]),
+        help="Pixel format of raw files.",
+    ),
+    Option(
         ["-b", "--bitdepth"],
-        type=click.Choice([str(bits) for bits in BIT_DEPTHS]),
+        section=Section.INPUTS,
+        type=Choice([str(bits) for bits in BIT_DEPTHS]),
         help="Depth of raw files; over 8 two bytes, little-endian.",
     ),
-    click.Option(
+    Option(
         ["--allow-partial"],
+        section=Section.INPUTS,
         is_flag=True,
         help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
     ),
@@ -94,76 +100,131 @@ raw_options = option_group(
 selection_options = option_group(
     "selection",
     _selection,
-    click.Option(
+    Option(
         ["--subsample", "--every", "subsample"],
+        section=Section.FRAMES,
         type=click.IntRange(1),
         default=1,
         show_default=True,
         help="Score every N-th frame only.",
     ),
-    click.Option(["--frame_cnt"], type=click.IntRange(1), help="Compare that many frames at most."),
-    click.Option(["--frame_skip_ref"], type=click.IntRange(0), default=0, help="Skip frames of the reference."),
-    click.Option(["--frame_skip_dist"], type=click.IntRange(0), default=0, help="Skip frames of the distorted clip."),
-    click.Option(
-        ["--offset"], type=int, default=0, show_default=True, help="Compare frame i of the reference with i+N of the distorted."
+    Option(["--frame_cnt"], section=Section.FRAMES, type=click.IntRange(1), help="Compare that many frames at most."),
+    Option(
+        ["--frame_skip_ref"], section=Section.FRAMES, type=click.IntRange(0), default=0, help="Skip frames of the reference."
     ),
-    click.Option(["--start"], metavar="FRAME|TIME", help="First frame of the reference: 250, 12.5s or 00:01:02.5."),
-    click.Option(["--end"], metavar="FRAME|TIME", help="The frame of the reference to stop before."),
-    click.Option(
+    Option(
+        ["--frame_skip_dist"],
+        section=Section.FRAMES,
+        type=click.IntRange(0),
+        default=0,
+        help="Skip frames of the distorted clip.",
+    ),
+    Option(
+        ["--offset"],
+        section=Section.FRAMES,
+        type=int,
+        default=0,
+        show_default=True,
+        help="Compare frame i of the reference with i+N of the distorted.",
+    ),
+    Option(
+        ["--start"],
+        section=Section.FRAMES,
+        metavar="FRAME|TIME",
+        help="First frame of the reference: 250, 12.5s or 00:01:02.5.",
+    ),
+    Option(["--end"], section=Section.FRAMES, metavar="FRAME|TIME", help="The frame of the reference to stop before."),
+    Option(
         ["--stream-reference"],
+        section=Section.INPUTS,
         type=click.IntRange(0),
         metavar="N",
         help="Stream of the reference's container, counted as ffprobe does; else the default video stream.",
     ),
-    click.Option(["--stream-distorted"], type=click.IntRange(0), metavar="N", help="Stream of the distorted container."),
+    Option(
+        ["--stream-distorted"],
+        section=Section.INPUTS,
+        type=click.IntRange(0),
+        metavar="N",
+        help="Stream of the distorted container.",
+    ),
 )
 picture_options = option_group(
     "pictures",
     _pictures,
-    click.Option(["--crop"], metavar="WxH+X+Y|auto", help="Crop both clips; auto takes off black bars of the reference."),
-    click.Option(
+    Option(
+        ["--crop"],
+        section=Section.PICTURES,
+        metavar="WxH+X+Y|auto",
+        help="Crop both clips; auto takes off black bars of the reference.",
+    ),
+    Option(
         ["--crop-reference"],
+        section=Section.PICTURES,
         metavar="WxH+X+Y|auto",
         help="Crop the reference alone, before scaling; auto: its black bars.",
     ),
-    click.Option(["--crop-distorted"], metavar="WxH+X+Y|auto", help="Crop the distorted clip alone, before scaling."),
-    click.Option(["--scale"], metavar="reference|distorted|WxH", help="Bring both clips to that size, and to one depth."),
-    click.Option(
+    Option(
+        ["--crop-distorted"],
+        section=Section.PICTURES,
+        metavar="WxH+X+Y|auto",
+        help="Crop the distorted clip alone, before scaling.",
+    ),
+    Option(
+        ["--scale"],
+        section=Section.PICTURES,
+        metavar="reference|distorted|WxH",
+        help="Bring both clips to that size, and to one depth.",
+    ),
+    Option(
         ["--resampler"],
+        section=Section.PICTURES,
         metavar="NAME",
         default="bicubic",
         show_default=True,
         help="bicubic, lanczos, bilinear, area, spline, gauss, sinc or point.",
     ),
-    click.Option(
-        ["--deepen"], is_flag=True, help="Bring the clip of less depth to that of the other, exactly; --scale does so as well."
+    Option(
+        ["--deepen"],
+        section=Section.PICTURES,
+        is_flag=True,
+        help="Bring the clip of less depth to that of the other, exactly; --scale does so as well.",
     ),
 )
-sync_option = click.option(
+sync_option = option(
     "--sync",
-    type=click.Choice(["index", "pts"]),
+    section=Section.FRAMES,
+    type=Choice(["index", "pts"]),
     default="index",
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
-force_option = click.option(
-    "--force", is_flag=True, help="Compare also what was not scored alike: other features, planes, pictures."
+force_option = option(
+    "--force",
+    section=Section.VERDICT,
+    is_flag=True,
+    help="Compare also what was not scored alike: other features, planes, pictures.",
 )
-urls_option = click.option(
-    "--urls", is_flag=True, help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name."
+urls_option = option(
+    "--urls",
+    section=Section.INPUTS,
+    is_flag=True,
+    help="Connect also to the URLs (s3://, gs://, https://, file://) that the given files name.",
 )
 backend_options = option_group(
     "where",
     dict,
-    click.Option(
+    Option(
         ["--backend"],
-        type=click.Choice(["vulkan", "cpu"]),
+        section=Section.DEVICE,
+        type=Choice(["vulkan", "cpu"]),
         default="vulkan",
         show_default=True,
         help="cpu is NumPy: slow, exact.",
     ),
-    click.Option(
+    Option(
         ["--device"],
+        section=Section.DEVICE,
         metavar="INDEX|NAME|UUID|all",
         help="Vulkan device, several with commas between them, or all GPUs; else VKSSIM_DEVICE, else the first real GPU.",
         shell_complete=choices.devices,
@@ -178,30 +239,39 @@ def _engine(engine: str, address: str | None, software: bool) -> dict[str, Any]:
 engine_options = option_group(
     "engine",
     _engine,
-    click.Option(
+    Option(
         ["--engine"],
-        type=click.Choice(["local", "ray"]),
+        section=Section.DEVICE,
+        type=Choice(["local", "ray"]),
         default="local",
         show_default=True,
         help="Score on this machine, or on the GPUs of a Ray cluster.",
     ),
-    click.Option(
+    Option(
         ["--address"],
+        section=Section.DEVICE,
         metavar="ADDRESS",
         help="The cluster: auto, or HOST:6379; else that of RAY_ADDRESS, the one that runs here, or a new one.",
     ),
-    click.Option(["--software"], is_flag=True, help="With ray, nodes without a GPU score as well, on Mesa's lavapipe."),
+    Option(
+        ["--software"],
+        section=Section.DEVICE,
+        is_flag=True,
+        help="With ray, nodes without a GPU score as well, on Mesa's lavapipe.",
+    ),
 )
-planes_option = click.option(
+planes_option = option(
     "--planes",
-    type=click.Choice(["y", "yuv", "all"]),
+    section=Section.METRICS,
+    type=Choice(["y", "yuv", "all"]),
     default="y",
     show_default=True,
     help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb, NAME_cr; or these and NAME_all, their mean by area.",
 )
-feature_option = click.option(
+feature_option = option(
     "--feature",
     "features",
+    section=Section.METRICS,
     multiple=True,
     metavar="NAME[=K=V:K=V]",
     shell_complete=choices.features,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from ..interruption import at_once
 from ..place import Place, suffix_of
 
 if TYPE_CHECKING:
+    from ..demands import Demand
     from ..results import ScoreReport
 
 FORMS = ("json", "xml", "csv", "sub")
@@ -25,10 +28,28 @@ _STANDARD_OUTPUT = ("-", "/dev/stdout")
 _PAGES = (".html", ".htm")
 
 
-def output(
-    paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]
-) -> list[Callable[[ScoreReport], None]]:
-    """Return what writes a report to each output, all of them checked before anything is scored; nothing where none was named.
+@dataclass(frozen=True)
+class Output:
+    """One output of a report: the file at `path`, or standard output where that is None."""
+
+    path: str | None
+    form: str
+    precision: str
+
+    def write(self, report: ScoreReport) -> None:
+        """Write the report. Raises OutputError."""
+        from ..folder import write_output
+        from ..report import render
+
+        text = render(report, self.form, self.precision)
+        if self.path is None:
+            print_text(text)
+        else:
+            write_output(text, self.path)
+
+
+def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: Sequence[str]) -> list[Output]:
+    """Return the outputs of a report, all of them checked before anything is scored; none where none was named.
 
     `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
     goes to standard output. Raises OptionError or OutputError where an output cannot be written.
@@ -38,7 +59,7 @@ def output(
 
     NumberFormat.parse(precision)
     if not paths:
-        return [] if form is None else [_writer("-", form, precision)]
+        return [] if form is None else [Output(None, form, precision)]
     forms = [form or form_of(path) for path in paths]
     files = [path for path in paths if not to_standard_output([path], form)]
     for place, path in enumerate(files):
@@ -46,16 +67,9 @@ def output(
         check_output(path)
     if len(paths) - len(files) > 1:
         raise OutputError("two reports would go to standard output; give one of them a file with --output")
-    return [_writer(path, chosen, precision) for path, chosen in zip(paths, forms, strict=True)]
-
-
-def _writer(path: str, form: str, precision: str) -> Callable[[ScoreReport], None]:
-    from ..folder import write_output
-    from ..report import render
-
-    if to_standard_output([path], form):
-        return lambda report: print_text(render(report, form, precision))
-    return lambda report: write_output(render(report, form, precision), path)
+    return [
+        Output(None if path in _STANDARD_OUTPUT else path, chosen, precision) for path, chosen in zip(paths, forms, strict=True)
+    ]
 
 
 def form_of(path: str) -> str:
@@ -110,6 +124,15 @@ def _same_file(first: str, second: str) -> bool:
         return os.path.realpath(first) == os.path.realpath(second)
     except (OSError, ValueError):  # no name that a file could have
         return False
+
+
+def print_pooled(asked: Sequence[Demand], precision: str, report: ScoreReport) -> None:
+    """Print the bare values that were asked for to standard output, one a line. Raises OutputError."""
+    from ..report.numbers import NumberFormat
+
+    numbers = NumberFormat.parse(precision)
+    values = [demand.value(report) for demand in asked]
+    print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
 
 def print_text(text: str) -> None:

@@ -11,8 +11,8 @@ import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from ..page_defaults import PICTURE_BUDGET, WORST
-from .main import SETTINGS
-from .messages import say_findings
+from .command import Section, make_command, option
+from .messages import say_findings, say_written
 from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 _MEGA = 1_000_000
 _MOST_NAMED = 5  # clips that are below their limits
 
-budget_option = click.option(
+budget_option = option(
     "--picture-budget",
     "budget",
+    section=Section.OUTPUTS,
     type=click.FloatRange(0, 1000),
     default=PICTURE_BUDGET / _MEGA,
     show_default=True,
@@ -44,38 +45,69 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
         context.exit()
 
 
-@click.command("report", context_settings=SETTINGS)
+@make_command(
+    "report",
+    examples=(
+        (
+            "vkssim report low.json high.json -o page.html",
+            "Show two clips on one page.",
+        ),
+        (
+            "vkssim report scores.json -o page.html --worst 12",
+            "Show the twelve worst frames as pictures.",
+        ),
+        (
+            "vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95",
+            "Show the ladders of a batch, and which rungs reach a limit.",
+        ),
+    ),
+)
 @click.argument("files", nargs=-1, required=True, metavar="SCORES…", type=click.Path(path_type=Path))
-@click.option("-o", "--output", "target", required=True, metavar="FILE", help="Write the page there; - is stdout.")
-@click.option(
+@option(
+    "-o",
+    "--output",
+    "target",
+    section=Section.OUTPUTS,
+    required=True,
+    metavar="FILE",
+    help="Write the page there; - is stdout.",
+)
+@option(
     "--worst",
+    section=Section.OUTPUTS,
     type=click.IntRange(0),
     default=WORST,
     show_default=True,
     help="So many frames of each reference as pictures, with all its clips.",
 )
 @budget_option
-@click.option(
+@option(
     "--fail-under",
+    section=Section.VERDICT,
     multiple=True,
     metavar="NAME[:POOLING]=LIMIT",
     help="Show whether each clip reaches that, and exit with 1 where one does not; see `vkssim score`. May be repeated.",
 )
-@click.option(
+@option(
     "--ladder",
+    section=Section.INPUTS,
     multiple=True,
     metavar="COLUMN",
     help="What tells one ladder of a table from another. Default: codec, else that of the clips. May be repeated.",
 )
-@click.option(
-    "--rate", metavar="COLUMN", help="The bit rates of a table. Default: bitrate, where there is none that of the video."
+@option(
+    "--rate",
+    section=Section.INPUTS,
+    metavar="COLUMN",
+    help="The bit rates of a table. Default: bitrate, where there is none that of the video.",
 )
 @force_option
 @urls_option
 @raw_options
 @backend_options
-@click.option(
+@option(
     "--schema",
+    section=Section.GENERAL,
     is_flag=True,
     is_eager=True,
     expose_value=False,
@@ -134,6 +166,8 @@ def command(
         warnings=found.warnings,
     )
     deliver(page)
+    if target != "-":
+        say_written(target)
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)

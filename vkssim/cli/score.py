@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,9 +15,9 @@ from ..errors import DemandError, OptionError, VkssimError
 from ..interruption import check
 from ..page_defaults import WORST
 from ..progress import ProgressBar
-from .main import SETTINGS
+from .command import Section, make_command, option
 from .map_output import MapOutput, map_options
-from .messages import say
+from .messages import say, say_written
 from .options import (
     backend_options,
     feature_option,
@@ -27,7 +28,7 @@ from .options import (
     split_devices,
     sync_option,
 )
-from .output import output, to_standard_output
+from .output import outputs_of, print_pooled, to_standard_output
 from .report import PageOptions, budget_option, page_output
 from .resume import open_journal
 from .vmaf_flags import vmaf_flags
@@ -41,65 +42,120 @@ if TYPE_CHECKING:
 _WORST = 3  # frames in the table on the terminal
 
 
-@click.command("score", context_settings=SETTINGS)
-@click.option(
+@make_command(
+    "score",
+    examples=(
+        (
+            "vkssim score -r reference.mp4 -d distorted.mp4 -o scores.json",
+            "Score every frame, print the tables, and write all scores to a file.",
+        ),
+        (
+            "vkssim score -r master.mov -d 720p.mp4 --scale reference --sync pts --html page.html",
+            "Compare clips of another size and frame rate, and write a page to look at.",
+        ),
+        (
+            "vkssim score -r ref.yuv -d dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim",
+            "Compare raw files, and print nothing but the mean.",
+        ),
+    ),
+)
+@option(
     "-r",
     "--reference",
+    section=Section.INPUTS,
     required=True,
     type=click.Path(),
     metavar="FILE",
     help="Reference clip: raw YUV, Y4M or container; - is stdin.",
 )
-@click.option(
-    "-d", "--distorted", required=True, type=click.Path(), metavar="FILE", help="Distorted clip; one of the two may be -."
+@option(
+    "-d",
+    "--distorted",
+    section=Section.INPUTS,
+    required=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Distorted clip; one of the two may be -.",
 )
 @raw_options
 @feature_option
 @planes_option
-@click.option(
+@option(
     "-o",
     "--output",
     "paths",
+    section=Section.OUTPUTS,
     type=click.Path(),
     multiple=True,
     metavar="FILE",
     help="Write scores there; - is stdout. The form follows the ending (.json, .xml, .csv, .sub), without one it is XML. May be"
     " repeated.",
 )
-@click.option("--json", "form", flag_value="json", help="Output as JSON.")
-@click.option("--xml", "form", flag_value="xml", help="Output as XML.")
-@click.option("--csv", "form", flag_value="csv", help="Output as CSV.")
-@click.option("--sub", "form", flag_value="sub", help="Output as MicroDVD subtitles.")
-@click.option("--resume", is_flag=True, help="Go on where a run with the same --output was cut off; else begin at the start.")
-@click.option("--html", metavar="FILE", help="Write a page with charts and the worst frames there.")
+@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Output as JSON.")
+@option("--xml", "form", section=Section.OUTPUTS, flag_value="xml", help="Output as XML.")
+@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Output as CSV.")
+@option("--sub", "form", section=Section.OUTPUTS, flag_value="sub", help="Output as MicroDVD subtitles.")
+@option(
+    "--resume",
+    section=Section.OUTPUTS,
+    is_flag=True,
+    help="Go on where a run with the same --output was cut off; else begin at the start.",
+)
+@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst frames there.")
 @budget_option
-@click.option("--precision", default="6", show_default=True, metavar="N|max", help="Decimals, or max for round-trip doubles.")
+@option(
+    "--precision",
+    section=Section.OUTPUTS,
+    default="6",
+    show_default=True,
+    metavar="N|max",
+    help="Decimals, or max for round-trip doubles.",
+)
 @map_options
 @selection_options
-@click.option(
+@option(
     "--find-offset",
+    section=Section.FRAMES,
     is_flag=True,
     help="Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
 )
 @sync_option
 @picture_options
-@click.option("--live", is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored.")
-@click.option(
+@option(
+    "--live", section=Section.OUTPUTS, is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored."
+)
+@option(
     "--worst",
+    section=Section.OUTPUTS,
     type=click.IntRange(0),
     help=f"Show that many of the worst frames. Default: {_WORST}, on the page of --html {WORST}.",
 )
-@click.option(
+@option(
     "--fail-under",
+    section=Section.VERDICT,
     multiple=True,
     metavar="NAME[:POOLING]=LIMIT",
     help="Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10,"
     " p50. May be repeated.",
 )
-@click.option("--strict", is_flag=True, help="Fail with exit code 1 where one clip is shorter, or the frame rates differ.")
+@option(
+    "--strict",
+    section=Section.VERDICT,
+    is_flag=True,
+    help="Fail with exit code 1 where one clip is shorter, or the frame rates differ.",
+)
 @backend_options
-@click.option("--profile", is_flag=True, help="Show where the time goes, stage by stage.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress, no summary.")
+@option("--profile", section=Section.OUTPUTS, is_flag=True, help="Show where the time goes, stage by stage.")
+@option(
+    "--print",
+    "printed",
+    section=Section.OUTPUTS,
+    multiple=True,
+    metavar="NAME[:POOLING]",
+    help="Print that pooled value as a bare number on stdout, with -q too; everything else goes to stderr. POOLING as for"
+    " --fail-under. May be repeated, a line each.",
+)
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress, no summary.")
 @vmaf_flags
 def command(
     reference: str,
@@ -124,6 +180,7 @@ def command(
     strict: bool,
     where: dict[str, Any],
     profile: bool,
+    printed: tuple[str, ...],
     quiet: bool,
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
@@ -131,17 +188,22 @@ def command(
     Command lines of libvmaf's tool `vmaf` are understood: -n, --threads, --cpumask and --gpumask are accepted and change
     nothing; --model, --aom_ctc and --nflx_ctc are refused, for there is no VMAF here.
     """
+    from ..demands import parse_pooled
     from ..files import score_files
     from .live import LiveLines
 
     if live and to_standard_output(paths, form):
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
-    outputs = output(paths, form, precision, (reference, distorted))
+    if printed and (live or to_standard_output(paths, form)):
+        second = "--live" if live else "the report"
+        raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
+    asked = [parse_pooled(text) for text in printed]
+    outputs = outputs_of(paths, form, precision, (reference, distorted))
     maps.check((reference, distorted))
     several, alone = split_devices(where)
     page_options = PageOptions(worst, budget, fail_under, strict)
     page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
-    summary_to = sys.stderr if live or to_standard_output(paths, form) else sys.stdout
+    summary_to = sys.stderr if live or printed or to_standard_output(paths, form) else sys.stdout
     if find_offset:
         selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
@@ -159,6 +221,7 @@ def command(
             progress=progress,
             on_frames=lines,
             fail_under=fail_under,
+            pooled=printed,
             journal=journal,
             **what,
             **where,
@@ -175,8 +238,11 @@ def command(
     if find_offset:
         report.notes.append(f"frame i of the reference is compared with frame i{selection.offset:+d} of the distorted clip")
     failure = failures[0] if failures else None
-    for deliver in outputs:
-        _attempt(failures, deliver, report)
+    complete = failure is None or isinstance(failure, DemandError)
+    written: list[str] = []
+    for output in outputs:
+        if _attempt(failures, output.write, report) and output.path is not None:
+            written.append(output.path)
     if journal is not None:
         journal.settle(failures)
     if lines is not None and lines.failure not in (None, failure):
@@ -188,14 +254,20 @@ def command(
         say(f"warning: {warning}")
     if not quiet:
         _attempt(failures, _print_tables, report, _WORST if worst is None else worst, profile, summary_to)
+    if asked and complete:
+        _attempt(failures, print_pooled, asked, precision, report)
     if page is not None:
         if not failures:
             check()
-        _attempt(failures, page, report, failure)
-    if maps.folder is not None and (failure is None or isinstance(failure, DemandError)):
+        if _attempt(failures, page, report, failure):
+            written.append(str(html))
+    if maps.folder is not None and complete:
         if not failures:
             check()
-        _attempt(failures, partial(maps.write, report, features=features, raw=raw, **alone))
+        if _attempt(failures, partial(maps.write, report, features=features, raw=raw, **alone)):
+            written.append(os.path.join(maps.folder, ""))
+    for file in written if not quiet else ():
+        say_written(file)
     for other in failures[:-1]:
         say(other)
     if failures:
@@ -223,9 +295,11 @@ def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) 
         print_profile(report, file)
 
 
-def _attempt(failures: list[VkssimError], write: Callable[..., None], *what: object) -> None:
-    """Write something; that it cannot be keeps nothing else from being written."""
+def _attempt(failures: list[VkssimError], write: Callable[..., object], *what: object) -> bool:
+    """Write something and return whether that worked; a failure is noted, and keeps nothing else from being written."""
     try:
         write(*what)
     except VkssimError as error:
         failures.append(error)
+        return False
+    return True

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _NARROWEST_TEXT = 16
 """Characters of a line of text at least, where a table is too wide and its texts are folded."""
+_LARGEST_DECIMAL = 1e9
+"""A number of this size or more is written with an exponent, so that it leaves room for the other columns."""
 _FRAME = 3
 """Characters of a border and its two blanks; a table has one of them a column, and one border more."""
 
@@ -95,8 +97,10 @@ def console(file: TextIO) -> Console:
 
 
 def decimals(value: float | None, places: int = 6) -> str:
-    """A number as tables have it; null where there is none."""
-    return "null" if value is None or not math.isfinite(value) else f"{value:.{places}f}"
+    """Return a number as tables have it; null where there is none."""
+    if value is None or not math.isfinite(value):
+        return "null"
+    return f"{value:.{places}f}" if abs(value) < _LARGEST_DECIMAL else f"{value:.{places}g}"
 
 
 def duration(seconds: float) -> str:

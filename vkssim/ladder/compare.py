@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..demands import split_demand
+from ..demands import POOLINGS, pooling_key, pooling_name, split_demand
 from ..errors import InputError, OptionError
 from ..features.base import Doubles
 from ..results import ScoreReport, pool
+from ..wording import did_you_mean
 
 FRAME = "frame"
 """In a demand instead of a pooling: every frame by itself."""
@@ -50,19 +51,20 @@ class Demand:
             raise OptionError(f"{flag} {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         if frame:
             return cls(score, FRAME, most)
-        if pooling is not None and pooling[:1] == "p" and pooling[1:].isdecimal():
-            pooling = f"percentile_{pooling[1:]}"
-        return cls(score, pooling or "mean", most)
+        return cls(score, pooling_key(pooling or "mean"), most)
 
     def drop(self, changes: Mapping[str, Change]) -> float:
         """By how much it dropped; below 0 where it rose. Raises OptionError where the reports have no such value."""
         if self.score not in changes:
-            raise OptionError(f"no score {self.score} in both reports; there are {', '.join(changes)}")
+            meant = did_you_mean(self.score, changes)
+            raise OptionError(f"no score {self.score} in both reports{meant}; there are {', '.join(changes)}")
         change = changes[self.score]
         if self.pooling == FRAME:
             return change.max_drop
         if self.pooling not in change.before:
-            raise OptionError(f"no pooled value {self.pooling}; there are {', '.join(change.before)}")
+            meant = did_you_mean(self.pooling, POOLINGS)
+            there = ", ".join(map(pooling_name, change.before))
+            raise OptionError(f"no pooled value {self.pooling}{meant}; there are {there}")
         return change.before[self.pooling] - change.after[self.pooling]
 
 

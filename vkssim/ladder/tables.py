@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..alike import Scored
+from ..demands import pooling_key, pooling_name
 from ..errors import InputError, OptionError
 from ..extras import need
 from ..facts import facts_of, read
@@ -23,7 +24,7 @@ from ..harmless import cell, encodable, text_of_cell
 from ..limits import MOST_CELLS, shown
 from ..place import Place, suffix_of
 from ..scoring_record import ScoringRecord
-from ..wording import counted
+from ..wording import counted, did_you_mean
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet
@@ -252,12 +253,18 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
     there = scores_of(rows)
     unknown = [name for name in names if name not in there]
     if unknown or not there:
-        raise OptionError(f"no score {', '.join(unknown) or 'at all'} in the results; there are {', '.join(there) or 'none'}")
-    columns = {name: f"{name}_{pooling}" for name in names or there}
+        meant = did_you_mean(unknown[0], there) if unknown else ""
+        raise OptionError(
+            f"no score {', '.join(unknown) or 'at all'} in the results{meant}; there are {', '.join(there) or 'none'}"
+        )
+    columns = {name: f"{name}_{pooling_key(pooling)}" for name in names or there}
     for name, column in columns.items():
         if column not in rows[0]:
             there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
-            raise OptionError(f"{name} is not pooled as {pooling!r}; there are {', '.join(there)}")
+            names = list(map(pooling_name, there))
+            raise OptionError(
+                f"{name} is not pooled as {pooling!r}{did_you_mean(pooling, names)}; there are {', '.join(names)}"
+            )
     return columns
 
 

@@ -81,7 +81,7 @@ class Limit:
     def of(cls, verdict: Verdict) -> Limit:
         """Return the verdict on a demand as a page shows it."""
         demand = verdict.demand
-        return cls(f"{demand.name} {demand.pooling} ≥ {demand.limit:g}", number(verdict.value), verdict.met)
+        return cls(f"{demand.name} {demand.pooling} ≥ {verdict.limit:g}", number(verdict.value), verdict.met)
 
 
 @dataclass(frozen=True)
