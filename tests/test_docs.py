@@ -1,15 +1,46 @@
-"""What the pages show: their Python runs and prints what stands under it."""
+"""What the pages show: their Python runs, prints what stands under it, and their command lines are ones that vkssim takes."""
 
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import av
+import click
+import numpy as np
 import pytest
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+from vkssim.cli import main
+
+from .pictures import clip
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 NUMBER = re.compile(r"\d+\.\d+")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+ELSEWHERE = ("s3://", 'device="all"', "vapoursynth")
+"""What a block of Python needs that a test has not: storage of a cloud, several GPUs, another program. It is compiled only."""
+
+CLIPS = ("reference", "distorted", "low", "high", "720p", "1080p", "540p")
+
+
+def _blocks(page: Path, *languages: str) -> list[str]:
+    return [text for language, text in BLOCK.findall(page.read_text("utf-8")) if language in languages]
+
+
+def _command_lines(page: Path) -> Iterator[str]:
+    """The command lines of vkssim that a page shows, each on one line and without the prompt."""
+    for text in _blocks(page, "", "sh", "bash", "yaml"):
+        for line in text.replace("\\\n", " ").splitlines():
+            found = re.match(r"(?:\$ |\s*- run: )?(?:\S*/)?vkssim (?P<words>[a-z][a-z-]* .*)", line)
+            if found:
+                yield found["words"]
 
 
 def test_python(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,3 +57,51 @@ def test_python(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
         assert [float(text) for text in NUMBER.findall(printed)] == pytest.approx(
             [float(text) for text in NUMBER.findall(shown)], rel=5e-4
         )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the fixtures and with clips of the names that pages use: 30 frames, one a second."""
+    made = tmp_path_factory.mktemp("docs")
+    (made / "fixtures").symlink_to(ROOT / "fixtures")
+    first = made / "reference.mp4"
+    with av.open(str(first), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(1))
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = 192, 192, "yuv420p"
+        for picture in clip(30, 192, 192):
+            samples = np.concatenate([picture, np.full((96, 192), 128, np.uint8)])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(samples, format="yuv420p")))
+        container.mux(stream.encode())
+    for name in CLIPS[1:]:
+        (made / f"{name}.mp4").symlink_to(first)
+    (made / "distorted.mkv").symlink_to(first)
+    return made
+
+
+PYTHON_PAGES = [page for page in PAGES if page.name != "python.md" and _blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: page.name)
+def test_python_of_other_pages_runs(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of a page run one after the other, as somebody types them."""
+    monkeypatch.chdir(folder)
+    names: dict[str, Any] = {"__name__": "page"}
+    for code in _blocks(page, "python"):
+        compiled = compile(code, page.name, "exec")
+        if not any(needed in code for needed in ELSEWHERE):
+            exec(compiled, names)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(_command_lines(page))], ids=lambda page: page.name)
+def test_command_lines_can_be_parsed(page: Path) -> None:
+    for line in _command_lines(page):
+        words = shlex.split(re.split(r" [<>|] ?", line)[0], comments=True)
+        command = main.get_command(click.Context(main), words[0])
+        assert command is not None, line
+        try:
+            command.make_context(words[0], words[1:])
+        except click.exceptions.Exit:
+            pass  # of --help and the like
+        except click.ClickException as error:
+            pytest.fail(f"{page.name}: vkssim {line}: {error.format_message()}")

@@ -239,10 +239,8 @@ def command(
         report.notes.append(f"frame i of the reference is compared with frame i{selection.offset:+d} of the distorted clip")
     failure = failures[0] if failures else None
     complete = failure is None or isinstance(failure, DemandError)
-    written: list[str] = []
-    for output in outputs:
-        if _attempt(failures, output.write, report) and output.path is not None:
-            written.append(output.path)
+    worked = [output for output in outputs if _attempt(failures, output.write, report)]
+    written = [output.path for output in worked if output.path is not None]
     if journal is not None:
         journal.settle(failures)
     if lines is not None and lines.failure not in (None, failure):
