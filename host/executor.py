@@ -288,8 +288,9 @@ class Executor:
                 continue
             return
         self._device.abandon()
+        frames = "1 frame" if slot.frames == 1 else f"{slot.frames} frames"
         raise DeviceTimeoutError(
-            f"{self._device.info.name} did not finish {slot.frames} frames in {self._timeout:g} s. If it is only slow,"
+            f"{self._device.info.name} did not finish {frames} in {self._timeout:g} s. If it is only slow,"
             f" {TIMEOUT_VARIABLE}=SECONDS gives it longer; if it hangs, choose another device or restart its driver"
         )
 

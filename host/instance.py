@@ -129,7 +129,8 @@ class Instance:
         messages = self.validation_messages[self._checked :]
         self._checked += len(messages)
         if messages:
-            raise ValidationError(f"the validation layer reported {len(messages)} messages, the first: {messages[0]}")
+            count = "1 message" if len(messages) == 1 else f"{len(messages)} messages, the first"
+            raise ValidationError(f"the validation layer reported {count}: {messages[0]}")
 
     def close(self) -> None:
         """Destroy the instance; a second call does nothing, nor does a call in a fork."""

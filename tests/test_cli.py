@@ -27,6 +27,7 @@ from vkssim.cli.command import Command, Option
 from vkssim.features import FEATURES
 from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.wording import counted
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim, vkssim_process
@@ -520,4 +521,4 @@ def test_interrupted_run_writes_what_it_has(tmp_path: Path, monkeypatch: pytest.
     assert result.exit_code == 130
     frames = json.loads(output.read_text())["frames"]
     assert 0 < len(frames) < 48
-    assert f"stopped after {len(frames)} frames" in result.stderr
+    assert f"stopped after {counted(len(frames), 'frame')}" in result.stderr

@@ -168,7 +168,7 @@ def test_null_scores_are_warned_of_by_frame(tmp_path: Path) -> None:
     raw = RawDescription(180, 180, "420", 8)
     report = _score(tmp_path, "raw", luma, distorted, raw=raw, features="float_ms_ssim")
     assert np.isnan(report.column("float_ms_ssim")).tolist() == [False, True, False]
-    assert report.warnings[0].startswith("float_ms_ssim is null in 1 frames (1)")
+    assert report.warnings[0].startswith("float_ms_ssim is null in 1 frame (1)")
     assert np.isnan(report.pooled()["float_ms_ssim"]["mean"])
 
 
@@ -315,4 +315,4 @@ def test_ctrl_c_while_a_pipe_says_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "reference.yuv")
     process = python_process("-c", WAITING, str(tmp_path / "reference.yuv"), write(tmp_path / "distorted.yuv", raw_bytes(LUMA)))
     assert process.returncode == 0, process.stderr.decode()
-    assert process.stdout.startswith(b"stopped after 1 frames")
+    assert process.stdout.startswith(b"stopped after 1 frame;")

@@ -27,6 +27,7 @@ from vkssim.interruption import SIGNALS
 from vkssim.journal_file import JournalFile, journal_path
 from vkssim.own_folder import OwnFolder, parts_folder
 from vkssim.report import check_writable
+from vkssim.wording import counted
 
 from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, python_process, vkssim, vkssim_process
@@ -97,8 +98,8 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     frames = len(part["frames"])
     assert 20 <= frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
-    assert part["warnings"] == [f"the run was stopped after {frames} frames; those behind them are missing"]
-    assert f"stopped after {frames} frames; what was scored is kept; --resume goes on from there" in told
+    assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
     assert _lines(output) == 1 + frames
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()

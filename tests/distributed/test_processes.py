@@ -32,6 +32,7 @@ from vkssim.report import render
 from vkssim.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
+from vkssim.wording import counted
 
 from ..clips import raw_bytes, raw_flags, write
 from ..commands import python_process, vkssim
@@ -250,8 +251,8 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     frames = len(part["frames"])
     assert 0 < frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
-    assert part["warnings"] == [f"the run was stopped after {frames} frames; those behind them are missing"]
-    assert f"stopped after {frames} frames; what was scored is kept; --resume goes on from there" in told
+    assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
     assert _is_right(folder, output)

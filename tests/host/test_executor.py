@@ -112,7 +112,7 @@ def test_a_device_that_does_not_answer(device: Device, monkeypatch: pytest.Monke
         with monkeypatch.context() as patch:
             patch.setattr(vk, "vkWaitForFences", silence)
             patch.setattr(vk, "vkDeviceWaitIdle", silence)
-            with pytest.raises(DeviceTimeoutError, match=r"did not finish 1 frames in 0\.5 s.*VKSSIM_TIMEOUT=SECONDS"):
+            with pytest.raises(DeviceTimeoutError, match=r"did not finish 1 frame in 0\.5 s.*VKSSIM_TIMEOUT=SECONDS"):
                 executor.wait(executor.slots[0])
             assert len(touched) == 5, "it waits in slices, between which Python hears signals"
             with pytest.raises(DeviceTimeoutError, match="has stopped answering"):

@@ -68,6 +68,6 @@ def test_a_hung_dispatch_ends_in_an_error(endless: str) -> None:
     assert first == "submitted"
     if not error.startswith("DeviceLostError"):
         assert error.startswith("DeviceTimeoutError: "), error
-        for words in ("did not finish 1 frames in 1 s", "VKSSIM_TIMEOUT=SECONDS", "choose another device"):
+        for words in ("did not finish 1 frame in 1 s", "VKSSIM_TIMEOUT=SECONDS", "choose another device"):
             assert words in error
     assert process.stderr == b""

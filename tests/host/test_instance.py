@@ -60,7 +60,7 @@ def test_the_layer_is_heard() -> None:
     with Device(choose_device(list_devices(instance))) as device:
         info = vk.VkBufferCreateInfo(size=64, usage=vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT)
         vk.vkCreateBuffer(device.handle, info, None)
-    with pytest.raises(ValidationError, match=r"reported 1 messages.*vkDestroyDevice"):
+    with pytest.raises(ValidationError, match=r"reported 1 message: .*vkDestroyDevice"):
         instance.close()
     instance.close()
 
@@ -119,7 +119,7 @@ def test_a_message_is_raised_logged_and_fails_the_process(tmp_path: Path) -> Non
     log = tmp_path / "messages"
     process = python_process("-c", LEAK, environment={VALIDATION_VARIABLE: str(log)})
     assert process.returncode == 3, process.stderr.decode()
-    assert process.stdout.startswith(b"the validation layer reported 1 messages")
+    assert process.stdout.startswith(b"the validation layer reported 1 message: ")
     assert b"vkDestroyDevice" in process.stderr
     (line,) = log.read_text().splitlines()
     assert "vkDestroyDevice" in line
