@@ -60,13 +60,14 @@ class ClipEnd:
 def check_unchanged(source: FrameSource) -> None:
     """Raise InputError where the file of a source is another one than when it was opened."""
     if source.opened is not None and source.opened.changed:
-        raise changed_error(source.info.path)
+        raise changed_error(source.info.path, source.problem)
 
 
-def changed_error(path: str) -> InputError:
-    """Return the error for a file that was changed while it was read."""
+def changed_error(path: str, problem: InputError | None = None) -> InputError:
+    """Return the error for a file that was changed while it was read, with the problem that reading it met."""
+    met = "" if problem is None else f" ({problem})"
     return InputError(
-        f"{path} was changed while it was read: it was written to, replaced or removed, and its scores may be of two files."
+        f"{path} was changed while it was read: it was written to, replaced or removed, and its scores may be of two files{met}."
         " Score it again when nothing writes to it any more"
     )
 
