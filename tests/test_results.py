@@ -82,6 +82,7 @@ CODES = {
     errors.FrameError: 2,
     errors.OptionError: 2,
     errors.OutputError: 2,
+    errors.HostMemoryError: 2,
     errors.VkssimError: 2,
     errors.DeviceError: 3,
     errors.NoLoaderError: 3,

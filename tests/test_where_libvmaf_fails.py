@@ -164,11 +164,15 @@ def test_container_file_given_as_raw(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["score", "devices"])
-@pytest.mark.parametrize("missing", ["driver", "loader"])
-def test_no_gpu_or_no_driver(tmp_path: Path, missing: str, command: str) -> None:
-    """An error that names what to install; never another backend in silence."""
+@pytest.mark.parametrize(
+    ("missing", "named"), [("driver", b"mesa-vulkan-drivers"), ("file", b"absent.json"), ("loader", b"mesa-vulkan-drivers")]
+)
+def test_no_gpu_or_no_driver(tmp_path: Path, missing: str, named: bytes, command: str) -> None:
+    """An error that names what to install or to mend; never another backend in silence."""
     nowhere = str(tmp_path / "absent.json")
     environment = {"VK_DRIVER_FILES": nowhere, "VK_ICD_FILENAMES": nowhere}
+    if missing == "driver":
+        environment = {"VK_LOADER_DRIVERS_DISABLE": "*"}
     if missing == "loader":
         (tmp_path / "vulkan.py").write_text("raise OSError('cannot load library libvulkan.so')")
         environment = {"PYTHONPATH": str(tmp_path)}
@@ -176,6 +180,6 @@ def test_no_gpu_or_no_driver(tmp_path: Path, missing: str, command: str) -> None
     words = ("score", "-r", path, "-d", path, "--feature", "float_ssim", "--json") if command == "score" else ("devices",)
     process = vkssim_process(*words, environment=environment)
     assert process.returncode == 3
-    assert b"mesa-vulkan-drivers" in process.stderr
+    assert named in process.stderr
     assert b"Traceback" not in process.stderr
     assert process.stdout == b""

@@ -87,11 +87,12 @@ class DemandError(VkssimError):
 class HostMemoryError(VkssimError):
     """The process cannot have the memory that a run takes; what was scored before is in `report`."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "there is not enough memory. A run takes up to 1 GiB and 256 bytes for each pixel of a frame: free some, raise the"
-            " limit that `ulimit -v` or a container sets, or score fewer clips at a time"
-        )
+    def __init__(
+        self,
+        problem: str = "there is not enough memory. A run takes up to 1 GiB and 256 bytes for each pixel of a frame: free some,"
+        " raise the limit that `ulimit -v` or a container sets, or score fewer clips at a time",
+    ) -> None:
+        super().__init__(problem)
 
 
 class InterruptedRunError(VkssimError):

@@ -67,8 +67,8 @@ def changed_error(path: str, problem: InputError | None = None) -> InputError:
     """Return the error for a file that was changed while it was read, with the problem that reading it met."""
     met = "" if problem is None else f" ({problem})"
     return InputError(
-        f"{path} was changed while it was read: it was written to, replaced or removed, and its scores may be of two files{met}."
-        " Score it again when nothing writes to it any more"
+        f"{path} was changed while it was read{met}: it was written to, replaced or removed, and its scores may be of two"
+        " files. Score it again when nothing writes to it any more"
     )
 
 
