@@ -122,7 +122,7 @@ def test_what_was_cut_off_on_purpose_is_no_shorter_file(tmp_path: Path, kind: st
 @every_kind
 @pytest.mark.parametrize("selection", [Selection(skip_reference=12), Selection(skip_distorted=40)])
 def test_all_frames_skipped(tmp_path: Path, kind: str, selection: Selection) -> None:
-    with pytest.raises(InputError, match=r"no frame to score in .*: one is empty, or all frames are skipped"):
+    with pytest.raises(InputError, match=r"no frame to score: --frame_skip_\w+ \d+ leaves none of .*ref"):
         _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
 
 
@@ -292,6 +292,22 @@ def test_container_cut_off_says_how_much_was_there(tmp_path: Path) -> None:
     report = score_files(reference, cut, features=["float_ssim"])
     assert 0 < len(report.frames) < 48
     assert any(f"{cut} says that it has 48 frames; only {len(report.frames)}" in warning for warning in report.warnings)
+
+
+def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
+    """As where a clip is cut without encoding it: those before the cut are decoded, since others refer to them."""
+    reference, distorted = clip_paths("bbb_576x324")
+    cut = tmp_path / "cut.mp4"
+    with av.open(str(distorted)) as source, av.open(str(cut), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        for packet in source.demux(video=0):
+            if packet.dts is not None and packet.pts is not None:
+                packet.stream = stream
+                begins = 13 * 512
+                packet.pts, packet.dts = packet.pts - begins, packet.dts - begins
+                target.mux(packet)
+    report = score_files(reference, cut, features=["float_ssim"])
+    assert f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored" in report.warnings
 
 
 WAITING = """

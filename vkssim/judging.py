@@ -12,6 +12,7 @@ from .demands import Demand, unmet
 from .errors import DemandError, InputError
 from .frames.source import FrameSource
 from .results import ScoreReport
+from .scoring_record import selection_flags
 from .timing import Clock
 from .wording import counted
 
@@ -28,8 +29,9 @@ class ClipEnd:
 
     `damage` are the frames in which the decoder had to make up what is missing, with what it says of that, `remarks` what else
     there is to warn of; of both only what is up to the last frame that was scored, for a decoder reads ahead. `problem` is what
-    ended the clip early, or makes its scores doubtful, `claimed` how many frames it said it has, `found` how many there are.
-    `version` tells the content of the file from another one.
+    ended the clip early, or makes its scores doubtful, `claimed` how many frames it said it has, `found` how many there are,
+    `hidden` how many are not to be shown, counted where fewer were found. `version` tells the content of the file from another
+    one.
     """
 
     path: str
@@ -39,6 +41,7 @@ class ClipEnd:
     claimed: int | None = None
     found: int | None = None
     version: str | None = None
+    hidden: int = 0
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
@@ -54,7 +57,9 @@ class ClipEnd:
         except InputError as error:  # which may well be why it ended early
             problem = error
         version = None if source.opened is None else source.opened.version
-        return cls(source.info.path, damage, remarks, problem, source.info.frames, source.length, version)
+        claimed, found = source.info.frames, source.length
+        hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
+        return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden)
 
 
 def check_unchanged(source: FrameSource) -> None:
@@ -98,14 +103,9 @@ def judge(
         if end.problem is not None:
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
-            report.warnings.append(
-                f"{end.path} says that it has {counted(end.claimed, 'frame')}; only {end.found} could be decoded"
-            )
+            report.warnings += _fewer(end, end.claimed, end.found)
     if not report.frames:
-        raise InputError(
-            f"no frame to score in {report.reference} and {report.distorted}: one is empty, or all frames are skipped,"
-            " by --start or --end, say"
-        )
+        raise InputError(_nothing_to_score(report, ends))
     unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
     report.warnings += reversed(unequal)
     failed = unmet(demands, report)
@@ -114,6 +114,25 @@ def judge(
         failed = [f"{text} (--strict)" for text in unequal] + failed
     if failed:
         raise DemandError("; ".join(failed))
+
+
+def _nothing_to_score(report: ScoreReport, ends: Sequence[ClipEnd]) -> str:
+    record = report.scoring
+    asked = "" if record is None else " ".join(selection_flags(record.selection))
+    rates = (None, None) if record is None else (record.reference.fps, record.distorted.fps)
+    lengths = [_length(end, rate) for end, rate in zip(ends, rates, strict=True)]
+    empty = [end.path for end in ends if end.found == 0]
+    if empty or not asked:
+        return f"no frame to score: {' and '.join(dict.fromkeys(empty)) or 'one of the clips'} has no frames"
+    return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
+
+
+def _length(end: ClipEnd, rate: float | None) -> str:
+    frames = end.claimed if end.found is None else end.found
+    if frames is None:
+        return end.path
+    seconds = f" ({frames / rate:g} s)" if rate else ""
+    return f"{end.path}, which has {counted(frames, 'frame')}{seconds}"
 
 
 def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
@@ -130,6 +149,15 @@ def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
         f"{report.reference} has {first:g} frames a second, {report.distorted} {second:g}, and frames were paired by their"
         " numbers; --sync pts pairs them by time"
     )
+
+
+def _fewer(end: ClipEnd, claimed: int, found: int) -> list[str]:
+    """Return what to say of a clip of fewer frames than it said."""
+    hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
+    if hidden and claimed - end.hidden <= found:
+        return [f"{hidden}; the {found} that a player shows were scored"]
+    more = f"; {hidden}" if hidden else ""
+    return [f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"]
 
 
 def _remarks(end: ClipEnd) -> list[str]:

@@ -165,10 +165,19 @@ def _command(record: ScoringRecord, features: Sequence[str], backend: str) -> st
         words += ["--feature", text]
     words += _flags(record, {"planes": "y", "sync": "index"})
     for options in (record.selection, record.pictures, record.raw):
-        words += _flags(options, {option.name: option.default for option in fields(options)})
+        words += _given(options)
     if backend != "vulkan":
         words += ["--backend", backend]
     return shlex.join(words)
+
+
+def selection_flags(selection: Selection) -> list[str]:
+    """Return the words of a command line that select the frames, shifted ones too; none for whole clips."""
+    return list(_given(replace(selection, stream_reference=None, stream_distorted=None)))
+
+
+def _given(options: Any) -> Iterator[str]:
+    return _flags(options, {option.name: option.default for option in fields(options)})
 
 
 def _flags(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import os
 import threading
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from vkssim.frames.open import RawDescription, is_container, open_source
 
 from ..clips import raw_bytes, write, y4m_bytes
 from ..pictures import clip
+from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, describe, read
 
 LUMA = clip(3)
@@ -22,6 +24,39 @@ LUMA = clip(3)
 def test_missing_file() -> None:
     with pytest.raises(InputError, match=r"absent.yuv cannot be read: No such file"):
         open_source("absent.yuv", NOTHING_SAID)
+
+
+@pytest.mark.parametrize("url", ["http://me:secret@host/a.mp4?key=secret", "ftp://host/a.mp4", "rtmp://host/a"])
+def test_url_of_a_scheme_that_is_not_read(url: str) -> None:
+    with pytest.raises(InputError, match=r"is not read: .* file://, gs://, https://, s3://, which need the extra") as caught:
+        open_source(url, NOTHING_SAID)
+    assert "secret" not in str(caught.value)
+
+
+def test_sound_alone(tmp_path: Path) -> None:
+    path = tmp_path / "sound.mp3"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mp3", rate=44100)
+        silence = av.AudioFrame(format="s16p", layout="mono", samples=1152)
+        silence.rate = 44100
+        for frame in (silence, None):
+            container.mux(stream.encode(frame))
+    with pytest.raises(InputError, match=r"sound\.mp3 has no video stream$"):
+        open_source(str(path), NOTHING_SAID)
+
+
+@pytest.mark.parametrize("index_bytes", [0, 40], ids=["missing", "cut off"])
+def test_mp4_without_its_index(tmp_path: Path, index_bytes: int) -> None:
+    frames = [video_frame(64, 48, "yuv420p", noise_planes(64, 48, "420", 8, seed=seed)) for seed in range(9)]
+    data = Path(encode_frames(tmp_path / "a.mp4", frames, "mpeg4")).read_bytes()
+    cut = write(tmp_path / "cut.mp4", data[: data.index(b"moov") - 4 + index_bytes])
+    with pytest.raises(InputError, match=r"cut\.mp4: the index \(moov\) is missing: the file is cut off, or still being"):
+        open_source(cut, NOTHING_SAID)
+
+
+def test_text(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a text and no video"):
+        open_source(write(tmp_path / "notes.txt", b"what is to be done:\r\n\t- all\n"), NOTHING_SAID)
 
 
 def test_folder(tmp_path: Path) -> None:
@@ -45,7 +80,7 @@ def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> N
 
 
 def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="if it is raw YUV, give --width, --height, --pixel_format and --bitdepth"):
+    with pytest.raises(InputError, match=r"if it is raw YUV, give --width, --height, --pixel_format and --bitdepth$"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), NOTHING_SAID)
 
 
@@ -87,7 +122,7 @@ def test_named_pipe(tmp_path: Path, kind: str) -> None:
         b"DKIF\0\0",
         b"OggS",
         b"\x00\x00\x01\xba",
-        (b"\x47" + bytes(187)) * 3,
+        (b"\x47\x40\x11\x10" + bytes(184)) * 3,
         b"\x89PNG\r\n\x1a\n",
         b"\xff\xd8\xff\xe0",
         b"II*\0",
@@ -96,9 +131,9 @@ def test_named_pipe(tmp_path: Path, kind: str) -> None:
     ],
 )
 def test_first_bytes_of_containers(head: bytes) -> None:
-    assert is_container(head[:377])
+    assert is_container(head[:380])
 
 
-@pytest.mark.parametrize("head", [b"", bytes(377), b"\x10" * 377, b"\x47" * 100, raw_bytes(LUMA)[:377]])
+@pytest.mark.parametrize("head", [b"", bytes(380), b"\x10" * 380, b"\x47" * 100, b"\x47" * 380, raw_bytes(LUMA)[:380]])
 def test_first_bytes_of_samples(head: bytes) -> None:
     assert not is_container(head)

@@ -17,7 +17,7 @@ from ..score_options import ScoreOptions
 from ..scorer import FrameScores
 from ..scoring_record import ClipPackets, ScoringRecord
 
-_SCORES, _DIVISION = b"vkssim scores 2 ", b"vkssim division 1 "
+_SCORES, _DIVISION = b"vkssim scores 3 ", b"vkssim division 1 "
 
 _FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warnings", "notes", "rate", "seconds", "similarities")
 _TUPLES = ("names", "similarities")
@@ -35,7 +35,9 @@ def packed(scores: PartScores, name: str) -> bytes:
                 [frame.index, frame.time, other, *frame.metrics.values()]
                 for frame, other in zip(report.frames, scores.others, strict=True)
             ],
-            "ends": [[end.path, end.damage, end.remarks, end.claimed, end.found, end.version] for end in scores.ends],
+            "ends": [
+                [end.path, end.damage, end.remarks, end.claimed, end.found, end.version, end.hidden] for end in scores.ends
+            ],
             "shorter": scores.shorter,
             "starts": scores.starts,
             "pairs": scores.pairs,
@@ -67,8 +69,8 @@ def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None
         ],
     )
     reference, distorted = (
-        ClipEnd(path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version)
-        for path, damage, remarks, claimed, found, version in entry["ends"]
+        ClipEnd(path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden)
+        for path, damage, remarks, claimed, found, version, hidden in entry["ends"]
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, _, other, *_ in entry["frames"]]

@@ -9,14 +9,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import BinaryIO
 
+from .boxes import Description, boxes
 from .crop import Crop
 from .remote import open_description
 
 _EBML = b"\x1a\x45\xdf\xa3"
-_MOST_READS = 20_000  # of a file, so that it cannot be made of nothing else; nothing real needs as many
-_MOST_BYTES = 1 << 16  # of a description
 _SAMPLE_ENTRY = 78  # bytes of a visual sample entry before its boxes
 _SEGMENT, _TRACKS, _TRACK, _VIDEO = 0x18538067, 0x1654AE6B, 0xAE, 0xE0
 _BOTTOM, _TOP, _LEFT, _RIGHT = 0x54AA, 0x54BB, 0x54CC, 0x54DD
@@ -41,7 +39,7 @@ def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> C
             end = file.seek(0, 2)
             file.seek(0)
             find = _of_matroska if file.read(4) == _EBML else _of_iso
-            crop = find(_Description(file), end, width, height, track)
+            crop = find(Description(file), end, width, height, track)
     except (OSError, struct.error, ZeroDivisionError):
         return None
     if crop is None or (crop.width, crop.height) == (width, height):
@@ -50,32 +48,13 @@ def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> C
     return crop if inside and min(crop.width, crop.height) > 0 else None
 
 
-class _Description:
-    """Reads the parts of a file that describe what is in it, some thousands at most."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._left = _MOST_READS
-
-    def read(self, at: int, count: int) -> bytes:
-        """So many bytes from there. Raises struct.error where they are not there, or too many."""
-        self._left -= 1
-        if count > _MOST_BYTES or self._left < 0:
-            raise struct.error("too much of a description")
-        self._file.seek(at)
-        data = self._file.read(count)
-        if len(data) != count:
-            raise struct.error("the file ends here")
-        return data
-
-
 # -- MP4, MOV ---------------------------------------------------------------------------------------------------------
 
 
-def _of_iso(file: _Description, end: int, width: int, height: int, track: Track) -> Crop | None:
-    for name, *moov in _boxes(file, 0, end):
+def _of_iso(file: Description, end: int, width: int, height: int, track: Track) -> Crop | None:
+    for name, *moov in boxes(file, 0, end):
         if name == b"moov":
-            tracks = [place for kind, *place in _boxes(file, *moov) if kind == b"trak" and _is_video(file, place)]
+            tracks = [place for kind, *place in boxes(file, *moov) if kind == b"trak" and _is_video(file, place)]
             if track.number is None:
                 tracks = tracks[track.place :]
             else:
@@ -84,7 +63,7 @@ def _of_iso(file: _Description, end: int, width: int, height: int, track: Track)
     return None
 
 
-def _track_number(file: _Description, track: list[int]) -> int | None:
+def _track_number(file: Description, track: list[int]) -> int | None:
     place = _within(file, track, b"tkhd")
     if place is None:
         return None
@@ -92,14 +71,14 @@ def _track_number(file: _Description, track: list[int]) -> int | None:
     return int.from_bytes(file.read(place[0] + (20 if long_times else 12), 4))
 
 
-def _is_video(file: _Description, track: list[int]) -> bool:
+def _is_video(file: Description, track: list[int]) -> bool:
     place = _within(file, track, b"mdia", b"hdlr")
     return place is not None and file.read(place[0] + 8, 4) == b"vide"
 
 
-def _of_track(file: _Description, track: list[int], width: int, height: int) -> Crop | None:
+def _of_track(file: Description, track: list[int], width: int, height: int) -> Crop | None:
     table = _within(file, track, b"mdia", b"minf", b"stbl", b"stsd")
-    entry = None if table is None else next(_boxes(file, table[0] + 8, table[1]), None)
+    entry = None if table is None else next(boxes(file, table[0] + 8, table[1]), None)
     clap = None if entry is None else _within(file, [entry[1] + _SAMPLE_ENTRY, entry[2]], b"clap")
     if clap is None:
         return None
@@ -112,34 +91,20 @@ def _of_track(file: _Description, track: list[int], width: int, height: int) -> 
     return Crop(across, rows, left, top, _NOTE, asked=False)
 
 
-def _within(file: _Description, place: list[int], *names: bytes) -> list[int] | None:
+def _within(file: Description, place: list[int], *names: bytes) -> list[int] | None:
     """Where the first box of a path of names has its content."""
     for name in names:
-        found = next((inner for kind, *inner in _boxes(file, *place) if kind == name), None)
+        found = next((inner for kind, *inner in boxes(file, *place) if kind == name), None)
         if found is None:
             return None
         place = found
     return place
 
 
-def _boxes(file: _Description, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """The boxes of a part of the file: their names, and where their content begins and ends."""
-    while end - start >= 8:
-        size, name = struct.unpack(">I4s", file.read(start, 8))
-        content = start + 8
-        if size == 1:
-            (size,), content = struct.unpack(">Q", file.read(content, 8)), content + 8
-        stop = end if size == 0 else start + size
-        if not content <= stop <= end:
-            return
-        yield name, content, stop
-        start = stop
-
-
 # -- Matroska, WebM ---------------------------------------------------------------------------------------------------
 
 
-def _of_matroska(file: _Description, end: int, width: int, height: int, track: Track) -> Crop | None:
+def _of_matroska(file: Description, end: int, width: int, height: int, track: Track) -> Crop | None:
     for segment, *content in _elements(file, 0, end):
         if segment != _SEGMENT:
             continue
@@ -151,19 +116,19 @@ def _of_matroska(file: _Description, end: int, width: int, height: int, track: T
     return None
 
 
-def _video_of(file: _Description, entry: list[int]) -> list[int] | None:
+def _video_of(file: Description, entry: list[int]) -> list[int] | None:
     """Return where a track's description of its pictures is; None where it has none."""
     return next((place for kind, *place in _elements(file, *entry) if kind == _VIDEO), None)
 
 
-def _of_video(file: _Description, video: list[int], width: int, height: int) -> Crop:
+def _of_video(file: Description, video: list[int], width: int, height: int) -> Crop:
     said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *video)}
     left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
     right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
     return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
 
 
-def _elements(file: _Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The elements of a part of the file: what they are, and where their content begins and ends."""
     while end - start >= 2:
         kind, size_at, _ = _number(file, start, keep_marker=True)
@@ -175,7 +140,7 @@ def _elements(file: _Description, start: int, end: int) -> Iterator[tuple[int, i
         start = stop
 
 
-def _number(file: _Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
+def _number(file: Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
     """A number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
     first = file.read(at, 1)[0]
     length = 9 - first.bit_length()

@@ -21,6 +21,7 @@ from ..interruption import check
 from ..limits import LARGEST_NUMBER
 from ..types import Planes
 from .aperture import Track, stated_crop
+from .boxes import lacks_index
 from .clip_facts import ClipFacts, VideoPackets
 from .colour import MATRICES, RANGES, RGB_DEFAULT, TRANSFERS, YCBCR_BITS, Colour
 from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
@@ -46,6 +47,10 @@ _UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
+class UnknownFormatError(InputError):
+    """No format that FFmpeg knows, or none that is read here."""
+
+
 class ContainerFile(SequentialSource):
     """Decodes ahead on FFmpeg's own threads, until there is a sign of damage: see `Decoder`.
 
@@ -64,6 +69,7 @@ class ContainerFile(SequentialSource):
         self._waiting: Any = None
         self._again = threading.RLock()  # held while it is decoded again, when the damage found so far is not there
         self._all_packets: VideoPackets | None = None
+        self._hidden = 0
         try:
             self._describe(self._begin())
         except BaseException:
@@ -79,13 +85,22 @@ class ContainerFile(SequentialSource):
         self._failure = av.FFmpegError, OSError  # the latter where a URL cannot be read on
         self._sequence = sequence(self._path)
         try:
-            if self._sequence is None:
-                return open_container(self._path)
-            return open_container(self._sequence.name, "image2", self._sequence.options)
+            if self._sequence is not None:
+                return open_container(self._sequence.name, "image2", self._sequence.options)
+            container = open_container(self._path)
         except (av.FFmpegError, OSError, ValueError) as error:
-            refused = isinstance(error, av.ArgumentError)
-            hint = "; what names other files, as HLS, DASH, SDP or concat do, is not read: name the file itself"
-            raise InputError(f"{self._path}: FFmpeg cannot open it ({error}){hint if refused else ''}") from None
+            if isinstance(error, av.InvalidDataError):
+                self._check_index()
+            raise UnknownFormatError(f"{self._path}: FFmpeg cannot open it ({reason(error)})") from None
+        if not len(container.streams):
+            self._check_index()
+        return container
+
+    def _check_index(self) -> None:
+        if lacks_index(self._path):
+            raise InputError(
+                f"{self._path}: the index (moov) is missing: the file is cut off, or still being written"
+            ) from None
 
     def _start(self, *, threads: bool, begin: Begin = Begin()) -> None:  # noqa: B008 - frozen
         """Open the container, in place of the one that is open, and decode from its beginning."""
@@ -460,7 +475,7 @@ class ContainerFile(SequentialSource):
                 count.add(packet)
                 if packet.size and not packet.is_discard:
                     found.append(Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
-            self._all_packets = self._total(count)
+            self._all_packets, self._hidden = self._total(count), count.hidden
             return found
 
     def packets(self) -> VideoPackets | None:
@@ -473,6 +488,14 @@ class ContainerFile(SequentialSource):
             if self._all_packets is None:
                 self._packets()
         return self._all_packets
+
+    def hidden_frames(self) -> int:
+        """See FrameSource.hidden_frames."""
+        if self._decoder.count.complete:
+            return self._decoder.count.hidden
+        with suppress(*self._failure):
+            self._packets()
+        return self._hidden
 
     def _total(self, count: PacketCount) -> VideoPackets:
         return count.total(self._time_base, self.info.fps)

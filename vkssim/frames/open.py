@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..facts import Differs, fact
 from ..input_state import Opened
 from ..limits import shown
-from . import remote, y4m
+from . import boxes, remote, y4m
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .pipe import interruptible, open_stream
@@ -21,8 +21,8 @@ from .raw import RawFile, RawUrl, raw_pipe
 from .sequence import sequence
 from .source import FrameSource
 
-_TRANSPORT_PACKET = 188  # MPEG transport streams begin each packet with 0x47
-_PEEK = 2 * _TRANSPORT_PACKET + 1
+_TRANSPORT_PACKET, _TRANSPORT_HEADER = 188, 4
+_PEEK = 2 * _TRANSPORT_PACKET + _TRANSPORT_HEADER
 
 _CONTAINER_STARTS = (
     b"\x1a\x45\xdf\xa3",  # Matroska, WebM
@@ -45,7 +45,6 @@ _CONTAINER_STARTS = (
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
 )
-_ISO_BOXES = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 
 
 @dataclass(frozen=True)
@@ -166,6 +165,8 @@ def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSourc
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if remote.is_url(path):
         return _open_url(remote.named(path), raw, number)
+    if remote.has_other_scheme(path) and not os.path.exists(path):
+        raise InputError(remote.other_scheme(path))
     if sequence(path) is not None:
         from .container import ContainerFile
 
@@ -209,16 +210,21 @@ def _open_url(url: str, raw: RawDescription, number: int | None) -> FrameSource:
 
 
 def _open_container(path: str, head: bytes, number: int | None) -> FrameSource:
-    from .container import ContainerFile
+    from .container import ContainerFile, UnknownFormatError
 
     try:
         return ContainerFile(path, number)
-    except InputError as error:
+    except UnknownFormatError:
         if is_container(head):
             raise
+        if _is_text(head):
+            raise InputError(
+                f"{path} is a text and no video; what names other files, as HLS, DASH, SDP or concat do, is not read: name"
+                " the file itself"
+            ) from None
         raise InputError(
             f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give --width, --height,"
-            f" --pixel_format and --bitdepth ({error})"
+            " --pixel_format and --bitdepth"
         ) from None
 
 
@@ -226,9 +232,23 @@ def is_container(head: bytes) -> bool:
     """True where the first bytes are those of a container, so that reading them as samples would score garbage."""
     return (
         head.startswith(_CONTAINER_STARTS)
-        or head[4:8] in _ISO_BOXES
-        or (len(head) == _PEEK and all(head[start] == 0x47 for start in range(0, _PEEK, _TRANSPORT_PACKET)))
+        or head[4:8] in boxes.FIRST
+        or (len(head) == _PEEK and all(_begins_packet(head[start:]) for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are lines of ASCII. Samples may well be letters, but hardly line feeds beside them, and nothing between."""
+    return b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head)
+
+
+def _begins_packet(data: bytes) -> bool:
+    """Return True for the header of a packet of an MPEG transport stream: ISO/IEC 13818-1, 2.4.3.2.
+
+    The sync byte alone, 0x47, is a grey of raw video as well; its next bytes then most likely have what headers must not.
+    """
+    error_indicated, without_content = data[1] & 0x80, not data[3] & 0x30
+    return data[0] == 0x47 and not error_indicated and not without_content
 
 
 def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSource:

@@ -9,10 +9,14 @@ from .clip_facts import VideoPackets
 
 
 class PacketCount:
-    """Adds up packets as they are read. `complete` is True once all of the stream's were added, each once."""
+    """Adds up packets as they are read. `complete` is True once all of the stream's were added, each once.
+
+    `hidden` counts those that are decoded for others that refer to them, and not shown.
+    """
 
     def __init__(self) -> None:
         self.complete = False
+        self.hidden = 0
         self._bytes = self._shown = 0
         self._timed = True
         self._first: int | None = None
@@ -24,7 +28,8 @@ class PacketCount:
         if not packet.size:
             return
         self._bytes += packet.size
-        if packet.is_discard:  # decoded for others that refer to it, and not shown
+        if packet.is_discard:
+            self.hidden += 1
             return
         self._shown += 1
         if packet.pts is None:

@@ -36,6 +36,7 @@ _LONGEST_REASON = 200
 _SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
 _LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _USER = re.compile(r"(?<=://)[^/\s@]*@")
 _QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
 
@@ -46,6 +47,21 @@ _versions = Versions()
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether a name is a URL; all others are paths, whatever they look like."""
     return str(path).startswith(_SLASHES)
+
+
+def has_other_scheme(path: str) -> bool:
+    """Whether a name looks like a URL of a scheme that is not read; a file may have such a name."""
+    return _SCHEME.match(path) is not None and not is_url(path)
+
+
+def other_scheme(path: str) -> str:
+    """Return what to say of such a name."""
+    schemes = ", ".join(_SLASHES)
+    name = _QUERY.sub("", _USER.sub("…@", path))
+    return (
+        f"{name} is not read: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
+        " (`pip install 'vkssim[remote]'`). Download the clip and give the file"
+    )
 
 
 def named(path: str | os.PathLike[str]) -> str:

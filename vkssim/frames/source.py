@@ -134,6 +134,13 @@ class FrameSource(ABC):
         """
         return None
 
+    def hidden_frames(self) -> int:
+        """Return how many frames a container has that an edit list hides: they are decoded only since others refer to them.
+
+        Packets that were not read for its frames are read for this, from the file opened once more.
+        """
+        return 0
+
     def sample(self, count: int) -> Iterator[Planes]:
         """Luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
         step = _UNKNOWN_LENGTH_STEP if self.expected is None else max(1, self.expected // count)

@@ -16,7 +16,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
     """
     streams = list(container.streams.video)
     if not streams:
-        raise InputError(f"{path}: no video stream in it")
+        raise InputError(f"{path} has no video stream")
     if number is not None:
         named = next((stream for stream in streams if stream.index == number), None)
         if named is None:
@@ -24,7 +24,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
         return named, _notes(named, streams)
     pictures = [stream for stream in streams if not is_cover(stream)]
     if not pictures:
-        raise InputError(f"{path}: no video in it, only cover pictures; it has {_listed(streams)}")
+        raise InputError(f"{path} has no video stream, only cover pictures; it has {_listed(streams)}")
     whole = [stream for stream in pictures if not _has(stream, "dependent")]
     default = next((stream for stream in whole if _has(stream, "default")), None)
     if default is None and len(whole) < len(pictures) and (not whole or "mov" in container.format.name):

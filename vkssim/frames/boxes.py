@@ -1,0 +1,60 @@
+"""The boxes of MP4 and MOV files, which FFmpeg reads and does not show."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from .remote import open_description
+
+FIRST = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
+"""The names that the first box of a file may have."""
+
+_MOST_READS = 20_000  # of a file, so that it cannot be made of nothing else; nothing real needs as many
+_MOST_BYTES = 1 << 16  # of a description
+
+
+class Description:
+    """Reads the parts of a file that describe what is in it, some thousands at most."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._left = _MOST_READS
+
+    def read(self, at: int, count: int) -> bytes:
+        """So many bytes from there. Raises struct.error where they are not there, or too many."""
+        self._left -= 1
+        if count > _MOST_BYTES or self._left < 0:
+            raise struct.error("too much of a description")
+        self._file.seek(at)
+        data = self._file.read(count)
+        if len(data) != count:
+            raise struct.error("the file ends here")
+        return data
+
+
+def boxes(file: Description, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """The boxes of a part of the file: their names, and where their content begins and ends."""
+    while end - start >= 8:
+        size, name = struct.unpack(">I4s", file.read(start, 8))
+        content = start + 8
+        if size == 1:
+            (size,), content = struct.unpack(">Q", file.read(content, 8)), content + 8
+        stop = end if size == 0 else start + size
+        if not content <= stop <= end:
+            return
+        yield name, content, stop
+        start = stop
+
+
+def lacks_index(path: str) -> bool:
+    """Return True for an MP4 or MOV file without a whole index: it was cut off, or is still being written."""
+    try:
+        with open_description(path) as file:
+            end = file.seek(0, 2)
+            description = Description(file)
+            is_one = description.read(4, 4) in FIRST
+            return is_one and all(name != b"moov" for name, _, _ in boxes(description, 0, end))
+    except (OSError, struct.error):
+        return False
