@@ -28,10 +28,11 @@ struct Window {
     vec3 by_moment;  // derivative of the term by the means, and twice that by each square: what samples x gather
 };
 
-// 0 in place of what rounding has left below it. max() may answer 0 where it is asked about NaN.
+// 0 in place of what rounding has left below it; NaN stays NaN. It is compared as an integer: drivers make max() of a comparison
+// of floats, and max() answers 0 where it is asked about NaN, so that the window would be a perfect one.
 float not_negative(float variance) {
-    precise float kept = variance < 0.0 ? 0.0 : variance;
-    return kept;
+    const uint minus_zero = 0x80000000u, infinity = 0x7f800000u;
+    return floatBitsToUint(variance) - minus_zero < infinity ? 0.0 : variance;
 }
 
 Window loss_window(Moments m, vec2 pivot) {

@@ -16,8 +16,8 @@ from vkssim.shaders import load_module
 
 Floats = npt.NDArray[np.float32]
 
-_UNWRITTEN = 0xFF
-"""As in harness.py: floats of these bytes are NaN."""
+UNWRITTEN = 0x7FABCDEF
+"""What is in each float that no kernel writes: a NaN of bits that no processor's arithmetic gives."""
 
 
 def run_buffers(device: Device, plan: Plan, contents: Mapping[str, Floats]) -> dict[str, Floats]:
@@ -29,7 +29,10 @@ def run_buffers(device: Device, plan: Plan, contents: Mapping[str, Floats]) -> d
     with Executor(device, plan, load_module, batch=frames, slots=1) as executor:
         slot = executor.slots[0]
         for name, memory in {**slot.inputs, **slot.outputs}.items():
-            memory[:] = contents[name].view(np.uint8) if name in contents else _UNWRITTEN
+            if name in contents:
+                memory[:] = contents[name].view(np.uint8)
+            else:
+                memory.view(np.uint32)[:] = UNWRITTEN
         executor.submit(slot, frames)
         assert executor.wait(slot) == frames
         return {name: memory.view(np.float32).copy() for name, memory in slot.outputs.items()}

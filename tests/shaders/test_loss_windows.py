@@ -21,15 +21,12 @@ from vkssim.shaders.interface import Shape
 from ..differences import check_array, check_number
 from ..loss.images import images
 from ..tolerances import LOSS_FIREFLY, LOSS_SAMPLE, LOSS_VALUE
-from .buffers import Floats, alone, pack_rows, run_buffers, unpack_rows
+from .buffers import UNWRITTEN, Floats, alone, pack_rows, run_buffers, unpack_rows
 from .harness import push_of
 
 PLANES = 2
 WEIGHT = 3.0
 """Of the gradient, so that one forgotten or applied twice shows."""
-
-UNWRITTEN = 0xFFFFFFFF
-"""What run_buffers leaves where no kernel writes: a NaN of other bits than those that arithmetic gives."""
 
 SIZES = [(11, 11), (12, 14), (33, 27), (251, 62), (23, 700)]
 SMALL = [(1, 1), (3, 40), (11, 10), (16, 7)]

@@ -129,6 +129,7 @@ def test_derivatives_by_functions_within_are_an_error_or_right() -> None:
     assert torch.equal(got, grad(front.fused_ssim)(*pair))
 
 
+@pytest.mark.filterwarnings(r"ignore:.torch\.jit\.script. is deprecated:FutureWarning:torch\.")  # PyTorch 2.15 warns of itself
 def test_forward_mode_through_the_operator_is_an_error() -> None:
     pair = tensors("natural", 1, 2, 30, 33, grad=False)
     options = (True, False, True, 1.0, 1e-4, 9e-4, "valid", [1.0], "average", "keep", "vulkan", None)
@@ -148,6 +149,7 @@ def test_images_that_are_refused() -> None:
         _compiled(front.ssim)(image, image)
 
 
+@pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf:UserWarning:torch\.")  # the same
 @pytest.mark.parametrize("wanted", [(True, False), (False, True), (True, True)], ids=str)
 def test_the_operator_keeps_pytorchs_rules(wanted: tuple[bool, bool]) -> None:
     pair = [

@@ -124,13 +124,17 @@ class Loss:
 Choice = TypeVar("Choice", bound=Enum)
 
 
+_BY_WORD: dict[Any, dict[str, Any]] = {kind: {choice.value: choice for choice in kind} for kind in (Padding, Pyramid, Negative)}
+# torch.compile, which traces `chosen`, cannot go through the members of an Enum in Python 3.12 and later.
+
+
 def chosen(kind: type[Choice], text: str, without: Choice | None = None) -> Choice:
-    """The choice that a word means. Raises OptionError for any other word."""
-    possible = [choice for choice in kind if choice is not without]
-    for choice in possible:
-        if choice.value == text:
-            return choice
-    raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(choice.value for choice in possible)} is possible")
+    """Return the choice that a word means. Raises OptionError for any other word."""
+    choice: Choice | None = _BY_WORD[kind].get(text)
+    if choice is None or choice is without:
+        possible = [word for word, other in _BY_WORD[kind].items() if other is not without]
+        raise OptionError(f"{kind.__name__.lower()} is {text!r}; {' or '.join(possible)} is possible")
+    return choice
 
 
 def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str, Any]:
