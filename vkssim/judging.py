@@ -30,8 +30,8 @@ class ClipEnd:
     `damage` are the frames in which the decoder had to make up what is missing, with what it says of that, `remarks` what else
     there is to warn of; of both only what is up to the last frame that was scored, for a decoder reads ahead. `problem` is what
     ended the clip early, or makes its scores doubtful, `claimed` how many frames it said it has, `found` how many there are,
-    `hidden` how many are not to be shown, counted where fewer were found. `version` tells the content of the file from another
-    one.
+    `hidden` how many are not to be shown, counted where fewer were found. `expected` is how many there should be, also by the
+    duration. `version` tells the content of the file from another one.
     """
 
     path: str
@@ -42,6 +42,7 @@ class ClipEnd:
     found: int | None = None
     version: str | None = None
     hidden: int = 0
+    expected: int | None = None
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
@@ -59,7 +60,7 @@ class ClipEnd:
         version = None if source.opened is None else source.opened.version
         claimed, found = source.info.frames, source.length
         hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
-        return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden)
+        return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden, source.expected)
 
 
 def check_unchanged(source: FrameSource) -> None:
@@ -117,22 +118,21 @@ def judge(
 
 
 def _nothing_to_score(report: ScoreReport, ends: Sequence[ClipEnd]) -> str:
+    """Return the error for clips without a pair. It goes by what they say of themselves: how far they were read is chance."""
     record = report.scoring
     asked = "" if record is None else " ".join(selection_flags(record.selection))
     rates = (None, None) if record is None else (record.reference.fps, record.distorted.fps)
     lengths = [_length(end, rate) for end, rate in zip(ends, rates, strict=True)]
-    empty = [end.path for end in ends if end.found == 0]
-    if empty or not asked:
-        return f"no frame to score: {' and '.join(dict.fromkeys(empty)) or 'one of the clips'} has no frames"
+    if not asked:
+        return f"no frame to score: {' or '.join(dict.fromkeys(end.path for end in ends))} has no frames"
     return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
 
 
 def _length(end: ClipEnd, rate: float | None) -> str:
-    frames = end.claimed if end.found is None else end.found
-    if frames is None:
+    if end.expected is None:
         return end.path
-    seconds = f" ({frames / rate:g} s)" if rate else ""
-    return f"{end.path}, which has {counted(frames, 'frame')}{seconds}"
+    seconds = f" ({end.expected / rate:g} s)" if rate else ""
+    return f"{end.path}, which has {counted(end.expected, 'frame')}{seconds}"
 
 
 def _different_rates(report: ScoreReport, clock: Clock) -> str | None:

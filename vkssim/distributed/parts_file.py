@@ -36,7 +36,8 @@ def packed(scores: PartScores, name: str) -> bytes:
                 for frame, other in zip(report.frames, scores.others, strict=True)
             ],
             "ends": [
-                [end.path, end.damage, end.remarks, end.claimed, end.found, end.version, end.hidden] for end in scores.ends
+                [end.path, end.damage, end.remarks, end.claimed, end.found, end.version, end.hidden, end.expected]
+                for end in scores.ends
             ],
             "shorter": scores.shorter,
             "starts": scores.starts,
@@ -69,8 +70,8 @@ def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None
         ],
     )
     reference, distorted = (
-        ClipEnd(path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden)
-        for path, damage, remarks, claimed, found, version, hidden in entry["ends"]
+        ClipEnd(path, tuple(map(tuple, damage)), tuple(map(tuple, remarks)), None, claimed, found, version, hidden, expected)
+        for path, damage, remarks, claimed, found, version, hidden, expected in entry["ends"]
     )
     starts = None if entry["starts"] is None else (entry["starts"][0], entry["starts"][1])
     others = [other for _, _, other, *_ in entry["frames"]]
