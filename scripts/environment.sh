@@ -11,6 +11,7 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
+unset PYTHONDONTWRITEBYTECODE # each of the many processes that the scripts start would compile the whole package anew
 PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
 
 RUN_TESTS=(pytest -n auto --maxprocesses 4 --dist worksteal)

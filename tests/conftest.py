@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,8 +28,13 @@ SOFTWARE_DEVICE = "llvmpipe"
 # Before anything opens a device: lavapipe, so that the numbers are the same everywhere, unless the caller names another one.
 # A machine without it fails: a test that skips itself proves nothing.
 os.environ[DEVICE_VARIABLE] = os.environ.get("VKSSIM_TEST_DEVICE") or SOFTWARE_DEVICE
-_cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-")
-os.environ["XDG_CACHE_HOME"] = _cache.name
+_cache: tempfile.TemporaryDirectory[str] | None = None
+if "PYTEST_XDIST_WORKER" not in os.environ:  # the workers inherit it: what one of them compiles no other one compiles again
+    _cache = tempfile.TemporaryDirectory(prefix="vkssim-tests-", ignore_cleanup_errors=True)  # drivers may still write to it
+    os.environ["XDG_CACHE_HOME"] = _cache.name
+# Without bytecode on disk each worker rewrites the assertions of all tests, and each child process compiles the whole package.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("LP_NUM_THREADS", "1")  # lavapipe's threads: the cores are taken by workers
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start commands in the background: tests send it to children
@@ -36,7 +42,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start command
 
 
 def pytest_unconfigure() -> None:
-    _cache.cleanup()
+    if _cache is not None:
+        _cache.cleanup()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
