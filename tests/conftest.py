@@ -19,9 +19,11 @@ from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE, choose_device, list_devices
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, check_shared_instances, shared_instance
+from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders.interface import Shape
 
 from . import differences
+from .compiled import kept_pipelines, shared
 
 SOFTWARE_DEVICE = "llvmpipe"
 
@@ -89,6 +91,20 @@ def device(instance: Instance) -> Iterator[Device]:
     with Device(info) as opened:
         yield opened
         assert not +opened.live_objects, f"objects outlived their tests: {dict(+opened.live_objects)}"
+
+
+@pytest.fixture(scope="session")
+def pipelines(device: Device) -> Iterator[PipelineBuilder]:
+    """Kernels of that device, which are compiled once."""
+    with kept_pipelines(device) as kept:
+        yield kept
+
+
+@pytest.fixture(scope="module")
+def shared_device(device: Device, pipelines: PipelineBuilder) -> Iterator[None]:
+    """What a module's tests open on no device in particular runs on the one that all share, with kernels compiled once."""
+    with shared(device, pipelines):
+        yield
 
 
 def _shape(device: Device, shape: Shape, exact: bool) -> KernelShape:

@@ -17,6 +17,8 @@ from . import golden
 from .differences import check_number, check_scores
 from .tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_VULKAN
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan exact": GOLDEN_EXACT}
 """By backend; plain and exact arithmetic on all sizes, not only on those that each is the default for."""
 

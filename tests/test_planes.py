@@ -11,6 +11,8 @@ from vkssim.formats import FrameFormat
 from vkssim.planes import FrameMetrics, plane_formats
 from vkssim.types import Samples
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FEATURES = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=1"]
 Planes = tuple[Samples, ...]
 
