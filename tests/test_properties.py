@@ -17,6 +17,8 @@ from .differences import check_scores
 from .pictures import Picture, quantise, texture
 from .tolerances import BACKENDS, RANGE, SYMMETRY
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FEATURES = ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true")
 SCORES = ("float_ms_ssim", "float_ssim")
 SIDES = st.integers(176, 700)
