@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright, expect
+
+from .waiting import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu"]  # root has no sandbox, in containers
 _PR_CAPBSET_DROP, _CAP_SYS_NICE = 24, 23  # of <linux/prctl.h> and <linux/capability.h>
 
+expect.set_options(timeout=1000 * PATIENCE)
 os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", "0")  # Playwright's own lies within its package, if anywhere
 
 
@@ -56,7 +59,7 @@ def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Visit]:
     """Open a file in a window of its own. Errors, messages and requests beyond the file itself fail the test."""
     with browser.new_context(**options) as context:
         page = context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(1000 * PATIENCE)
         visited = Visit(page)
         page.on("console", lambda message: visited.said.append(message.text))
         page.on("pageerror", lambda error: visited.said.append(str(error)))

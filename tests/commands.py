@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 
 from vkssim.cli import main
 
+from .waiting import PATIENCE
+
 TINY = ("--backend", "cpu", "--feature", "float_ssim=scale=1")
 """Scores clips of any size down to 11x11 in no time."""
 
@@ -34,5 +36,10 @@ def python_process(
     """Run `python WORDS` with additions to the environment."""
     streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     return subprocess.run(
-        [sys.executable, *words], input=stdin, env={**os.environ, **(environment or {})}, timeout=120, check=False, **streams
+        [sys.executable, *words],
+        input=stdin,
+        env={**os.environ, **(environment or {})},
+        timeout=PATIENCE,
+        check=False,
+        **streams,
     )

@@ -12,6 +12,7 @@ import pytest
 from vkssim.cli.main import COMMANDS
 
 from .commands import vkssim, vkssim_process
+from .waiting import PATIENCE
 
 VARIABLE = "_VKSSIM_COMPLETE"
 
@@ -26,7 +27,9 @@ def offered(line: str) -> list[str]:
 def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     """Run the command under its own name, by which completion goes."""
     code = "import sys; sys.argv[0] = 'vkssim'; from vkssim.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, timeout=60)
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, timeout=PATIENCE
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,5 +96,7 @@ def test_bash_completes() -> None:
     script = vkssim_process("completion", "bash").stdout.decode()
     line = "COMP_WORDS=(vkssim score --fail); COMP_CWORD=2; _vkssim_completion vkssim; printf '%s\\n' \"${COMPREPLY[@]}\""
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    found = subprocess.run(["bash", "-c", script + "\n" + line], env=environment, capture_output=True, timeout=60, check=True)
+    found = subprocess.run(
+        ["bash", "-c", script + "\n" + line], env=environment, capture_output=True, timeout=PATIENCE, check=True
+    )
     assert found.stdout.decode().split() == ["--fail-under"]

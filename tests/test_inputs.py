@@ -14,6 +14,7 @@ from vkssim.errors import InputError
 from .clips import raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim
 from .pictures import clip
+from .waiting import PATIENCE
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_a_pipe_and_a_file_are_scored(fifo: str, tmp_path: Path) -> None:
     writer = threading.Thread(target=lambda: Path(fifo).write_bytes(data), daemon=True)
     writer.start()
     report = score_files(fifo, write(tmp_path / "d.y4m", data), backend="cpu", features="float_ssim=scale=1")
-    writer.join(10)
+    writer.join(PATIENCE)
     assert len(report.frames) == 2
 
 

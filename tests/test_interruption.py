@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
@@ -33,6 +32,7 @@ from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, python_process, vkssim, vkssim_process
 from .ladder.ladders import encode, lossless, manifest
 from .pictures import clip
+from .waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parent.parent
 FRAMES = 1200
@@ -64,17 +64,9 @@ def _started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
     """What it said. Fails where that was a traceback."""
-    told = process.communicate(timeout=60)[1].decode()
+    told = process.communicate(timeout=PATIENCE)[1].decode()
     assert "Traceback" not in told
     return told
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.005)
-    raise AssertionError("it never came to that")
 
 
 def _lines(output: Path) -> int:
@@ -90,7 +82,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     """The frames scored are in a valid file that says so; going on gives the file of a run that was not stopped."""
     output = tmp_path / "scores.json"
     process = _started(*_words(folder, "long", output))
-    _until(lambda: _lines(output) > 20)
+    until(lambda: _lines(output) > 20)
     process.send_signal(number)
     told = _ended(process)
     assert process.returncode == 128 + number
@@ -114,7 +106,7 @@ def test_a_pipe_that_nobody_writes_does_not_hold_it_up(folder: Path, tmp_path: P
         os.mkfifo(tmp_path / "pipe")
         words[2] = str(tmp_path / "pipe")
         process = _started(*words)
-        _until(lambda: _listens(process))
+        until(lambda: _listens(process))
         process.send_signal(number)
     else:
         words[2] = "-"
@@ -125,7 +117,7 @@ def test_a_pipe_that_nobody_writes_does_not_hold_it_up(folder: Path, tmp_path: P
         process.stdin.flush()
         assert [json.loads(process.stdout.readline())["frameNum"] for _ in range(2)] == [0, 1]
         process.send_signal(number)
-        process.wait(60)  # with the pipe still open
+        process.wait(PATIENCE)  # with the pipe still open
         assert len(json.loads((tmp_path / "scores.json").read_text())["frames"]) == 2
     _ended(process)
     assert process.returncode == 128 + number
@@ -143,7 +135,7 @@ def test_who_ignores_hangups_goes_on(folder: Path, tmp_path: Path) -> None:
     code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
     words = [sys.executable, "-m", "vkssim", *_words(folder, "long", output)]
     process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE)
-    _until(lambda: _lines(output) > 5)
+    until(lambda: _lines(output) > 5)
     process.send_signal(signal.SIGHUP)
     _ended(process)
     assert process.returncode == 0
@@ -156,10 +148,10 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
     terminal, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    _until(lambda: _lines(output) > 5)
+    until(lambda: _lines(output) > 5)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
-    assert process.wait(60) == 128 + signal.SIGHUP
+    assert process.wait(PATIENCE) == 128 + signal.SIGHUP
     assert json.loads(output.read_text())["frames"]
 
 
@@ -509,11 +501,12 @@ def test_a_signal_is_heard_while_the_main_thread_waits(wait: str) -> None:
     """Where the system gives a signal to another thread, nothing wakes the main one, whose handler has to run."""
     answer: Future[str] = Future()
     queue: SimpleQueue[str] = SimpleQueue()
+    heard = threading.Event()
 
     def come() -> None:
         time.sleep(0.2)
         signal.pthread_kill(threading.get_ident(), signal.SIGINT)
-        time.sleep(10)  # far longer than it takes to be heard
+        heard.wait(PATIENCE)
         queue.put("too late")
         answer.set_result("too late")
 
@@ -521,6 +514,7 @@ def test_a_signal_is_heard_while_the_main_thread_waits(wait: str) -> None:
         threading.Thread(target=come, daemon=True).start()
         with pytest.raises(interruption.Interruption):
             interruption.take(queue) if wait == "queue" else interruption.result_of(answer)
+    heard.set()
 
 
 def test_what_was_waited_for_is_given() -> None:

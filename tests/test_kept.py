@@ -12,6 +12,8 @@ import pytest
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.kept import Kept
 
+from .waiting import PATIENCE
+
 
 class _Thing:
     """Counts how often it is closed."""
@@ -112,6 +114,6 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
                 os.write(1, b"anew\\n" if thing.maker == os.getpid() else b"the parent's\\n")
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     assert done.stdout.splitlines() == ["anew", "child closes", "parent closes"]

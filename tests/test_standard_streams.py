@@ -12,6 +12,7 @@ import pytest
 from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, python_process
 from .pictures import clip
+from .waiting import PATIENCE
 
 LUMA = clip(2, 32, 32)
 
@@ -102,6 +103,6 @@ os.write(2, b"a warning of the driver")
 raise SystemExit(number)
 """
     script = "import os, sys; os.close(1); os.close(2); os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
-    process = subprocess.run([sys.executable, "-c", script, program], cwd=tmp_path, timeout=60, check=False)
+    process = subprocess.run([sys.executable, "-c", script, program], cwd=tmp_path, timeout=PATIENCE, check=False)
     assert process.returncode > 2
     assert (tmp_path / "results").read_bytes() == b""

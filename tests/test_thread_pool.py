@@ -25,6 +25,7 @@ from .clips import raw_bytes, raw_flags, write
 from .commands import TINY, python_process
 from .frames.reading import describe
 from .pictures import clip
+from .waiting import PATIENCE
 
 FRAMES = 200
 LUMA = clip(1)
@@ -32,7 +33,7 @@ LUMA = clip(1)
 
 def test_it_does_what_it_is_given() -> None:
     pool = ThreadPool(2, "test")
-    together = threading.Barrier(2, timeout=60)
+    together = threading.Barrier(2, timeout=PATIENCE)
     futures = [pool.submit(together.wait), pool.submit(together.wait), pool.submit(divmod, 7, 2), pool.submit(int, "no")]
     assert sorted(future.result() for future in futures[:2]) == [0, 1]
     assert futures[2].result() == (3, 1)
@@ -46,10 +47,10 @@ def test_what_no_thread_has_begun_is_cancelled() -> None:
 
     def work() -> bool:
         begun.set()
-        return go_on.wait(60)
+        return go_on.wait(PATIENCE)
 
     first, second = pool.submit(work), pool.submit(work)
-    assert begun.wait(60)
+    assert begun.wait(PATIENCE)
     second.add_done_callback(lambda _: go_on.set())
     assert pool.close()
     assert (first.result(), second.cancelled()) == (True, True)
@@ -61,7 +62,7 @@ def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPat
     future = pool.submit(go_on.wait)
     assert not pool.close()
     go_on.set()
-    assert future.result(60)
+    assert future.result(PATIENCE)
     assert pool.close()
 
 
@@ -92,7 +93,7 @@ from vkssim.errors import ReadError
 from vkssim.frames.raw import RawFile
 
 thread_pool.SECONDS_TO_END = 0.5
-back, read = threading.Event(), RawFile.read
+hangs, back, read = threading.Event(), threading.Event(), RawFile.read
 
 
 def hang(self, numbers, targets):
@@ -100,11 +101,13 @@ def hang(self, numbers, targets):
         return read(self, numbers, targets)
     if self.info.path.endswith("dis.yuv"):
         print("hangs", file=sys.stderr, flush=True)
+        hangs.set()
         back.wait()
         frames = read(self, numbers, targets)
         sys.stdout.write(f"came back {frames == len(numbers)}\\n")  # whole, whatever other threads write
         return frames
     if "score_files" in sys.argv:
+        hangs.wait(60)  # else the other read may not have begun, and never does
         raise ReadError("the share is gone")
     return read(self, numbers, targets)
 
@@ -165,11 +168,11 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
     (seat,) = engine.seats()
     future = seat.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), Part()))
-    assert hangs.wait(60)
+    assert hangs.wait(PATIENCE)
     engine.close()
     assert not future.done()
     back.set()
-    assert isinstance(future.exception(60), InterruptedRunError)
+    assert isinstance(future.exception(PATIENCE), InterruptedRunError)
 
 
 @pytest.mark.parametrize("command", ["score", "batch"])
@@ -183,7 +186,7 @@ def test_a_read_that_hangs_holds_up_no_signal(folder: Path, tmp_path: Path, comm
         assert process.stderr is not None
         assert process.stderr.readline() == "hangs\n"
         process.send_signal(signal.SIGTERM)
-        told = process.communicate(timeout=60)[1]
+        told = process.communicate(timeout=PATIENCE)[1]
     finally:
         process.kill()
     assert process.returncode == 128 + signal.SIGTERM, told

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+from ..waiting import PATIENCE
 
 FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
 
@@ -18,18 +19,9 @@ def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
 
 def ended(process: subprocess.Popen[bytes]) -> str:
     """What it said. Fails where that was a traceback."""
-    told = process.communicate(timeout=60)[1].decode()
+    told = process.communicate(timeout=PATIENCE)[1].decode()
     assert "Traceback" not in told, told
     return told
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Wait for something that has to come."""
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.005)
-    raise AssertionError("it never came to that")
 
 
 def workers(process: subprocess.Popen[bytes]) -> list[int]:

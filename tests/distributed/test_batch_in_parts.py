@@ -15,7 +15,8 @@ from ..clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..journals import records
 from ..ladder.ladders import encode, lossless, manifest
 from ..pictures import clip
-from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
+from ..waiting import until
+from .running import FEATURE, are_gone, ended, family, parts_of, started, workers
 
 SIZE = 64, 96
 FEW = 12

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -36,6 +35,7 @@ from vkssim.score_options import ScoreOptions
 
 from ..clips import raw_bytes, write
 from ..pictures import clip
+from ..waiting import until
 
 WIDTH, HEIGHT, FRAMES = 96, 64, 192
 PARTS = FRAMES // 32
@@ -222,7 +222,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
     with Cluster(address=nodes.address, backend="cpu") as engine:
         run = _score(engine, jobs, tmp_path / "parts", remove)
         nodes.add_node(node_ip_address=joining, **NODE)
-        _wait_until(lambda: any(joining in seat.label for seat in engine.seats()))
+        until(lambda: any(joining in seat.label for seat in engine.seats()))
         assert not [seat for seat in engine.seats() if doomed in seat.label]
     assert removed
     _assert_right(run, jobs, "cpu")
@@ -286,10 +286,10 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
     folder = tmp_path / "parts"
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
     with subprocess.Popen([sys.executable, "-c", DRIVER, *map(str, words)]) as driver:
-        _wait_until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
+        until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
         driver.kill()
     assert driver.returncode == -signal.SIGKILL
-    _wait_until(lambda: not _scoring())
+    until(lambda: not _scoring())
     kept = _scored(folder)
     with Cluster(address=nodes.address, backend="cpu") as engine:
         run = _score(engine, jobs, folder)
@@ -303,13 +303,6 @@ def _scored(folder: Path) -> set[tuple[str, int]]:
     """The parts whose scores are in the folder."""
     names = [name.split(".") for name in OwnFolder(folder).names()]
     return {(key, 0 if part == "whole" else int(part.partition("-")[0])) for key, part in names if part != "parts"}
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +320,7 @@ def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], t
         with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*--software"):
             engine.seats()
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
-        _wait_until(lambda: _ready(engine))
+        until(lambda: _ready(engine))
         with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
             _score(engine, jobs, tmp_path / "parts")
 

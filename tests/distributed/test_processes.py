@@ -38,8 +38,9 @@ from ..clips import raw_bytes, raw_flags, write
 from ..commands import python_process, vkssim
 from ..frames.reading import describe
 from ..pictures import clip
+from ..waiting import until
 from .in_parts import CPU
-from .running import FEATURE, are_gone, ended, family, parts_of, started, until, workers
+from .running import FEATURE, are_gone, ended, family, parts_of, started, workers
 
 FEW = 12
 FRAMES = 120 * FEW

@@ -15,8 +15,9 @@ from vkssim.frames.source import FrameSource, SequentialSource
 from vkssim.frames.tee import Tee
 from vkssim.types import Planes
 
+from ..waiting import PATIENCE
+
 FRAMES = 40
-WAIT = 60
 
 
 class Counted(SequentialSource):
@@ -60,7 +61,7 @@ def _read(reader: FrameSource, numbers: Sequence[int], then: Callable[[int], Non
 def _together(source: FrameSource, *jobs: Callable[[FrameSource], list[int]]) -> list[list[int]]:
     with ThreadPoolExecutor(len(jobs)) as pool:
         futures = [pool.submit(job, reader) for job, reader in zip(jobs, Tee(source, len(jobs)).readers, strict=True)]
-        return [future.result(WAIT) for future in futures]
+        return [future.result(PATIENCE) for future in futures]
 
 
 @pytest.mark.parametrize("step", [1, 3])
@@ -81,9 +82,9 @@ def test_the_quickest_waits_for_the_slowest() -> None:
     ahead: list[int] = []
     with ThreadPoolExecutor(1) as pool:
         future = pool.submit(_read, quick, range(FRAMES), lambda number: eight_read.set() if number == 7 else None)
-        assert eight_read.wait(WAIT)
+        assert eight_read.wait(PATIENCE)
         assert _read(slow, range(FRAMES), lambda number: ahead.append(len(source.read_numbers) - number)) == list(range(FRAMES))
-        assert future.result(WAIT) == list(range(FRAMES))
+        assert future.result(PATIENCE) == list(range(FRAMES))
     assert max(ahead) <= 9
 
 
@@ -96,7 +97,7 @@ def test_a_problem_is_of_those_who_met_it() -> None:
     tee = Tee(Counted(5), 2)
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(_read, reader, range(stop)) for reader, stop in zip(tee.readers, (5, 9), strict=True)]
-        assert [job.result(WAIT) for job in jobs] == [list(range(5))] * 2
+        assert [job.result(PATIENCE) for job in jobs] == [list(range(5))] * 2
     assert [reader.problem is None for reader in tee.readers] == [True, False]
     assert [reader.length for reader in tee.readers] == [None, 5]
 
@@ -106,7 +107,7 @@ def test_an_error_reaches_all() -> None:
     with ThreadPoolExecutor(3) as pool:
         for job in [pool.submit(_read, reader, range(9)) for reader in tee.readers]:
             with pytest.raises(InputError, match="became shorter"):
-                job.result(WAIT)
+                job.result(PATIENCE)
 
 
 @pytest.mark.parametrize("failure", [None, InputError("became shorter")])
@@ -116,6 +117,6 @@ def test_each_has_an_error_of_its_own(failure: InputError | None) -> None:
     errors: list[BaseException | None] = []
     with ThreadPoolExecutor(3) as pool:
         for reader, job in [(reader, pool.submit(_read, reader, range(9))) for reader in tee.readers]:
-            errors.append(job.exception(WAIT) or reader.problem)
+            errors.append(job.exception(PATIENCE) or reader.problem)
     assert all(isinstance(error, InputError) for error in errors)
     assert len(set(map(id, errors))) == 3
