@@ -54,3 +54,8 @@ def _command(number: int) -> bytes:
 def parts_of(output: Path) -> list[Path]:
     """Return the files of a run's parts that are there, without the file that says how it was divided."""
     return sorted(path for path in Path(f"{output}.parts").glob("*-*") if path.suffix[1:2].isdecimal())
+
+
+def has_first_part(output: Path) -> bool:
+    """Return whether the first part is there, without which no frame is known without a gap."""
+    return any(path.suffix.startswith(".0-") for path in parts_of(output))

@@ -40,7 +40,7 @@ from ..frames.reading import describe
 from ..pictures import clip
 from ..waiting import until
 from .in_parts import CPU
-from .running import FEATURE, are_gone, ended, family, parts_of, started, workers
+from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
 
 FEW = 12
 FRAMES = 120 * FEW
@@ -157,9 +157,8 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 
 def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     process = started(*_words(folder, tmp_path / "scores.json", *two))
-    until(lambda: parts_of(tmp_path / "scores.json"))
+    until(lambda: parts_of(tmp_path / "scores.json") and len(workers(process)) == 2)
     processes = family(process)
-    assert len(workers(process)) == 2
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
@@ -242,7 +241,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     """What is scored without a gap is in a valid file that says so; going on gives the file of a run that was not stopped."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(parts_of(output)) > 2)
+    until(lambda: len(parts_of(output)) > 2 and has_first_part(output))
     processes = family(process)
     process.send_signal(number)
     told = ended(process)
