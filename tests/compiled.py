@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from vkssim import arrays, opened
 from vkssim.backends import vulkan
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
+from vkssim.loss import engine, evaluate
 from vkssim.shaders import load_module
 
 
@@ -24,11 +26,11 @@ def kept_pipelines(device: Device) -> Iterator[PipelineBuilder]:
 
 @contextmanager
 def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
-    """Have backends that are opened on no device in particular run on `device`, and whatever runs on it use what is kept.
+    """Have what is opened on no device in particular run on `device`, and whatever runs on it use what is kept.
 
-    It is for tests of numbers. Those of opening, of closing and of threads open devices of their own.
+    It is for tests of numbers. Those of opening and of closing open devices of their own, and those of threads `unshared` ones:
+    only one thread at a time may use a device.
     """
-    open_device = vulkan.open_device
 
     def builder(
         asked: Device, stack: ExitStack, load: Callable[[str], bytes], cache_folder: Path | None = None
@@ -37,10 +39,32 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
             return kept
         return PipelineBuilder(asked, stack, load, cache_folder)
 
-    def opened(stack: ExitStack, selector: str | int | None) -> Device:
-        return device if selector is None else open_device(stack, selector)
+    def open_shared(stack: ExitStack, selector: str | int | None) -> Device:
+        return device if selector is None else opened.open_device(stack, selector)
 
-    with pytest.MonkeyPatch.context() as patch:
+    with _opened_by(open_shared), pytest.MonkeyPatch.context() as patch:
         patch.setattr(executor, "PipelineBuilder", builder)
-        patch.setattr(vulkan, "open_device", opened)
         yield
+
+
+@contextmanager
+def unshared() -> Iterator[None]:
+    """Have each that opens a device open one of its own, as without `shared`."""
+    with _opened_by(opened.open_device):
+        yield
+
+
+@contextmanager
+def _opened_by(open_device: Callable[[ExitStack, str | int | None], Device]) -> Iterator[None]:
+    """Have devices opened by a function; what the functions of arrays keep open is closed before and after."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (vulkan, engine):
+            patch.setattr(module, "open_device", open_device)
+        _close_kept()
+        yield
+        _close_kept()
+
+
+def _close_kept() -> None:
+    for kept in (arrays._kept, arrays._kept_mapper, evaluate._kept):
+        kept.close()

@@ -23,7 +23,7 @@ from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders.interface import Shape
 
 from . import differences
-from .compiled import kept_pipelines, shared
+from .compiled import kept_pipelines, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 
@@ -104,6 +104,13 @@ def pipelines(device: Device) -> Iterator[PipelineBuilder]:
 def shared_device(device: Device, pipelines: PipelineBuilder) -> Iterator[None]:
     """What a module's tests open on no device in particular runs on the one that all share, with kernels compiled once."""
     with shared(device, pipelines):
+        yield
+
+
+@pytest.fixture
+def own_devices() -> Iterator[None]:
+    """In a module with `shared_device`, what this test opens runs on devices of its own: for threads."""
+    with unshared():
         yield
 
 

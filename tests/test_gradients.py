@@ -30,6 +30,8 @@ from .tolerances import (
     TWIN_DOUBLE,
 )
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 Call = Callable[..., Any]
 THREE = (0.3, 0.3, 0.4)
 STRUCTURED = ("noise", "natural")
@@ -207,6 +209,7 @@ def test_memory_that_nobody_wrote_is_not_read(pyramid: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.usefixtures("own_devices")
 def test_threads_may_call_at_a_time() -> None:
     """Of two sizes in turn, so that they also take the kept device from each other."""
     pairs = [images("natural", 20 + number % 2, 33) for number in range(8)]

@@ -25,6 +25,8 @@ from .pictures import clip, distort, pair, texture
 from .shaders.harness import push_of, stem_of
 from .tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 BACKENDS = ("vulkan", "cpu")
 
 
