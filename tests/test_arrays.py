@@ -16,6 +16,8 @@ from vkssim.errors import FrameError, NoDeviceError, OptionError
 from .commands import python_process
 from .pictures import clip, distort, pair, texture
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 BACKENDS = ("vulkan", "cpu")
 FUNCTIONS = (vkssim.ms_ssim, vkssim.ssim)
 
