@@ -14,7 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 unset PYTHONDONTWRITEBYTECODE # each of the many processes that the scripts start would compile the whole package anew
 PATH="$PATH:/usr/sbin:/sbin" # ldconfig lies there, and not every user's PATH has them
 
-RUN_TESTS=(pytest -n auto --maxprocesses 4 --dist worksteal)
+# A worker more than cores, for many tests wait for a process or a thread. A file's tests stay with one worker, since what they
+# share, as clips, a browser or a cluster, is made once for each worker; and the slow files come before the last ones.
+RUN_TESTS=(pytest -n "$(($(getconf _NPROCESSORS_ONLN) + 1))" --maxprocesses 5 --dist loadfile --no-loadscope-reorder)
 
 say() { printf '%s\n' "$*" >&2; }
 
