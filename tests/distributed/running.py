@@ -58,4 +58,4 @@ def parts_of(output: Path) -> list[Path]:
 
 def has_first_part(output: Path) -> bool:
     """Return whether the first part is there, without which no frame is known without a gap."""
-    return any(path.suffix.startswith(".0-") for path in parts_of(output))
+    return any(int(path.suffix[1:].partition("-")[0]) == 0 for path in parts_of(output))
