@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files
-from vkssim.errors import DemandError, InputError
-from vkssim.offset import MOST, signature
+from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, find_offset, score_files, score_many
+from vkssim.errors import DemandError, InputError, InterruptedRunError
+from vkssim.offset import MOST, Shift, add_hint, signature
 
 from .clips import write, y4m_bytes
 from .commands import vkssim
+from .journals import records
+from .ladder.ladders import manifest
 from .pictures import Picture, clip
+from .report.pages import page_report
 
 CONTENT = clip(60, 48, 64)
 FEATURE = "float_ssim=scale=1"
@@ -157,6 +160,76 @@ def test_several_devices_give_the_same_hint(tmp_path: Path, device: Any) -> None
     paths = _pair(tmp_path, 13)
     reports = [score_files(*paths, features=FEATURE, device=[str(device.info.uuid)] * count) for count in (1, 2)]
     assert _hints(reports[0]) == _hints(reports[1]) != []
+
+
+def _stop(*_arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vkssim.offset._found", _stop)
+    with pytest.raises(InterruptedRunError, match="stopped when all of 47 frames had been scored") as raised:
+        _scored(_pair(tmp_path, 13))
+    assert raised.value.report is not None
+    assert len(raised.value.report.frames) == 47
+
+
+def _batch(folder: Path, *words: str, code: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """Score two shifted clips and one in step as a batch; return its rows, and what it said."""
+    reference = _y4m(folder / "ref.y4m", CONTENT)
+    rows = []
+    for name, luma in (("late", CONTENT[13:]), ("step", CONTENT // 100 * 100), ("late_too", _coarse(CONTENT[13:]))):
+        rows.append({"reference": reference, "distorted": _y4m(folder / f"{name}.y4m", luma)})
+    target = folder / f"results{len(words)}.jsonl"
+    result = vkssim("batch", manifest(folder / "pairs.csv", rows), "-o", str(target), "--feature", FEATURE, *words)
+    assert result.exit_code == code, result.output
+    return [json.loads(line) for line in target.read_text().splitlines()] if target.exists() else [], result.stderr
+
+
+def test_a_batch_gives_the_hint_for_each_pair_that_is_shifted(tmp_path: Path) -> None:
+    rows, said = _batch(tmp_path, "--backend", "cpu")
+    assert ["seem to be shifted" in (row["warnings"] or "") for row in rows] == [True, False, True]
+    assert rows[1]["float_ssim_mean"] < 0.9
+    assert "late.y4m, in the 12 frames that were looked at. --offset -13 compares these, and shifts every other pair" in said
+    assert "--find-offset" not in said, "a batch has no such option"
+
+
+def test_a_batch_of_several_devices_gives_the_same_hint(tmp_path: Path, device: Any) -> None:
+    uuid = str(device.info.uuid)
+    one, several = (_batch(tmp_path, "--device", *more)[0] for more in ((uuid,), (f"{uuid},{uuid}", "-q")))
+    assert [row["warnings"] for row in one] == [row["warnings"] for row in several]
+    assert "seem to be shifted" in one[0]["warnings"]
+
+
+def test_a_batch_that_fails_a_pair_by_strict_has_the_hint(tmp_path: Path) -> None:
+    rows, _ = _batch(tmp_path, "--backend", "cpu", "--strict", code=1)
+    assert rows[0]["error_type"] == "DemandError"
+    assert "seem to be shifted" in rows[0]["warnings"]
+
+
+def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vkssim.offset._found", _stop)
+    _, said = _batch(tmp_path, "--backend", "cpu", code=130)
+    assert "stopped with 1 of 3 pairs done" in said
+    assert len(records(tmp_path / "results2.jsonl.journal")) == 1
+
+
+def test_many_pairs_from_python_have_the_hint(tmp_path: Path) -> None:
+    (found,) = score_many([_pair(tmp_path, 13)], features=FEATURE, backend="cpu")
+    assert len(_hints(found.scores())) == 1
+
+
+def test_clips_of_a_batch_by_url_are_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = page_report(0, 12, ("float_ssim",))
+    report.similarities = ("float_ssim",)
+    for frame in report.frames:
+        frame.metrics["float_ssim"] = 0.5  # type: ignore[index]
+    monkeypatch.setattr("vkssim.offset._found", lambda *_arguments: Shift(3, 8))
+    for paths, hints in ((("s3://clips/a.y4m", "b.y4m"), 0), (("a.y4m", "b.y4m"), 1)):
+        add_hint(report, paths, RawDescription(), Selection(), "index", PictureOptions(), of_many=True)
+        assert len(_hints(report)) == hints
 
 
 def test_the_command_line_finds_it_says_it_and_uses_it(tmp_path: Path) -> None:

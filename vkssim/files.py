@@ -9,8 +9,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from .backends.base import Backend
 from .demands import Demand, check_names, parse_demand, parse_pooled
 from .distributed.devices import alone, chosen_devices
@@ -167,10 +165,6 @@ def score_files(
     return hinted(partial(score_on, score, engines, done, again=readable_again(paths)))
 
 
-_LOW = 0.9
-"""Means of a similarity below that are looked into: the clips may be shifted."""
-
-
 def _with_hint(
     paths: tuple[str, str],
     raw: RawDescription,
@@ -180,25 +174,30 @@ def _with_hint(
     score: Callable[[], ScoreReport],
 ) -> ScoreReport:
     """Return the report of a run, with a warning where the clips scored low and seem to be shifted."""
+    from .offset import add_hint
 
-    def add(report: ScoreReport) -> None:
-        name = report.names[0] if report.names else None
-        if sync != "index" or name not in report.similarities or not report.frames:
-            return
-        if np.nanmean(report.column(name)) < _LOW:
-            from .offset import hint
-
-            warning = hint(paths, raw, selection, pictures)
-            report.warnings += [] if warning is None else [warning]
-
+    outcome: ScoreReport | DemandError
     try:
-        report = score()
-    except DemandError as error:  # all frames were scored
-        if error.report is not None:
-            add(error.report)
-        raise
-    add(report)
-    return report
+        outcome = score()
+    except DemandError as error:
+        outcome = error
+    try:
+        add_hint(outcome, paths, raw, selection, sync, pictures)
+    except KeyboardInterrupt as stop:
+        report = outcome.report if isinstance(outcome, DemandError) else outcome
+        frames = counted(len(report.frames), "frame")
+        raise _stopped(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
+    if isinstance(outcome, DemandError):
+        raise outcome
+    return outcome
+
+
+def _stopped(stop: KeyboardInterrupt, problem: str, report: ScoreReport) -> InterruptedRunError:
+    """Return the error for a run that was stopped, with the scores that there are."""
+    error = InterruptedRunError(problem)
+    error.signal = getattr(stop, "signal", signal.SIGINT)
+    error.report = report
+    return error
 
 
 def score_sources(
@@ -255,11 +254,8 @@ def score_sources(
         except KeyboardInterrupt as stop:
             _with_all(report, done)
             frames = counted(len(report.frames), "frame")
-            stopped = InterruptedRunError(f"stopped after {frames}; what was scored is kept")
-            stopped.signal = getattr(stop, "signal", signal.SIGINT)
             report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
-            stopped.report = report
-            raise stopped from None
+            raise _stopped(stop, f"stopped after {frames}; what was scored is kept", report) from None
         finally:
             if profile:
                 report.stage_seconds = _stage_seconds(run, engine)

@@ -8,18 +8,20 @@ alike. What is constant, as another range of the samples or a logo, does not cou
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError, VkssimError
+from .errors import DemandError, InputError, VkssimError
 from .frames.open import RawDescription, readable_twice
 from .frames.pictures import PictureOptions, open_pair
+from .frames.remote import is_url, named
 from .frames.source import FrameSource
 from .interruption import check
+from .results import ScoreReport
 from .selection import Selection
+from .wording import counted
 
 MOST = 120
 """Frames that a clip may be shifted by, either way; fewer for short clips, of which enough frames have to be left."""
@@ -31,6 +33,7 @@ _FIRST = 4 * MOST
 _LEAST = 8  # frames that are looked at, and at least a quarter of the shorter clip
 _AS_GOOD, _NOISE = 1.2, 0.02  # an offset whose variance is not beyond as many times the least, and that of noise, is as good
 _MOST_NAMED = 8
+_LOW = 0.9  # the mean of a similarity below which the clips are looked at, for they may be shifted
 _ALIKE = 0.5  # of the variance at most offsets; at the right one it is less
 
 Signatures = npt.NDArray[np.float64]
@@ -71,19 +74,50 @@ def find_offset(
     return selection.offset + _found(paths, raw, selection, pictures, _LONGEST).offset
 
 
-def hint(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions) -> str | None:
-    """Return what to warn of where two clips that scored low seem to be shifted; None where they do not."""
+def add_hint(
+    outcome: ScoreReport | Exception,
+    paths: tuple[str, str],
+    raw: RawDescription,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    *,
+    of_many: bool = False,
+) -> None:
+    """Add a warning to the report of two clips, or to that of a DemandError, where they scored low and seem to be shifted.
+
+    The first frames of both clips are read once more for that. `of_many` says that the pair is one of many: the options hold
+    for the others too, and clips by URL are not read again, for other machines may have scored them.
+    """
+    report = outcome.report if isinstance(outcome, DemandError) else outcome  # then too all frames were scored
+    if not isinstance(report, ScoreReport) or sync != "index" or (of_many and any(map(is_url, paths))):
+        return
+    if selection.takes_all and len(report.frames) <= _LEAST:
+        return  # one of the clips is too short to tell
+    name = report.names[0] if report.names else None
+    if name in report.similarities and report.frames and np.nanmean(report.column(name)) < _LOW:
+        warning = _hint(paths, raw, selection, pictures, of_many)
+        report.warnings += [] if warning is None else [warning]
+
+
+def _hint(
+    paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, of_many: bool
+) -> str | None:
+    """Return the sentence on two clips that seem to be shifted; None where they do not."""
     if not all(map(readable_twice, paths)):
         return None
-    with suppress(VkssimError):
+    try:
         shift = _found(paths, raw, selection, pictures, _FIRST)
-        if shift.offset:
-            offset = selection.offset + shift.offset
-            return (
-                f"the clips seem to be shifted: frame i of {paths[0]} looks like frame i{offset:+d} of {paths[1]}, in the"
-                f" {shift.frames} frames that were looked at. --offset {offset} compares these, or --find-offset"
-            )
-    return None
+    except (VkssimError, MemoryError):  # the offset is not certain, or cannot be looked for; the scores are there all the same
+        return None
+    if not shift.offset:
+        return None
+    offset = selection.offset + shift.offset
+    cure = "compares these, and shifts every other pair as well" if of_many else "compares these, or --find-offset"
+    return (
+        f"the clips seem to be shifted: frame i of {named(paths[0])} looks like frame i{offset:+d} of {named(paths[1])}, in the"
+        f" {counted(shift.frames, 'frame')} that were looked at. --offset {offset} {cure}"
+    )
 
 
 def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, longest: int) -> Shift:

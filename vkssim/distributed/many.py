@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..errors import LostWorkerWarning
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
+from ..offset import add_hint
 from ..planes import feature_texts
 from ..progress import progress_bar
 from ..results import ScoreReport
@@ -116,5 +117,14 @@ def _scored(
             if bar is not None:
                 bar(done, len(jobs))
             clips = job.clips
+            add_hint(
+                outcome,
+                (clips.reference, clips.distorted),
+                clips.raw,
+                options.selection,
+                options.sync,
+                options.pictures,
+                of_many=True,
+            )
             report, error = (outcome, None) if isinstance(outcome, ScoreReport) else (None, outcome)
             yield PairScores(int(job.key), clips.reference, clips.distorted, report, error)

@@ -21,6 +21,7 @@ from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
 from ..input_state import input_states
 from ..journal_file import journal_path
+from ..offset import add_hint
 from ..place import Place
 from ..recovery import readable_again
 from ..report import render
@@ -138,8 +139,11 @@ def score_pairs(
     try:
         with closing((scored or _together)(list(todo.items()), options)) as outcomes:
             for (key, pair), outcome in outcomes:
-                _keep(journal, key, pair, outcome, frames)
-                done += 1
+                try:
+                    _add_hint(pair, outcome, options)
+                finally:  # what was scored is kept where the user stops the run meanwhile
+                    _keep(journal, key, pair, outcome, frames)
+                    done += 1
                 report_progress(done, total)
     except (KeyboardInterrupt, InterruptedRunError) as stop:
         stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command goes on from there")
@@ -197,6 +201,12 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
     for group in by_reference.values():
         for start in range(0, len(group), MOST_IN_STEP):
             yield group[start : start + MOST_IN_STEP]
+
+
+def _add_hint(pair: Pair, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
+    """Warn where the clips of a pair that scored low seem to be shifted."""
+    paths = pair.reference_path, pair.distorted_path
+    add_hint(outcome, paths, pair.raw, options.selection, options.sync, options.pictures, of_many=True)
 
 
 def _keep(
