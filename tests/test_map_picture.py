@@ -59,7 +59,7 @@ def test_title_scores_and_scale(written: list[tuple[str, tuple[float, float, flo
     ]
     lowest = "-0.5000"
     assert texts[3] == f"mean of the map {frame.ssim_map.mean(dtype=np.float64):.4f}, lowest window {lowest}"
-    assert texts[4:] == ["0", "0.25", "0.5", "0.75", "1", "nothing in common, or less", "the same"]
+    assert texts[4:] == ["0", "0.25", "0.5", "0.75", "1", "nothing in common (0 or less)", "the same"]
 
 
 @pytest.mark.parametrize("width", [22, 566, 1910])

@@ -21,7 +21,7 @@ _SMALLEST_TEXT = 12  # pixels
 _LINES = 4  # of the title
 _PAPER, _INK = (255, 255, 255), (20, 20, 20)
 _TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_ENDS = {0.0: "nothing in common, or less", 1.0: "the same"}
+_ENDS = {0.0: "nothing in common (0 or less)", 1.0: "the same"}
 _PURPOSE = "a picture of a map"
 
 

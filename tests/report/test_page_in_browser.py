@@ -31,6 +31,20 @@ LADDERS = Ladders(
 )
 LIMITS = [[Limit("float_ssim mean ≥ 0.85", "0.9", True)], [Limit("float_ssim mean ≥ 0.85", "0.7", False)]]
 READOUT = "#over-frames .readout"
+_LINES = """(element) => {
+  const lines = new Map();
+  for (const node of element.childNodes) {
+    for (let place = 0; place < (node.nodeType === Node.TEXT_NODE ? node.length : 0); place += 1) {
+      const range = document.createRange();
+      range.setStart(node, place);
+      range.setEnd(node, place + 1);
+      const top = Math.round(range.getBoundingClientRect().top);
+      lines.set(top, (lines.get(top) ?? "") + node.data[place]);
+    }
+  }
+  return [...lines.values()];
+}"""
+"""The lines that the text of an element is broken into."""
 
 
 @pytest.fixture(scope="module")
@@ -247,6 +261,29 @@ def test_a_ladder_is_a_curve_with_its_deltas(browser: Browser, path: Path) -> No
         expect(page.locator("#rung")).to_have_text(f"{HOSTILE[1]}: 400 kbit/s, {mean:.6f}")
         expect(page.locator(".part:visible table")).to_contain_text("-12.50 %")
         expect(page.locator(".part:visible table")).to_contain_text("+0.500")
+
+
+def test_few_ticks_are_all_to_be_read_on_a_phone(browser: Browser, path: Path) -> None:
+    """An axis with every other label left out would have a single one here."""
+    with visit(browser, path, viewport={"width": 390, "height": 844}) as visited:
+        choose_metric(visited.page, "float_ssim")
+        ticks = visited.page.locator("#rates .across g").first.locator("text")
+        expect(ticks).to_have_count(2)
+        assert [tick.is_visible() for tick in ticks.all()] == [True, True]
+
+
+def test_names_are_broken_between_their_words_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    report = page_report(0, FRAMES, ("float_ssim",))
+    report.distorted = "a_first_rung_of_this_ladder_at_400_kbit.mp4"
+    path = tmp_path / "page.html"
+    path.write_text(render_page([report, REPORTS[1]], gallery()), encoding="utf-8")
+    with visit(browser, path, viewport={"width": 390, "height": 844}) as visited:
+        name = visited.page.locator(".tile:visible, .numbers th:visible").locator(".clip > span", has_text="a_first").first
+        lines: list[str] = name.evaluate(_LINES)
+        assert "".join(lines) == report.distorted
+        assert len(lines) > 1
+        assert all(line.endswith("_") for line in lines[:-1]), lines
+        assert lines[-1].endswith("kbit.mp4") or lines[-1] == ".mp4"
 
 
 def test_clips_of_other_frames_and_metrics(browser: Browser, tmp_path: Path) -> None:

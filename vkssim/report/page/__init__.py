@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +29,13 @@ from .ladders import Ladders
 from .pictures import Gallery
 from .styles import MARKERS, line_style
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("state.js", "axes.js", "charts.js", "scores.js", "ladder.js", "tables.js", "viewer.js", "page.js")
 _PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # the last colours SSIM maps
+_WORD_ENDS = re.compile(r"(?<=[/_])|(?<=[:=])(?=[A-Za-z])|(?=\.[A-Za-z])")
 _FEW = 3  # warnings that are not folded
 
 
@@ -95,6 +101,7 @@ def render_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["breakable"] = _breakable
     style = (_FOLDER / "page.css").read_text(encoding="utf-8")
     script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
@@ -173,6 +180,13 @@ def _unlike(reports: Sequence[ScoreReport], names: Sequence[str], warnings: Sequ
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
     """Return how reports were scored, by these names."""
     return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
+
+
+def _breakable(text: str) -> Markup:
+    """Return a text as HTML that is broken across lines where one of its words ends, such as a part of a file's name."""
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(_WORD_ENDS.split(visible(text)))
 
 
 def _policy(style: str, script: str) -> str:
