@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -16,11 +17,19 @@ _INSTALL = (
     " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan."
 )
 
-_MEND = "Mend or remove that file; VK_DRIVER_FILES says which files are read in place of the system's"
+_DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
 _LOOKING_FOR_DRIVERS = ("vkEnumerateInstanceExtensionProperties", "vkCreateInstance")
 
 _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
+
+
+def _mend() -> str:
+    """Return what to do about a driver's file that the loader cannot use."""
+    variable = next((name for name in _DRIVER_VARIABLES if os.environ.get(name)), None)
+    if variable is None:
+        return "Mend or remove that file"
+    return f"Correct or unset {variable}, which names the files that are read in place of the system's"
 
 
 class Api:
@@ -79,15 +88,23 @@ class Api:
                 # By this code the loader also says that it cannot read a driver's file.
                 said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
                 if said:
-                    raise NoDeviceError(f"the Vulkan loader cannot read its drivers' files: {said}. {_MEND}") from error
+                    raise NoDeviceError(f"the Vulkan loader cannot read its drivers' files: {said}. {_mend()}") from error
                 raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
             except module.VkErrorIncompatibleDriver as error:
                 said = complaints(module)
                 raise NoDeviceError(
-                    f"the Vulkan loader cannot use the drivers that it found: {said}. {_MEND}"
+                    f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}"
                     if said
                     else "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
                     " `apt install mesa-vulkan-drivers`"
+                ) from error
+            except module.VkErrorInitializationFailed as error:
+                if name != "vkEnumeratePhysicalDevices":
+                    raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error
+                raise DeviceError(
+                    "a Vulkan driver cannot start (vkEnumeratePhysicalDevices: VkErrorInitializationFailed): memory may be"
+                    " limited (`ulimit -v`), the user may not open the device's files in /dev/dri, or the driver is not of the"
+                    " version of its kernel module"
                 ) from error
             except (module.VkTimeout, module.VkNotReady):
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import click
+import click.testing
 import numpy as np
 import pytest
 
@@ -53,6 +55,33 @@ def test_help(words: tuple[str, ...]) -> None:
     result = vkssim(*words, "--help")
     assert result.exit_code == 0
     assert "Usage:" in result.output
+
+
+def test_the_list_of_commands_has_whole_sentences() -> None:
+    listed = (
+        click.testing.CliRunner().invoke(main, ["--help"], terminal_width=80).stdout.split("Commands:")[1].strip().splitlines()
+    )
+    assert len(listed) == len(main.list_commands(click.Context(main)))
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ImportError("libXau.so.6: failed to map segment from shared object"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        OSError("cannot load library: libdav1d.so: cannot allocate memory in static TLS block"),
+    ],
+    ids=str,
+)
+def test_a_library_that_no_memory_is_left_for_is_no_fault_of_vkssim(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise error
+
+    monkeypatch.setattr("vkssim.files.score_files", fail)
+    result = vkssim("score", "-r", "a.y4m", "-d", "b.y4m")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("vkssim: there is not enough memory. ")
 
 
 def test_help_has_the_exit_codes() -> None:

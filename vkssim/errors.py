@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 
 from .host.errors import (
@@ -45,6 +46,7 @@ __all__ = [
     "WorkerLostError",
     "WrongNumbersError",
     "exit_code",
+    "wants_memory",
 ]
 
 
@@ -93,6 +95,14 @@ class HostMemoryError(VkssimError):
         " raise the limit that `ulimit -v` or a container sets, or score fewer clips at a time",
     ) -> None:
         super().__init__(problem)
+
+
+def wants_memory(error: Exception) -> bool:
+    """Return True for an error of the system or of its loader of libraries that comes of a lack of memory."""
+    return isinstance(error, ImportError | OSError) and (
+        getattr(error, "errno", None) == errno.ENOMEM
+        or any(text in str(error) for text in ("failed to map segment", "annot allocate memory"))
+    )
 
 
 class InterruptedRunError(VkssimError):

@@ -38,6 +38,18 @@ def test_error_codes_become_errors(
         api.vkDeviceWaitIdle(None)
 
 
+def test_a_driver_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loader gives no reason, as where memory is limited; the usual ones are named."""
+    api = Api()
+
+    def fail(*_: Any) -> None:
+        raise api.module.VkErrorInitializationFailed
+
+    monkeypatch.setattr(api.module, "vkEnumeratePhysicalDevices", fail)
+    with pytest.raises(DeviceError, match=r"a Vulkan driver cannot start .*`ulimit -v`.* /dev/dri"):
+        api.vkEnumeratePhysicalDevices(None)
+
+
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     api = Api()
 

@@ -24,4 +24,5 @@ def test_a_drivers_file_that_cannot_be_used(tmp_path: Path, text: str, said: lis
     assert result.returncode == 3
     assert all(words in message for words in said), message
     assert "host's memory" not in message
+    assert "Correct or unset VK_DRIVER_FILES, which names the files" in message
     assert message.count("\n") == 1

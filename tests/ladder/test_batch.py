@@ -20,6 +20,7 @@ import pytest
 
 from vkssim import score_files, selftest
 from vkssim.backends.vulkan import VulkanBackend
+from vkssim.cli.batch import check_all_scored
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.pictures import PictureOptions
@@ -131,12 +132,14 @@ def test_the_device_stays_open_while_frames_are_alike(tmp_path: Path, monkeypatc
     assert opened == [(48, 32), (32, 48)]
 
 
-def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows) -> None:
+def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows, capsys: pytest.CaptureFixture[str]) -> None:
     rungs[1]["distorted"] = encode(tmp_path / "short.mp4", clip(4, 64, 96), crf="30")
     manifest(tmp_path / "ladder.csv", rungs)
     rows = _batch(tmp_path)
     assert [row["frames"] for row in rows] == [6, 4, 6]
     assert "short.mp4 is shorter" in rows[1]["warnings"]
+    check_all_scored([{"distorted": "a.mp4", "warnings": text, "error": None} for text in ("a.mp4 is shorter", "hm")], "x.csv")
+    assert capsys.readouterr().err == "vkssim: warning: a.mp4 is shorter\nvkssim: warning: a.mp4: hm\n"
     rows = _batch(tmp_path, *TINY, "--strict", code=1)
     assert [row["error_type"] for row in rows] == [None, "DemandError", None]
     assert rows[1]["frames"] == 4, "its scores are kept"

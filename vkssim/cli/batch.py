@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 @make_command(
     "batch",
+    brief="Score all pairs of a manifest.",
     examples=(
         (
             "vkssim batch ladder.csv -o scores.parquet --frames frames",
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
     required=True,
     metavar="FILE",
     type=PathOrUrl(),
-    help=".parquet, .csv or .jsonl.",
+    help="Write the results there: .parquet, .csv or .jsonl.",
 )
 @option(
     "--frames",
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     "--strict",
     section=Section.VERDICT,
     is_flag=True,
-    help="A pair of which one clip is shorter, or whose frame rates differ, has failed.",
+    help="Count a pair as failed where one clip is shorter, or the frame rates differ.",
 )
 @backend_options
 @engine_options
@@ -241,7 +242,8 @@ def check_all_scored(rows: Sequence[Row], path: Place) -> None:
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
             if row[column] is not None:
-                say(f"{word}: {row['distorted']}: {row[column]}")
+                clip = "" if str(row[column]).startswith(f"{row['distorted']} ") else f"{row['distorted']}: "
+                say(f"{word}: {clip}{row[column]}")
     failed = sum(row["error"] is not None for row in rows)
     if failed:
         raise DemandError(

@@ -27,6 +27,7 @@ _RATES = ("bitrate", "measured_kbps")
 
 @make_command(
     "bd-rate",
+    brief="Compute Bjøntegaard deltas between two ladders.",
     examples=(
         (
             "vkssim bd-rate scores.parquet --anchor codec=x264 --test codec=x265",
@@ -56,7 +57,7 @@ _RATES = ("bitrate", "measured_kbps")
     section=Section.METRICS,
     multiple=True,
     metavar="NAME",
-    help="Which score; may be repeated. Default: all.",
+    help="Compare that score only; may be repeated. Default: all.",
 )
 @option(
     "--pooling",
@@ -64,18 +65,25 @@ _RATES = ("bitrate", "measured_kbps")
     default="mean",
     show_default=True,
     metavar="NAME",
-    help="Which pooled value: harmonic_mean, min, p5 …",
+    help="Compare that pooled value: mean, harmonic_mean, min, p5 and so on.",
 )
 @option(
     "--rate",
     section=Section.METRICS,
     metavar="COLUMN",
-    help="The bit rates. Default: bitrate, where there is none measured_kbps.",
+    help="Column with the bit rates. Default: bitrate, else measured_kbps.",
 )
-@option("--method", section=Section.METRICS, type=Choice(["akima", "pchip", "cubic"]), default="akima", show_default=True)
-@option("--db", "decibels", section=Section.METRICS, is_flag=True, help="Of -10 log10(1 - score) in place of the score.")
+@option(
+    "--method",
+    section=Section.METRICS,
+    type=Choice(["akima", "pchip", "cubic"]),
+    default="akima",
+    show_default=True,
+    help="Interpolate between the rungs of a ladder in that way.",
+)
+@option("--db", "decibels", section=Section.METRICS, is_flag=True, help="Compare the score in dB, -10 log10(1 - score).")
 @force_option
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
 def command(
     results: Path,
     anchor: tuple[str, ...],

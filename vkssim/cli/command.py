@@ -100,9 +100,13 @@ def sections(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, 
             yield section.value, chosen
 
 
-def make_command(name: str, *, examples: Sequence[tuple[str, str]] = ()) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function."""
-    return click.command(name, cls=Command, context_settings=SETTINGS, examples=examples)
+def make_command(
+    name: str, *, brief: str | None = None, examples: Sequence[tuple[str, str]] = ()
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Return a decorator that makes a command of a function. `brief` is what the list of commands says, where that is not the
+    first sentence of the docstring.
+    """
+    return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples)
 
 
 def option(*names: str, section: Section, **attributes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

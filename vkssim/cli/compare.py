@@ -31,6 +31,7 @@ _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mea
 
 @make_command(
     "compare",
+    brief="Show how scores changed from one report to another.",
     examples=(
         (
             "vkssim compare old.json new.json --max-drop float_ms_ssim=0.002 --max-drop float_ms_ssim:p5=0.01",
@@ -54,10 +55,10 @@ _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mea
     section=Section.VERDICT,
     multiple=True,
     metavar="NAME=X",
-    help="The same for every frame. May be repeated.",
+    help="Fail where that score drops by more in any frame. May be repeated.",
 )
 @force_option
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
 def command(
     before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
 ) -> None:

@@ -51,6 +51,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 
 @make_command(
     "correlate",
+    brief="Correlate scores with people's opinions.",
     examples=(
         (
             "vkssim correlate rated.csv -o rated.parquet",
@@ -63,12 +64,14 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     ),
 )
 @click.argument("table", type=click.Path(path_type=Path))
-@option("--score", "opinion", section=Section.INPUTS, metavar="COLUMN", help="What people said. Default: mos or dmos.")
+@option(
+    "--score", "opinion", section=Section.INPUTS, metavar="COLUMN", help="Column with people's opinions. Default: mos or dmos."
+)
 @option(
     "--by",
     section=Section.INPUTS,
     metavar="COLUMN",
-    help="Also for each value of it. Default: distortion, where there is that column.",
+    help="Correlate also for each value of that column. Default: distortion, if there is one.",
 )
 @option(
     "--pooling",
@@ -76,11 +79,11 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     default="mean",
     show_default=True,
     metavar="NAME",
-    help="Which pooled value of each clip.",
+    help="Use that pooled value of each clip.",
 )
 @force_option
-@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="As JSON.")
-@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="As CSV.")
+@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Print JSON in place of the table.")
+@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Print CSV in place of the table.")
 @option(
     "-o",
     "--output",
@@ -88,7 +91,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     section=Section.OUTPUTS,
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="For a manifest: where its results go, as with batch.",
+    help="Score a manifest and write its results there, as `vkssim batch` does.",
 )
 @urls_option
 @raw_options

@@ -9,7 +9,7 @@ from .command import Section, make_command, option
 
 
 @make_command("devices")
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="As JSON.")
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """List the Vulkan devices, the preferred one first."""
     from ..host.devices import list_devices

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code
+from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code, wants_memory
 from ..harmless import visible
 from ..interruption import listening
 from ..wording import did_you_mean
@@ -66,6 +66,8 @@ class _Main(click.Group):
             say("interrupted")
             ctx.exit(128 + getattr(stop, "signal", InterruptedRunError.signal))
         except Exception as error:
+            if wants_memory(error):
+                ctx.exit(_report(HostMemoryError()))
             if os.environ.get(TRACEBACK_VARIABLE) == "1":
                 sys.excepthook = _print_traceback
                 raise

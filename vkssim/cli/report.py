@@ -33,7 +33,7 @@ budget_option = option(
     default=PICTURE_BUDGET / _MEGA,
     show_default=True,
     metavar="MB",
-    help="The pictures of a page take so much at most; to fit they are made smaller, then frames are left out.",
+    help="Limit the pictures of the page to that many megabytes: to fit they are made smaller, then frames are left out.",
 )
 
 
@@ -47,6 +47,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
 
 @make_command(
     "report",
+    brief="Show scores as one HTML page.",
     examples=(
         (
             "vkssim report low.json high.json -o page.html",
@@ -78,7 +79,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     type=click.IntRange(0),
     default=WORST,
     show_default=True,
-    help="So many frames of each reference as pictures, with all its clips.",
+    help="Show that many of the worst frames of each reference as pictures, with all its clips.",
 )
 @budget_option
 @option(
@@ -93,13 +94,13 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     section=Section.INPUTS,
     multiple=True,
     metavar="COLUMN",
-    help="What tells one ladder of a table from another. Default: codec, else that of the clips. May be repeated.",
+    help="Column of a table that tells one ladder from another. Default: codec, else the codec of the clips. May be repeated.",
 )
 @option(
     "--rate",
     section=Section.INPUTS,
     metavar="COLUMN",
-    help="The bit rates of a table. Default: bitrate, where there is none that of the video.",
+    help="Column of a table with the bit rates. Default: bitrate, else the bit rate of the video.",
 )
 @force_option
 @urls_option
