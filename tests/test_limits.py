@@ -357,6 +357,7 @@ def test_a_video_in_the_place_of_scores(tmp_path: Path, form: str, words: tuple[
     result = vkssim(*(word.format(path) for word in words))
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"clip.bin is a video ({form}); score it first: `vkssim score" in result.stderr
+    assert "MANIFEST.csv lists in its columns reference and distorted" in result.stderr
 
 
 def test_a_large_video_in_the_place_of_a_report(tmp_path: Path) -> None:

@@ -247,6 +247,12 @@ def test_the_command_line_finds_it_says_it_and_uses_it(tmp_path: Path) -> None:
     assert "--offset 13" in first["scoring"]["command"]
 
 
+def test_the_command_line_says_that_clips_are_not_shifted(tmp_path: Path) -> None:
+    reference, distorted = _pair(tmp_path, 0)
+    words = ["score", "-r", reference, "-d", distorted, "--feature", FEATURE, "--backend", "cpu", "--find-offset"]
+    assert "the clips are not shifted: frame i of the reference is compared with frame i of the" in vkssim(*words).stderr
+
+
 def test_the_command_line_refuses_times(tmp_path: Path) -> None:
     reference, distorted = _pair(tmp_path, 13)
     result = vkssim("score", "-r", reference, "-d", distorted, "--find-offset", "--sync", "pts")

@@ -50,6 +50,19 @@ def test_a_letterboxed_master_against_a_cropped_encode(tmp_path: Path, crop: str
     assert report.notes == [f"{paths[0]}: cropped to 64x40+0+8{found}"]
 
 
+def test_the_cure_for_unlike_shapes_can_be_followed(tmp_path: Path) -> None:
+    paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", CODED)
+    with pytest.raises(InputError) as raised:
+        _score(*paths)
+    for crop in ("auto", "64x40+0+8"):
+        assert f"--crop-reference {crop} takes" in str(raised.value)
+        assert _score(*paths, crop_reference=crop).column("float_ssim").tolist() == _plain(tmp_path)
+    with pytest.raises(InputError, match="--crop-reference and --crop-distorted crop one of the clips alone"):
+        _score(*paths, crop="64x40+0+8")
+    with pytest.raises(InputError, match=r"does not lie within .*ref\.y4m, which is 64x56$"):
+        _score(*paths, crop_reference="64x40+0+18")
+
+
 def test_both_have_bars_of_their_own(tmp_path: Path) -> None:
     paths = _y4m(tmp_path / "ref.y4m", _boxed(CONTENT, 8, 8)), _y4m(tmp_path / "dis.y4m", _boxed(CODED, 4, 2, 6, 10))
     report = _score(*paths, crop_reference="auto", crop_distorted="auto")

@@ -113,7 +113,8 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     if video is not None:
         raise InputError(
             f"{name} is a video ({video}); score it first: `vkssim score -r REFERENCE -d {name} -o SCORES.json` writes a"
-            " report, `vkssim batch MANIFEST -o RESULTS.csv` a table of many clips"
+            " report, `vkssim batch MANIFEST.csv -o RESULTS.csv` a table of all pairs of clips that MANIFEST.csv lists in its"
+            " columns reference and distorted"
         )
     if max(size, len(data)) > most:
         raise InputError(f"{name} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file")

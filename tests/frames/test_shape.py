@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -51,8 +52,18 @@ def test_not_scaled_but_cropped(first: VideoInfo, second: VideoInfo) -> None:
     assert not is_scaled(first, second)
     assert not is_scaled(second, first)
     message = unlike(first, second)
-    assert "--crop-reference or --crop-distorted" in message
+    assert re.search("--crop-(reference|distorted)", message)
     assert "--scale" not in message
+
+
+def test_the_middle_is_named_where_one_side_was_kept() -> None:
+    """A crop that can be copied; the clip that shows more is the one to crop, on even samples."""
+    wide, tall = _info(640, 272), _info(640, 360)
+    assert "--crop-reference auto takes black bars off 640x360, --crop-reference 640x272+0+44 takes" in unlike(tall, wide)
+    assert "--crop-distorted 640x272+0+44 takes the middle of its pictures" in unlike(wide, tall)
+    assert "--crop-distorted 480x360+80+0 takes" in unlike(_info(480, 360), tall)
+    assert "640x270+0+44" in unlike(tall, _info(640, 270)), "not +45, which is between samples of chroma"
+    assert "with auto, which takes black bars off, or with WxH+X+Y" in unlike(tall, _info(320, 136))
 
 
 def test_shapes_are_named() -> None:

@@ -236,7 +236,9 @@ def command(
         if progress is not None:
             progress.close()
     if find_offset:
-        report.notes.append(f"frame i of the reference is compared with frame i{selection.offset:+d} of the distorted clip")
+        shifted = f"i{selection.offset:+d}" if selection.offset else "i"
+        same = "" if selection.offset else "the clips are not shifted: "
+        report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     failure = failures[0] if failures else None
     complete = failure is None or isinstance(failure, DemandError)
     worked = [output for output in outputs if _attempt(failures, output.write, report)]

@@ -43,8 +43,20 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
     depth = "" if first.bits == second.bits else ". --deepen makes their depth alike"
     return (
         f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as where one was"
-        " cropped. Crop the one that shows more: --crop-reference or --crop-distorted with auto, which takes black bars off,"
-        f" or with WxH+X+Y{depth}"
+        f" cropped. {_crop_cure(first, second)}{depth}"
+    )
+
+
+def _crop_cure(first: VideoInfo, second: VideoInfo) -> str:
+    """Return how to crop the clip that shows more: where one side was kept it is known which, and what its middle is."""
+    for flag, large, small in (("--crop-reference", first, second), ("--crop-distorted", second, first)):
+        across, down = large.width - small.width, large.height - small.height
+        if min(across, down) == 0 < max(across, down):
+            middle = f"{small.width}x{small.height}+{across // 4 * 2}+{down // 4 * 2}"
+            return f"{flag} auto takes black bars off {large.path}, {flag} {middle} takes the middle of its pictures"
+    return (
+        "Crop the one that shows more: --crop-reference or --crop-distorted with auto, which takes black bars off, or with"
+        " WxH+X+Y"
     )
 
 
