@@ -55,7 +55,7 @@ def check_installed() -> None:
 
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
-        raise OptionError(f"an HTML page needs {' and '.join(missing)}, not installed here: pip install 'vkssim[report]'")
+        raise OptionError(f"an HTML page needs {', '.join(missing)}; `pip install 'vkssim[report]'` brings them")
 
 
 def render_page(
