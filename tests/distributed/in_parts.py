@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkssim import files, score_files
+from vkssim import offset, score_files
 from vkssim.distributed import coordinator, division
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import Pool, TaskKey
@@ -69,7 +69,7 @@ def same_in_parts(reference: str | Path, distorted: str | Path, raw: RawDescript
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(files, "_LOW", 0.0)  # the hint at an offset is one of whole clips
+            patch.setattr(offset, "_LOW", 0.0)  # the hint at an offset is one of whole clips
             return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
     except VkssimError as error:
         return error
