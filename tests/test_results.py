@@ -22,8 +22,8 @@ def test_pooling() -> None:
     assert (pooled["min"], pooled["max"], pooled["mean"]) == (0.5, 1.0, 0.75)
     assert pooled["harmonic_mean"] == pytest.approx(4 / (1 / 1.5 + 1 / 2 + 1 / 1.9 + 1 / 1.6) - 1)
     assert pooled["stddev"] == pytest.approx(np.std([0.5, 1.0, 0.9, 0.6]))
-    assert pooled["percentile_50"] == 0.75
-    assert pooled["min"] < pooled["percentile_1"] < pooled["percentile_5"] < pooled["percentile_10"]
+    assert pooled["p50"] == 0.75
+    assert pooled["min"] < pooled["p1"] < pooled["p5"] < pooled["p10"]
 
 
 def test_one_missing_score_leaves_no_pooled_value() -> None:

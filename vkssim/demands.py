@@ -11,11 +11,8 @@ from .limits import check_option
 from .results import PERCENTILES, ScoreReport
 from .wording import did_you_mean
 
-POOLINGS = {
-    **{name: name for name in ("mean", "harmonic_mean", "min", "max", "mean_db")},
-    **{f"p{rank}": f"percentile_{rank}" for rank in PERCENTILES},
-}
-"""What can be demanded, by the name it has in a demand; the values are the keys of `ScoreReport.pooled`."""
+POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for rank in PERCENTILES))
+"""The pooled values that can be demanded: keys of `ScoreReport.pooled`."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ class Demand:
 
     def value(self, report: ScoreReport) -> float:
         """Return the value that it is about."""
-        return report.pooled()[self.name][POOLINGS[self.pooling]]
+        return report.pooled()[self.name][self.pooling]
 
 
 def split_demand(text: str) -> tuple[str, str | None, float]:
@@ -64,24 +61,13 @@ def parse_pooled(text: str, flag: str = "--print") -> Demand:
     return Demand(name, _pooling(pooling if colon else None, f"{flag} {text!r}"), None, flag)
 
 
-def pooling_key(pooling: str) -> str:
-    """Return the name that a pooling has in files: p5 is percentile_5, and other names are themselves."""
-    return POOLINGS.get(pooling, pooling)
-
-
-def pooling_name(key: str) -> str:
-    """Return the name that a pooling has on the command line: percentile_5 is p5, and other names are themselves."""
-    return next((name for name, other in POOLINGS.items() if other == key), key)
-
-
 def _pooling(name: str | None, where: str) -> str:
-    """Return the name of a pooling as demands have it. Raises OptionError."""
+    """Return the name of a pooling, the mean where none is named. Raises OptionError for one that there is not."""
     if name is None:
         return "mean"
-    for short, key in POOLINGS.items():
-        if name in (short, key):
-            return short
-    meant = " (did you mean p50?)" if name == "median" else did_you_mean(name, [*POOLINGS, *POOLINGS.values()])
+    if name in POOLINGS:
+        return name
+    meant = " (did you mean p50?)" if name == "median" else did_you_mean(name.replace("percentile", "p"), POOLINGS)
     raise OptionError(f"{where}: unknown pooling {name!r}{meant}; there are {', '.join(POOLINGS)}")
 
 

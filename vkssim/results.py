@@ -117,5 +117,5 @@ def pool(scores: Doubles) -> dict[str, float]:
             "stddev": scores.std(),
         }
         percentiles = np.percentile(scores, PERCENTILES)
-    values.update({f"percentile_{rank}": value for rank, value in zip(PERCENTILES, percentiles, strict=True)})
+    values.update({f"p{rank}": value for rank, value in zip(PERCENTILES, percentiles, strict=True)})
     return {name: float(value) for name, value in values.items()}

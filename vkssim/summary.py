@@ -17,8 +17,8 @@ _HEADS = {
     "mean_db": "mean dB",
     "harmonic_mean": "harmonic",
     "min": "min",
-    "percentile_5": "p5",
-    "percentile_50": "p50",
+    "p5": "p5",
+    "p50": "p50",
     "max": "max",
     "stddev": "stddev",
 }

@@ -132,9 +132,9 @@ def test_two_presets(results: Path) -> None:
     rates = [row["bd_rate"] for row in answer["deltas"]]
     assert all(rate < 0 for rate in rates), "the slower preset needs less"
     assert answer["means"][0]["bd_rate"] == pytest.approx(sum(rates) / 2)
-    short, long = (vkssim("bd-rate", str(results), *WORDS, "--json", "--pooling", name) for name in ("p5", "percentile_5"))
-    assert short.exit_code == 0
-    assert json.loads(short.stdout)["deltas"] == json.loads(long.stdout)["deltas"] != answer["deltas"]
+    lowest = vkssim("bd-rate", str(results), *WORDS, "--json", "--pooling", "p5")
+    assert lowest.exit_code == 0
+    assert json.loads(lowest.stdout)["deltas"] != answer["deltas"]
     table = vkssim("bd-rate", str(results), *WORDS, "--db", "--pooling", "harmonic_mean")
     assert table.exit_code == 0
     assert "BD-score, dB" in table.stdout

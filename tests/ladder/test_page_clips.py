@@ -94,7 +94,7 @@ def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: P
     report = found.clips[3].report
     assert isinstance(report, PooledReport)
     pooled = report.pooled()
-    assert pooled["float_ssim"]["percentile_5"] == pytest.approx(np.percentile(scores("old", 800), 5))
+    assert pooled["float_ssim"]["p5"] == pytest.approx(np.percentile(scores("old", 800), 5))
     assert set(pooled["float_ssim_l"]) == {"mean", "harmonic_mean"}
     assert np.isnan(pooled["float_ssim_l"]["harmonic_mean"])
     assert report.similarities == ("float_ssim",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..demands import POOLINGS, pooling_key, pooling_name, split_demand
+from ..demands import POOLINGS, split_demand
 from ..errors import InputError, OptionError
 from ..features.base import Doubles
 from ..results import ScoreReport, pool
@@ -43,7 +43,7 @@ class Demand:
 
     @classmethod
     def parse(cls, text: str, *, frame: bool = False) -> Demand:
-        """From `NAME=X` or `NAME:POOLING=X`; p5 is short for percentile_5. Raises OptionError."""
+        """Return the demand that `NAME=X` or `NAME:POOLING=X` makes. Raises OptionError."""
         flag = "--max-frame-drop" if frame else "--max-drop"
         score, pooling, most = split_demand(text)
         if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
@@ -51,7 +51,7 @@ class Demand:
             raise OptionError(f"{flag} {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         if frame:
             return cls(score, FRAME, most)
-        return cls(score, pooling_key(pooling or "mean"), most)
+        return cls(score, pooling or "mean", most)
 
     def drop(self, changes: Mapping[str, Change]) -> float:
         """By how much it dropped; below 0 where it rose. Raises OptionError where the reports have no such value."""
@@ -63,8 +63,7 @@ class Demand:
             return change.max_drop
         if self.pooling not in change.before:
             meant = did_you_mean(self.pooling, POOLINGS)
-            there = ", ".join(map(pooling_name, change.before))
-            raise OptionError(f"no pooled value {self.pooling}{meant}; there are {there}")
+            raise OptionError(f"no pooled value {self.pooling}{meant}; there are {', '.join(change.before)}")
         return change.before[self.pooling] - change.after[self.pooling]
 
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any
 
 from ..alike import Scored
-from ..demands import pooling_key, pooling_name
 from ..errors import InputError, OptionError
 from ..extras import need
 from ..facts import facts_of, read
@@ -257,14 +256,12 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
         raise OptionError(
             f"no score {', '.join(unknown) or 'at all'} in the results{meant}; there are {', '.join(there) or 'none'}"
         )
-    columns = {name: f"{name}_{pooling_key(pooling)}" for name in names or there}
+    columns = {name: f"{name}_{pooling}" for name in names or there}
     for name, column in columns.items():
         if column not in rows[0]:
             there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
-            names = list(map(pooling_name, there))
-            raise OptionError(
-                f"{name} is not pooled as {pooling!r}{did_you_mean(pooling, names)}; there are {', '.join(names)}"
-            )
+            meant = did_you_mean(pooling, there)
+            raise OptionError(f"{name} is not pooled as {pooling!r}{meant}; there are {', '.join(there)}")
     return columns
 
 

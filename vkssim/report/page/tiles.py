@@ -56,14 +56,14 @@ def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
     """Return mean, p5 and lowest score of a metric; of several clips those of the clip that has the lowest."""
     pooled = [report.pooled().get(metric) for report in reports]
     tiles = []
-    for pooling, name in (("mean", "mean"), ("percentile_5", "p5"), ("min", "min")):
+    for pooling in ("mean", "p5", "min"):
         values = {clip: values[pooling] for clip, values in enumerate(pooled) if values is not None and pooling in values}
         if not values:
             continue
         clip = min(values, key=lambda clip: (_badness(values[clip]), clip))
         more = _more(pooling, pooled[clip] or {}) if len(reports) == 1 else ""
         frame = _lowest_frame(reports[clip], metric) if pooling == "min" else None
-        title = name if len(reports) == 1 else f"lowest {name}"
+        title = pooling if len(reports) == 1 else f"lowest {pooling}"
         tiles.append(Tile(title, number(values[clip]), more, None if len(reports) == 1 else clip, frame))
     return tiles
 
@@ -75,7 +75,7 @@ def _badness(value: float) -> float:
 def _more(pooling: str, values: dict[str, float]) -> str:
     if pooling == "mean" and "mean_db" in values:
         return f"{decibel_text(values['mean_db'])} dB"
-    return "5 % of the frames score this or less" if pooling == "percentile_5" else ""
+    return "5 % of the frames score this or less" if pooling == "p5" else ""
 
 
 def _lowest_frame(report: ScoreReport, metric: str) -> int | None:
