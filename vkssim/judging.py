@@ -105,6 +105,7 @@ def judge(
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
             report.warnings += _fewer(end, end.claimed, end.found)
+    report.warnings[:] = dict.fromkeys(report.warnings)  # a clip scored against itself has each twice
     if not report.frames:
         raise InputError(_nothing_to_score(report, ends))
     unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
