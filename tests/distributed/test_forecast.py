@@ -14,7 +14,7 @@ from vkssim.ladder.manifest import read_manifest
 from vkssim.score_options import ScoreOptions
 from vkssim.selection import Selection
 
-from ..clips import raw_bytes, raw_flags
+from ..clips import raw_bytes, raw_flags, write
 from ..commands import vkssim
 from ..ladder.ladders import ladder, manifest
 from ..pictures import clip
@@ -78,3 +78,11 @@ def test_a_plan_runs_nothing(tmp_path: Path, raw: list[dict[str, str]]) -> None:
     assert result.exit_code == 0, result.output
     assert re.search(rf"frames +│ +{FRAMES} ", result.output)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["clip.yuv", "manifest.csv"]
+
+
+def test_a_plan_names_a_few_of_the_pairs_that_cannot_be_scored(tmp_path: Path) -> None:
+    path = write(tmp_path / "m.jsonl", b"".join(b'{"reference": "a%d.y4m", "distorted": "b.y4m"}\n' % row for row in range(20)))
+    result = vkssim("batch", path, "-o", str(tmp_path / "scores.csv"), "--plan", "--backend", "cpu")
+    assert result.exit_code == 0
+    assert result.stderr.count("cannot be read: No such file") == 8
+    assert "warning: 12 more of these pairs cannot be scored" in result.stderr

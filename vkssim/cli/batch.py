@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from ..selection import Selection
 
 
+_MOST_FAILURES = 8  # that a plan names
+
+
 @make_command(
     "batch",
     brief="Score all pairs of a manifest.",
@@ -220,8 +223,10 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOpt
     print_table("plan", ["", "expected"], rows, sys.stdout)
     if expected.opened < expected.pairs:
         say(f"note: {expected.opened} of {expected.pairs} pairs were looked at")
-    for failure in expected.failed:
+    for failure in expected.failed[:_MOST_FAILURES]:
         say(f"warning: {failure}")
+    if len(expected.failed) > _MOST_FAILURES:
+        say(f"warning: {len(expected.failed) - _MOST_FAILURES:,} more of these pairs cannot be scored")
     say(
         "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
     )
