@@ -60,6 +60,10 @@ have_loader() {
     fi
 }
 
+have_atomics() { # which Playwright's Node.js needs
+    [[ $(uname) == Darwin || $(ldconfig -p) == *libatomic.so.1* ]]
+}
+
 find_driver() { # macOS has no lavapipe; MoltenVK is its driver
     if [[ $(uname) == Darwin ]]; then find_manifest icd.d MoltenVK_icd.json; else find_lavapipe; fi
 }
@@ -90,13 +94,14 @@ list_missing() { # list_missing [test]: Debian's names of what is not there; "py
     find_python >/dev/null || echo python
     [[ ${1:-} != test ]] || find_manifest explicit_layer.d 'VkLayer_khronos_validation.json' >/dev/null || echo vulkan-validationlayers
     [[ ${1:-} != test ]] || find_browser >/dev/null || echo chromium
+    [[ ${1:-} != test ]] || have_atomics || echo libatomic1
 }
 
 # ── installing it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 explain() { # explain [test]: what to install where there is no apt
     local tests=${1:-}
-    local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers chromium}"
+    local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers chromium libatomic}"
     local pacman="pacman -S --needed vulkan-icd-loader vulkan-swrast glslang spirv-tools python${tests:+ vulkan-validation-layers chromium}"
     local brew="brew install vulkan-loader molten-vk glslang spirv-tools python@3.13${tests:+ vulkan-validationlayers && brew install --cask chromium}"
     if command -v dnf >/dev/null; then
@@ -110,7 +115,7 @@ explain() { # explain [test]: what to install where there is no apt
         say "  Arch:            sudo $pacman"
         say "  macOS:           $brew"
         say "  anything else:   the Vulkan loader, Mesa's lavapipe, glslangValidator, spirv-val, Python 3.11 or later with venv${tests:+,}"
-        [[ -z $tests ]] || say "                   the Khronos validation layer, and Chromium"
+        [[ -z $tests ]] || say "                   the Khronos validation layer, libatomic, and Chromium"
     fi
 }
 
