@@ -124,6 +124,7 @@ def test_swapping_the_clips_changes_nothing(sample: Sample) -> None:
         check_scores(SYMMETRY, f"{backend}, {sample!r}", sample.scores(backend, swap=True), sample.scores(backend))
 
 
+@pytest.mark.usefixtures("own_devices")  # both compile their kernels
 @few
 @given(samples())
 def test_two_runs_give_the_same_bits(sample: Sample) -> None:
