@@ -155,5 +155,5 @@ def test_a_batch_of_raw_clips_opens_no_door(tmp_path: Path, form: str) -> None:
 def test_completion_of_bash_alone_starts_a_process(tmp_path: Path) -> None:
     """Click asks bash for its version before it gives bash's script; it also shows that a door would be seen."""
     events = {event for event, arguments in _doors(tmp_path, "completion", "bash") if "BASH_VERSION" in arguments}
-    assert events == {"subprocess.Popen"}
+    assert events - {"os.posix_spawn"} == {"subprocess.Popen"}  # by which Python 3.13 starts it
     assert _doors(tmp_path, "completion", "zsh") == []

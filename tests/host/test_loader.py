@@ -13,7 +13,7 @@ DRIVER = '{"file_format_version": "1.0.0", "ICD": {"library_path": "/no/such/dri
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("no JSON", ["Failed to parse JSON file", "driver.json"]), (DRIVER, ["/no/such/driver.so: cannot open shared object"])],
+    [("no JSON", ["JSON file", "driver.json"]), (DRIVER, ["/no/such/driver.so: cannot open shared object"])],
 )
 def test_a_drivers_file_that_cannot_be_used(tmp_path: Path, text: str, said: list[str]) -> None:
     """The loader's own words are passed on: by its code alone it would be out of memory."""

@@ -202,7 +202,7 @@ class ContainerFile(SequentialSource):
         self._start_time, self._duration = self._container.start_time or 0, self._container.duration
         self._stream_index, self._stream_duration = self._stream.index, self._stream.duration
         self._container_name = self._container.format.name
-        self._container_bytes = max(0, self._container.size) if self._sequence is None else 0
+        self._container_bytes = max(0, self._container.size or 0) if self._sequence is None else 0
         self._codec = self._stream.codec_context.codec
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
