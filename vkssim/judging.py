@@ -104,7 +104,7 @@ def judge(
         if end.problem is not None:
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
-            report.warnings += _fewer(end, end.claimed, end.found)
+            report.warnings.append(_fewer(end, end.claimed, end.found))
     report.warnings[:] = dict.fromkeys(report.warnings)  # a clip scored against itself has each twice
     if not report.frames:
         raise InputError(_nothing_to_score(report, ends))
@@ -152,13 +152,13 @@ def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
     )
 
 
-def _fewer(end: ClipEnd, claimed: int, found: int) -> list[str]:
+def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
     """Return what to say of a clip of fewer frames than it said."""
     hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
     if hidden and claimed - end.hidden <= found:
-        return [f"{hidden}; the {found} that a player shows were scored"]
+        return f"{hidden}; the {found} that a player shows were scored"
     more = f"; {hidden}" if hidden else ""
-    return [f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"]
+    return f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"
 
 
 def _remarks(end: ClipEnd) -> list[str]:

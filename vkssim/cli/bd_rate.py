@@ -14,7 +14,7 @@ import click
 from ..errors import InputError, OptionError
 from .command import Choice, Section, make_command, option
 from .messages import say, say_findings
-from .options import force_option
+from .options import force_option, pooling_option
 from .output import print_text
 from .tables import decimals, print_table
 
@@ -59,14 +59,7 @@ _RATES = ("bitrate", "measured_kbps")
     metavar="NAME",
     help="Compare that score only; may be repeated. Default: all.",
 )
-@option(
-    "--pooling",
-    section=Section.METRICS,
-    default="mean",
-    show_default=True,
-    metavar="NAME",
-    help="Compare that pooled value: mean, harmonic_mean, min, p5 and so on.",
-)
+@pooling_option
 @option(
     "--rate",
     section=Section.METRICS,

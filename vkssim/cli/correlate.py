@@ -22,6 +22,7 @@ from .options import (
     force_option,
     picture_options,
     planes_option,
+    pooling_option,
     raw_options,
     selection_options,
     split_devices,
@@ -73,14 +74,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
     metavar="COLUMN",
     help="Correlate also for each value of that column. Default: distortion, if there is one.",
 )
-@option(
-    "--pooling",
-    section=Section.METRICS,
-    default="mean",
-    show_default=True,
-    metavar="NAME",
-    help="Use that pooled value of each clip.",
-)
+@pooling_option
 @force_option
 @option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Print JSON in place of the table.")
 @option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Print CSV in place of the table.")

@@ -199,6 +199,15 @@ sync_option = option(
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
+pooling_option = option(
+    "--pooling",
+    section=Section.METRICS,
+    default="mean",
+    show_default=True,
+    metavar="NAME",
+    help="Use that pooled value of each clip: mean, harmonic_mean, min, p5 and so on.",
+)
+
 force_option = option(
     "--force",
     section=Section.VERDICT,
