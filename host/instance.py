@@ -22,9 +22,14 @@ appends its messages, one a line.
 """
 
 _VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
-_BETWEEN_SUBMISSIONS = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
-_ENABLES = ("VK_LAYER_ENABLES", "VK_KHRONOS_VALIDATION_ENABLES")
-"""By these environment variables older and newer layers are told to look also at what submissions do to each other."""
+_LAYER_SETTINGS = {
+    "VK_LAYER_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT",
+    "VK_KHRONOS_VALIDATION_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT",
+    "VK_KHRONOS_VALIDATION_SYNCVAL_SHADER_ACCESSES_HEURISTIC": "true",
+}
+"""Environment variables that make synchronisation validation complete. The first two, for older and newer layers, have it look
+also at what submissions do to each other. Layers of 2024 and later ignore what shaders read and write unless the third is set.
+"""
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
 _ENUMERATE_PORTABILITY_BIT = 0x1
@@ -77,8 +82,8 @@ class Instance:
                     f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
                     f" or unset {VALIDATION_VARIABLE}"
                 )
-            for variable in _ENABLES:
-                os.environ.setdefault(variable, _BETWEEN_SUBMISSIONS)
+            for variable, value in _LAYER_SETTINGS.items():
+                os.environ.setdefault(variable, value)
             layers.append(VALIDATION_LAYER)
             extensions += _VALIDATION_EXTENSIONS
         if _PORTABILITY_EXTENSION in available:  # without it MoltenVK hides itself

@@ -96,7 +96,7 @@ def test_a_missing_barrier_is_heard(left_out: str | None, kind: str, monkeypatch
     if left_out is None:
         instance.close()
     else:
-        with pytest.raises(ValidationError, match=r"SYNC-HAZARD-READ-AFTER-WRITE"):
+        with pytest.raises(ValidationError, match=r"READ.AFTER.WRITE"):
             instance.close()
 
 
