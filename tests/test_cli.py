@@ -29,7 +29,7 @@ from vkssim.cli.command import Command, Option
 from vkssim.features import FEATURES
 from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
-from vkssim.wording import counted
+from vkssim.utils.wording import counted
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim, vkssim_process

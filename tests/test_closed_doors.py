@@ -14,7 +14,7 @@ from .commands import TINY, python_process
 from .golden import clip_paths
 from .pictures import clip
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for folder in ("vkssim", "host", "shaders") for path in (ROOT / folder).rglob("*.py"))
 
 MODULES = frozenset(

@@ -15,7 +15,7 @@ from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
 from vkssim.frame_journal import FrameJournal
 from vkssim.scorer import FrameScores
-from vkssim.wording import counted
+from vkssim.utils.wording import counted
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
 IDENTITY = {"reference": "abc", "features": ["float_ssim"], "selection of frames": {"start": None}}

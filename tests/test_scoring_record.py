@@ -17,12 +17,12 @@ import pytest
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __version__, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.cli import main
-from vkssim.facts import facts_of, plain
 from vkssim.features import FEATURES
 from vkssim.files import score_sources
 from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.scoring_record import FeatureFacts, ScoringRecord
+from vkssim.utils.facts import facts_of, plain
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, vkssim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 
-from .interruption import ignore, listen
+from .utils.interruption import ignore, listen
 
 
 def run() -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .errors import InputError
-from .facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
 from .features import FEATURES
 from .scoring_record import FeatureFacts, ScoringRecord
+from .utils.facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
 
 _MOST_NAMED = 3
 

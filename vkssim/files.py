@@ -30,9 +30,9 @@ from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
 from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
-from .thread_pool import close_at_end
 from .timing import Clock, Shown
-from .wording import counted
+from .utils.thread_pool import close_at_end
+from .utils.wording import counted
 
 if TYPE_CHECKING:
     from .distributed.kept import KeptParts

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import FrameError
-from .limits import LARGEST_SIDE, MOST_PIXELS, shown
 from .shaders.interface import SampleCode
+from .utils.limits import LARGEST_SIDE, MOST_PIXELS, shown
 
 SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
 

@@ -19,21 +19,13 @@ from . import __version__
 from .backends.base import BackendInfo
 from .checked_journal import CheckedJournal
 from .checked_lines import FRAMES, PARTS
-from .errors import (
-    DeviceError,
-    InterruptedRunError,
-    OptionError,
-    OutputError,
-    ReadError,
-    VkssimError,
-    WorkerLostError,
-)
+from .errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .input_state import input_states
 from .scorer import FrameScores
 from .selection import Selection
-from .wording import counted
+from .utils.wording import counted
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""

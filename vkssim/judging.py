@@ -14,7 +14,7 @@ from .frames.source import FrameSource
 from .results import ScoreReport
 from .scoring_record import selection_flags
 from .timing import Clock
-from .wording import counted
+from .utils.wording import counted
 
 _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8

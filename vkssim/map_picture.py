@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .extras import need
 from .features import FEATURES
 from .frames.remote import named
-from .harmless import visible
 from .maps import FramePictures, Rgb, colour
 from .results import ScoreReport
+from .utils.extras import need
+from .utils.sanitize import visible
 from .worst import time_code
 
 _NARROWEST = 480  # columns, so that the text has room beside maps of small frames

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import InputError, OptionError
-from .extras import need
 from .features.float_ssim import FloatSsim
 from .features.options import OptionValue, split_feature
 from .files import common_format
@@ -23,14 +22,15 @@ from .frames.remote import is_url, named
 from .frames.shown import shown
 from .frames.source import FrameSource
 from .judging import check_unchanged
-from .limits import check_option, whole_number
 from .mapper import SsimMapper
 from .recovery import readable_again
 from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
 from .types import FloatPlane, Planes
-from .wording import counted
+from .utils.extras import need
+from .utils.limits import check_option, whole_number
+from .utils.wording import counted
 from .worst import worst_frames
 
 Rgb = npt.NDArray[np.uint8]

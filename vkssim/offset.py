@@ -18,10 +18,10 @@ from .frames.open import RawDescription, readable_twice
 from .frames.pictures import PictureOptions, open_pair
 from .frames.remote import is_url, named
 from .frames.source import FrameSource
-from .interruption import check
 from .results import ScoreReport
 from .selection import Selection
-from .wording import counted
+from .utils.interruption import check
+from .utils.wording import counted
 
 MOST = 120
 """Frames that a clip may be shifted by, either way; fewer for short clips, of which enough frames have to be left."""

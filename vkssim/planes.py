@@ -11,7 +11,7 @@ from .errors import FrameError, OptionError
 from .features import make_scorer
 from .features.base import Doubles, FrameScorer
 from .formats import CHROMA_STEPS, FrameFormat, plane_shapes
-from .limits import MOST_FEATURES
+from .utils.limits import MOST_FEATURES
 
 PLANES = ("y", "cb", "cr")
 CHOICES = ("y", "yuv", "all")

@@ -10,7 +10,7 @@ from .frames.open import readable_twice
 from .planes import PlaneMetrics
 from .results import ScoreReport
 from .scorer import FrameScores
-from .wording import counted
+from .utils.wording import counted
 
 
 def readable_again(paths: Iterable[str]) -> bool:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import OutputError
-from .interruption import unfinished
+from .utils.interruption import unfinished
 
 UNFINISHED = ".vkssim-"
 """What the names of files begin with that are still being written."""

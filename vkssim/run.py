@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from .backends.base import Backend, Batch, Beyond
 from .frames.source import FrameSource, sample_problem
-from .interruption import at_once, result_of
 from .parts import Part
 from .planes import FrameMetrics
 from .results import ScoreReport
 from .scorer import FrameScores, rows
 from .selection import Schedule
-from .thread_pool import ThreadPool, mark_in_use
 from .timing import Shown
 from .types import Samples
-from .wording import counted
+from .utils.interruption import at_once, result_of
+from .utils.thread_pool import ThreadPool, mark_in_use
+from .utils.wording import counted
 
 if TYPE_CHECKING:
     from .frame_journal import FrameJournal

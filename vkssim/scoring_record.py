@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import __version__
-from .facts import Differs, as_text, fact, facts_of
 from .frames.clip_facts import ClipFacts, VideoPackets
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .frames.remote import named
 from .selection import Selection
+from .utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:
     from .frames.source import FrameSource

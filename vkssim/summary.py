@@ -7,9 +7,9 @@ from typing import TextIO
 
 from .cli.tables import console, print_table
 from .features import FEATURES
-from .harmless import visible
 from .results import ScoreReport
-from .wording import counted
+from .utils.sanitize import visible
+from .utils.wording import counted
 from .worst import time_code, worst_frames
 
 _HEADS = {

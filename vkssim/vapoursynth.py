@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import DeviceLostError, FrameError
 from .scorer import FrameScores, Scorer
-from .wording import counted
+from .utils.wording import counted
 
 if TYPE_CHECKING:
     from vapoursynth import VideoFrame, VideoNode

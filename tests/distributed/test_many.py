@@ -16,7 +16,7 @@ from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError
 from vkssim.host.device import Device
-from vkssim.progress import ProgressBar
+from vkssim.utils.progress import ProgressBar
 
 from ..clips import raw_bytes, write
 from ..commands import python_process

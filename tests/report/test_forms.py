@@ -12,11 +12,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from vkssim import facts
 from vkssim.errors import OptionError, OutputError
 from vkssim.report import WRITERS, check_writable, render, write
 from vkssim.results import ScoreReport
 from vkssim.scoring_record import ScoringRecord
+from vkssim.utils import facts
 
 from ..golden import CLIPS, clip_report
 from .reports import NAMES, small_record, small_report

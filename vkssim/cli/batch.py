@@ -13,8 +13,8 @@ import click
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
 from ..frames.remote import is_url, named
-from ..progress import ProgressBar
-from ..wording import counted
+from ..utils.progress import ProgressBar
+from ..utils.wording import counted
 from .command import Section, make_command, option
 from .messages import say, say_written
 from .options import (

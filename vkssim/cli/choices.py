@@ -27,9 +27,9 @@ def features(_context: click.Context, _parameter: click.Parameter, incomplete: s
 def devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Devices by index, for a name may have blanks; nothing where there is no Vulkan."""
     from ..errors import DeviceError
-    from ..harmless import visible
     from ..host.devices import list_devices
     from ..host.instance import shared_instance
+    from ..utils.sanitize import visible
 
     try:
         found = list_devices(shared_instance())

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..wording import did_you_mean
+from ..utils.wording import did_you_mean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """The settings of each command. Where -h is the height, as in libvmaf's tool, it is not the help."""

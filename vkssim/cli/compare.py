@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DemandError
-from ..wording import counted
+from ..utils.wording import counted
 from .command import Section, make_command, option
 from .messages import say_findings
 from .options import force_option

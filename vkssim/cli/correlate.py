@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..wording import counted
+from ..utils.wording import counted
 from .batch import check_all_scored, score_manifest
 from .command import Section, make_command, option
 from .messages import say, say_findings

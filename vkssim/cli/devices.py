@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..harmless import visible
+from ..utils.sanitize import visible
 from .command import Section, make_command, option
 
 

@@ -12,9 +12,9 @@ import click
 
 from .. import __version__
 from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code, wants_memory
-from ..harmless import visible
-from ..interruption import listening
-from ..wording import did_you_mean
+from ..utils.interruption import listening
+from ..utils.sanitize import visible
+from ..utils.wording import did_you_mean
 from .command import SETTINGS
 from .messages import say
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..frames.remote import named
-from ..harmless import visible
+from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
     from ..alike import Findings

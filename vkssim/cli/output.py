@@ -14,9 +14,9 @@ import click
 
 from ..errors import OptionError, OutputError
 from ..frames.remote import is_url, named
-from ..harmless import visible
-from ..interruption import at_once
 from ..place import Place, suffix_of
+from ..utils.interruption import at_once
+from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
     from ..demands import Demand

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from ..errors import DemandError, OptionError, VkssimError
-from ..interruption import check
 from ..page_defaults import WORST
-from ..progress import ProgressBar
+from ..utils.interruption import check
+from ..utils.progress import ProgressBar
 from .command import Section, make_command, option
 from .map_output import MapOutput, map_options
 from .messages import say, say_written

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
-from ..harmless import visible
+from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,9 +12,9 @@ from typing import Any
 from .. import __version__
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..frames.remote import named
-from ..harmless import visible
-from ..interruption import at_once
-from ..wording import counted
+from ..utils.interruption import at_once
+from ..utils.sanitize import visible
+from ..utils.wording import counted
 from .connection import connect, nodes
 from .pool import Engine, Seat, WorkerDiedError
 from .task import Done, Task

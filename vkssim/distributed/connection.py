@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..errors import OptionError
-from ..extras import need
+from ..utils.extras import need
 
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may tell its makers

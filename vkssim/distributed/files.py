@@ -17,7 +17,7 @@ from ..results import ScoreReport
 from ..run import OnFrames, Progress
 from ..score_options import ScoreOptions, check_options
 from ..scorer import FrameScores
-from ..wording import counted
+from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import spec_of
 from .pool import Engine, Pool

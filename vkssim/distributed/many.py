@@ -13,10 +13,10 @@ from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
 from ..offset import add_hint
 from ..planes import feature_texts
-from ..progress import progress_bar
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, Selector, check_options
 from ..selection import Selection
+from ..utils.progress import progress_bar
 from .coordinator import Coordinator, Job
 from .engines import EngineOptions
 from .pool import Pool

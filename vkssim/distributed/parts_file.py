@@ -8,7 +8,6 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..checked_lines import pack_record, unpack_record
-from ..facts import plain, read
 from ..frames.clip_facts import VideoPackets
 from ..judging import ClipEnd
 from ..parts import Cut, Part, PartScores
@@ -16,6 +15,7 @@ from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import FrameScores
 from ..scoring_record import ClipPackets, ScoringRecord
+from ..utils.facts import plain, read
 
 _SCORES, _DIVISION = b"vkssim scores 3 ", b"vkssim division 1 "
 

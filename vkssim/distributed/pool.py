@@ -24,8 +24,8 @@ from ..errors import (
     WorkerLostError,
 )
 from ..frames.remote import named
-from ..interruption import at_once
-from ..wording import counted
+from ..utils.interruption import at_once
+from ..utils.wording import counted
 from .task import Done, Task
 
 MOST_ATTEMPTS = 4

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection, wait
 from weakref import WeakSet
 
-from ..interruption import SIGNALS
+from ..utils.interruption import SIGNALS
 from .pool import Engine, Seat, WorkerDiedError
 from .task import Done, Task, WorkerSpec
 from .worker import Worker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Future
 
-from ..thread_pool import ThreadPool
+from ..utils.thread_pool import ThreadPool
 from .pool import Engine, Seat
 from .task import Done, Task, WorkerSpec
 from .worker import Worker

@@ -17,7 +17,7 @@ from ..ladder.together import open_regular
 from ..own_folder import OwnFolder
 from ..parts import Part, PartScores
 from ..scorer import open_backend
-from ..thread_pool import close_at_end
+from ..utils.thread_pool import close_at_end
 from .division import divided
 from .parts_file import packed
 from .rates import PIXELS_A_SECOND

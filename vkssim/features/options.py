@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import OptionError
 from ..formats import FrameFormat
-from ..limits import check_option, whole_number
-from ..wording import did_you_mean
+from ..utils.limits import check_option, whole_number
+from ..utils.wording import did_you_mean
 from .base import Doubles
 
 OptionValue = str | float | bool

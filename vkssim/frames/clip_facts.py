@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..facts import Differs, Fact, fact
+from ..utils.facts import Differs, Fact, fact
 
 _FREE, _NOTED, _REFUSED = Differs.FREE, Differs.NOTED, Differs.REFUSED
 

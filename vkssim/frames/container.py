@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError, ReadError
-from ..interruption import check
-from ..limits import LARGEST_NUMBER
 from ..types import Planes
+from ..utils.interruption import check
+from ..utils.limits import LARGEST_NUMBER
 from .aperture import Track, stated_crop
 from .boxes import lacks_index
 from .clip_facts import ClipFacts, VideoPackets

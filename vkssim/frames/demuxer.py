@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ..limits import MOST_PIXELS
+from ..utils.limits import MOST_PIXELS
 from .remote import is_url, open_url
 
 _ELSEWHERE = frozenset(

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from ..errors import InputError
-from ..facts import Differs, fact
 from ..input_state import Opened
-from ..limits import shown
+from ..utils.facts import Differs, fact
+from ..utils.limits import shown
 from . import boxes, remote, y4m
 from .info import VideoInfo
 from .layout import PlanarLayout

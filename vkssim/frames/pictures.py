@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..errors import InputError, OptionError
-from ..facts import Differs, fact
+from ..utils.facts import Differs, fact
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo

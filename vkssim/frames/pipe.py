@@ -8,7 +8,7 @@ import select
 import stat
 from typing import Any, BinaryIO, cast
 
-from ..interruption import check
+from ..utils.interruption import check
 
 _MILLISECONDS = 100  # until a signal is heard of, in a thread that is not told itself
 

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any, BinaryIO
 
 from ..errors import VkssimError
-from ..extras import need
+from ..utils.extras import need
 from .https_answers import Versions, watch
 from .retrying import retried
 

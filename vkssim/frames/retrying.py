@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..interruption import check
+from ..utils.interruption import check
 
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between a try and the next; there is one try more."""

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from ..errors import InputError, RangeError
 from ..input_state import Opened
-from ..interruption import check
 from ..types import Planes
+from ..utils.interruption import check
 from .clip_facts import ClipFacts, VideoPackets
 from .colour import Colour
 from .crop import Crop

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import BinaryIO
 
 from ..errors import InputError
-from ..limits import LONGEST_LINE, LONGEST_SHOWN, shown
+from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, shown
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .marks import EvenMarks, Marks

@@ -15,7 +15,6 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
-from ..facts import brief
 from ..folder import Folder
 from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
@@ -28,6 +27,7 @@ from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, check_options
+from ..utils.facts import brief
 from .journal import Journal, Record
 from .manifest import Pair
 from .object_journal import ObjectJournal

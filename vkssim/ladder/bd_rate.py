@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InputError
-from ..extras import need
 from ..features.base import Doubles
-from ..wording import counted
+from ..utils.extras import need
+from ..utils.wording import counted
 
 _LEAST_POINTS = 4
 _ENOUGH_OVERLAP = 0.75

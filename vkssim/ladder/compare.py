@@ -11,7 +11,7 @@ from ..demands import POOLINGS, split_demand
 from ..errors import InputError, OptionError
 from ..features.base import Doubles
 from ..results import ScoreReport, pool
-from ..wording import did_you_mean
+from ..utils.wording import did_you_mean
 
 FRAME = "frame"
 """In a demand instead of a pooling: every frame by itself."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError
-from ..extras import need
 from ..features.base import Doubles
-from ..wording import counted
+from ..utils.extras import need
+from ..utils.wording import counted
 
 LEAST_PAIRS = 6
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from ..checked_journal import CheckedJournal
 from ..checked_lines import BATCH
-from ..limits import LARGEST_JOURNAL_BYTES
+from ..utils.limits import LARGEST_JOURNAL_BYTES
 
 Record = Mapping[str, Any]
 """What is known of a pair that was scored, as JSON has it; `key` says of which."""

@@ -16,9 +16,18 @@ from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
 from ..frames.remote import is_url, named
-from ..limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole, shown, whole_number
 from ..place import Place, join, parent_of, suffix_of
-from ..wording import counted
+from ..utils.limits import (
+    LARGEST_TABLE_BYTES,
+    LONGEST_PATH,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    read_whole,
+    shown,
+    whole_number,
+)
+from ..utils.wording import counted
 
 Label = str | int | float | bool | None
 """What a column says of a row."""

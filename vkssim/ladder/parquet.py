@@ -6,11 +6,11 @@ import io
 from typing import Any
 
 from ..errors import InputError
-from ..extras import need
 from ..frames.remote import named
-from ..limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
 from ..place import Place
-from ..wording import counted
+from ..utils.extras import need
+from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
+from ..utils.wording import counted
 
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file
 _LONGEST_DECIMAL = 32  # bytes

@@ -14,16 +14,16 @@ from typing import Any
 
 from ..alike import Scored
 from ..errors import InputError, OptionError
-from ..extras import need
-from ..facts import facts_of, read
 from ..features import FEATURES
 from ..frames.clip_facts import ClipFacts
 from ..frames.remote import named
-from ..harmless import cell, encodable, text_of_cell
-from ..limits import MOST_CELLS, shown
 from ..place import Place, suffix_of
 from ..scoring_record import ScoringRecord
-from ..wording import counted, did_you_mean
+from ..utils.extras import need
+from ..utils.facts import facts_of, read
+from ..utils.limits import MOST_CELLS, shown
+from ..utils.sanitize import cell, encodable, text_of_cell
+from ..utils.wording import counted, did_you_mean
 from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet

@@ -20,12 +20,12 @@ from ..frames.remote import is_url
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
-from ..interruption import take
 from ..recovery import readable_again
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import open_backend
-from ..thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
+from ..utils.interruption import take
+from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 
 MOST_IN_STEP = 8
 """Distorted clips that are decoded at a time; the reference of more is decoded again."""

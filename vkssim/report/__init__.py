@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
-from ..limits import shown
 from ..replacing import write_file as write
 from ..results import ScoreReport
+from ..utils.limits import shown
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
 

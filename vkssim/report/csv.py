@@ -10,9 +10,9 @@ import csv
 import io
 import json
 
-from ..facts import plain
-from ..harmless import cell
 from ..results import ScoreReport
+from ..utils.facts import plain
+from ..utils.sanitize import cell
 from .numbers import NumberFormat
 
 

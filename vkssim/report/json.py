@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..facts import plain
 from ..results import ScoreReport
+from ..utils.facts import plain
 from .numbers import NumberFormat
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OptionError
-from ..limits import shown, whole_number
+from ..utils.limits import shown, whole_number
 
 _MOST_DECIMALS = 17
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..harmless import visible
 from ..results import ScoreReport
+from ..utils.sanitize import visible
 from .numbers import NumberFormat
 
 _COMMANDS = str.maketrans("{}|", "()/")

@@ -9,9 +9,9 @@ from typing import Any
 
 from .. import __version__
 from ..errors import OutputError
-from ..facts import plain
-from ..harmless import visible
 from ..results import ScoreReport
+from ..utils.facts import plain
+from ..utils.sanitize import visible
 from .numbers import NumberFormat
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)

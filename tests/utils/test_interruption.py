@@ -18,23 +18,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import interruption
 from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
 from vkssim.host.device import Device
-from vkssim.interruption import SIGNALS
 from vkssim.journal_file import JournalFile, journal_path
 from vkssim.own_folder import OwnFolder, parts_folder
 from vkssim.report import check_writable
-from vkssim.wording import counted
+from vkssim.utils import interruption
+from vkssim.utils.interruption import SIGNALS
+from vkssim.utils.wording import counted
 
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, python_process, vkssim, vkssim_process
-from .ladder.ladders import encode, lossless, manifest
-from .pictures import clip
-from .waiting import PATIENCE, until
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, python_process, vkssim, vkssim_process
+from ..ladder.ladders import encode, lossless, manifest
+from ..pictures import clip
+from ..waiting import PATIENCE, until
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 1200
 FEW = 12
 

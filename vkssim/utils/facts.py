@@ -13,7 +13,7 @@ from enum import IntEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .errors import VkssimError
+from ..errors import VkssimError
 from .limits import LARGEST_NUMBER, shown
 
 Kind = TypeVar("Kind")

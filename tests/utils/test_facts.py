@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from vkssim.facts import Differs, brief, compared_facts, differences, fact, plain, read, schema, sentence
+from vkssim.utils.facts import Differs, brief, compared_facts, differences, fact, plain, read, schema, sentence
 
 
 @dataclass(frozen=True)

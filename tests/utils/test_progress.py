@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.progress import NotebookBar, ProgressBar, progress_bar
+from vkssim.utils.progress import NotebookBar, ProgressBar, progress_bar
 
 
 class Shown:

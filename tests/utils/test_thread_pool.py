@@ -12,20 +12,20 @@ from typing import Any
 
 import pytest
 
-from vkssim import thread_pool
 from vkssim.distributed.task import Clips, Task, WorkerSpec
 from vkssim.distributed.threads import Alone
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.parts import Part
 from vkssim.score_options import ScoreOptions
-from vkssim.thread_pool import ThreadPool, close_at_end, mark_in_use
+from vkssim.utils import thread_pool
+from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, python_process
-from .frames.reading import describe
-from .pictures import clip
-from .waiting import PATIENCE
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, python_process
+from ..frames.reading import describe
+from ..pictures import clip
+from ..waiting import PATIENCE
 
 FRAMES = 200
 LUMA = clip(1)

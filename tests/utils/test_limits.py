@@ -25,14 +25,14 @@ from vkssim.frames.open import RawDescription, open_source
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
 from vkssim.ladder.journal import Journal
-from vkssim.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
 from vkssim.planes import FrameMetrics
 from vkssim.report import check_writable, reading, render
+from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
 
-from .clips import write, y4m_bytes
-from .commands import TINY, python_process, vkssim, vkssim_process
-from .pictures import clip
-from .report.reports import small_report
+from ..clips import write, y4m_bytes
+from ..commands import TINY, python_process, vkssim, vkssim_process
+from ..pictures import clip
+from ..report.reports import small_report
 
 SIDE = 16384  # MOST_PIXELS is its square
 LARGE = 1536

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 
-from .errors import InputError, OptionError
+from ..errors import InputError, OptionError
 from .signatures import HEAD_BYTES, video_form
 from .wording import counted
 
@@ -93,7 +93,7 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
 
     Raises InputError where it cannot be read, has more than `most` bytes, or is a video.
     """
-    from .frames import remote
+    from ..frames import remote
 
     name = remote.named(path)
     try:
