@@ -45,7 +45,7 @@ def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
 def replace_private(path: Path, data: bytes | memoryview) -> None:
     """Write a file of mode 0600 in one step; a link of that name is replaced, not followed. Raises OSError.
 
-    Nothing here is worth waiting for the disk, as `vkssim.replacing` does for what people asked for.
+    Nothing here is worth waiting for the disk, as `vkssim.storage.atomic` does for what people asked for.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

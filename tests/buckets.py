@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from vkssim.frames import remote, retrying
+from vkssim.storage import remote, retrying
 
 
 class Bucket(MemoryFileSystem):  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vkssim.checked_lines import BATCH, CheckedLines
+from vkssim.storage.checked_lines import BATCH, CheckedLines
 
 
 def records(path: Path) -> list[dict[str, Any]]:

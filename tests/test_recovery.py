@@ -23,12 +23,12 @@ from vkssim.backends import vulkan
 from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.executor import TIMEOUT_VARIABLE
-from vkssim.journal_file import journal_path
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
 from vkssim.score_options import ScoreOptions
 from vkssim.shaders.interface import Shape
+from vkssim.storage.journal_file import journal_path
 
 from . import vapoursynth_stand_in as stand_in
 from .clips import write, y4m_bytes

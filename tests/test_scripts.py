@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from .commands import python_process
-from .test_writing import contents
+from .storage.test_writing import contents
 
 ROOT = Path(__file__).parents[1]
 

@@ -16,7 +16,6 @@ from .errors import DemandError, HostMemoryError, InputError, InterruptedRunErro
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
-from .frames.remote import named
 from .frames.shape import unlike
 from .frames.source import FrameSource
 from .inputs import check_inputs
@@ -30,6 +29,7 @@ from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
 from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
+from .storage.remote import named
 from .timing import Clock, Shown
 from .utils.thread_pool import close_at_end
 from .utils.wording import counted

@@ -17,14 +17,14 @@ from typing import Any, Self
 
 from . import __version__
 from .backends.base import BackendInfo
-from .checked_journal import CheckedJournal
-from .checked_lines import FRAMES, PARTS
 from .errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .input_state import input_states
 from .scorer import FrameScores
 from .selection import Selection
+from .storage.checked_journal import CheckedJournal
+from .storage.checked_lines import FRAMES, PARTS
 from .utils.wording import counted
 
 Identity = Mapping[str, Any]

@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .errors import InputError
-from .frames import remote
 from .frames.sequence import sequence
+from .storage import remote
 
 FileState = tuple[str, int | None, str | None]
 """Absolute path or URL, size, and the version: of a file a text of its times, inode and sample, of a URL what its server says

@@ -6,7 +6,7 @@ import os
 import stat
 
 from .errors import InputError
-from .frames.remote import is_url, named
+from .storage.remote import is_url, named
 
 _STANDARD_INPUT = "-"
 

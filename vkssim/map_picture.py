@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .features import FEATURES
-from .frames.remote import named
 from .maps import FramePictures, Rgb, colour
 from .results import ScoreReport
+from .storage.remote import named
 from .utils.extras import need
 from .utils.sanitize import visible
 from .worst import time_code

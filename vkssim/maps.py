@@ -18,15 +18,15 @@ from .features.options import OptionValue, split_feature
 from .files import common_format
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
-from .frames.remote import is_url, named
 from .frames.shown import shown
 from .frames.source import FrameSource
 from .judging import check_unchanged
 from .mapper import SsimMapper
 from .recovery import readable_again
-from .replacing import write_file
 from .results import ScoreReport
 from .selection import Selection
+from .storage.atomic import write_file
+from .storage.remote import is_url, named
 from .types import FloatPlane, Planes
 from .utils.extras import need
 from .utils.limits import check_option, whole_number

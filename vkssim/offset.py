@@ -16,10 +16,10 @@ import numpy.typing as npt
 from .errors import DemandError, InputError, VkssimError
 from .frames.open import RawDescription, readable_twice
 from .frames.pictures import PictureOptions, open_pair
-from .frames.remote import is_url, named
 from .frames.source import FrameSource
 from .results import ScoreReport
 from .selection import Selection
+from .storage.remote import is_url, named
 from .utils.interruption import check
 from .utils.wording import counted
 

@@ -16,8 +16,8 @@ from . import __version__
 from .frames.clip_facts import ClipFacts, VideoPackets
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
-from .frames.remote import named
 from .selection import Selection
+from .storage.remote import named
 from .utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:

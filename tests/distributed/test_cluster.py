@@ -28,10 +28,10 @@ from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
-from vkssim.own_folder import OwnFolder
 from vkssim.parts import Part, PartScores
 from vkssim.report import render
 from vkssim.score_options import ScoreOptions
+from vkssim.storage.own_folder import OwnFolder
 
 from ..clips import raw_bytes, write
 from ..pictures import clip

@@ -28,11 +28,11 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.own_folder import OwnFolder
 from vkssim.parts import Part
 from vkssim.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
+from vkssim.storage.own_folder import OwnFolder
 
 from ..clips import write, y4m_bytes
 from ..commands import TINY, vkssim

@@ -26,11 +26,11 @@ from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
-from vkssim.own_folder import MARKER
 from vkssim.report import render
 from vkssim.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
+from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 

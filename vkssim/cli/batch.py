@@ -12,7 +12,7 @@ import click
 
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
-from ..frames.remote import is_url, named
+from ..storage.remote import is_url, named
 from ..utils.progress import ProgressBar
 from ..utils.wording import counted
 from .command import Section, make_command, option
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..place import Place
     from ..score_options import ScoreOptions
     from ..selection import Selection
+    from ..storage.location import Place
 
 
 _MOST_FAILURES = 8  # that a plan names
@@ -162,11 +162,11 @@ def score_manifest(
     task_seconds: float = SECONDS,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
-    from ..folder import Folder, check_output, write_output
     from ..ladder.batch import frames_file, open_journal, score_pairs
     from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
-    from ..own_folder import OwnFolder, parts_folder
-    from ..place import suffix_of
+    from ..storage.folder import Folder, check_output, write_output
+    from ..storage.location import suffix_of
+    from ..storage.own_folder import OwnFolder, parts_folder
 
     check_results_path(path)
     check_labels(pairs)

@@ -71,7 +71,7 @@ class MapOutput:
 
         from ..map_picture import map_picture
         from ..maps import choose_frames, map_window, png, scored_pictures
-        from ..replacing import write_file
+        from ..storage.atomic import write_file
 
         folder = Path(self.folder)
         chosen = choose_frames(report, self.frames or _DEFAULT_FRAMES)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..frames.remote import named
+from ..storage.remote import named
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
     from ..alike import Findings
-    from ..place import Place
+    from ..storage.location import Place
 
 
 def say(message: object) -> None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError, OutputError
-from ..frames.remote import is_url, named
-from ..place import Place, suffix_of
+from ..storage.location import Place, suffix_of
+from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
 
@@ -38,8 +38,8 @@ class Output:
 
     def write(self, report: ScoreReport) -> None:
         """Write the report. Raises OutputError."""
-        from ..folder import write_output
         from ..report import render
+        from ..storage.folder import write_output
 
         text = render(report, self.form, self.precision)
         if self.path is None:
@@ -54,8 +54,8 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     `form` decides for every output; without it each has the form that its ending names (see `form_of`). A form without a path
     goes to standard output. Raises OptionError or OutputError where an output cannot be written.
     """
-    from ..folder import check_output
     from ..report.numbers import NumberFormat
+    from ..storage.folder import check_output
 
     NumberFormat.parse(precision)
     if not paths:

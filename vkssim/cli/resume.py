@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError
-from ..frames.remote import is_url
+from ..storage.remote import is_url
 from .messages import say
 from .output import check_target, to_standard_output
 
@@ -40,8 +40,8 @@ def open_journal(
             raise OptionError(f"--resume is not possible: {reason}")
         return None
     from ..frame_journal import FrameJournal, run_identity
-    from ..journal_file import journal_path
-    from ..own_folder import OwnFolder, parts_folder
+    from ..storage.journal_file import journal_path
+    from ..storage.own_folder import OwnFolder, parts_folder
 
     def tell(text: str) -> None:
         if not quiet:

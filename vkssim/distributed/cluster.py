@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
-from ..frames.remote import named
+from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
 from ..utils.wording import counted

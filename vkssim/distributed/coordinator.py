@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from ..demands import Demand
 from ..errors import RangeError, VkssimError
-from ..own_folder import OwnFolder
 from ..parts import Part, PartScores, joined
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scoring_record import ClipPackets
+from ..storage.own_folder import OwnFolder
 from .parts_file import packed, packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .rates import SECONDS

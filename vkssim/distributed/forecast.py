@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from ..errors import VkssimError
 from ..frames.container import ContainerFile
 from ..frames.pictures import made_alike
-from ..frames.remote import is_url
-from ..frames.remote import size as remote_size
 from ..frames.source import FrameSource
 from ..ladder.manifest import Pair
 from ..ladder.together import open_regular
 from ..score_options import ScoreOptions
+from ..storage.remote import is_url
+from ..storage.remote import size as remote_size
 from .rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 
 MOST_OPENED = 1000

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ..checked_journal import CheckedJournal
-from ..checked_lines import FRAMES, PARTS
 from ..errors import OptionError, OutputError, VkssimError
 from ..frame_journal import CUT_OFF, Identity
-from ..journal_file import journal_path
-from ..own_folder import OwnFolder, parts_folder
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import FRAMES, PARTS
+from ..storage.journal_file import journal_path
+from ..storage.own_folder import OwnFolder, parts_folder
 
 
 class KeptParts:

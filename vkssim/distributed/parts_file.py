@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from ..backends.base import BackendInfo
-from ..checked_lines import pack_record, unpack_record
 from ..frames.clip_facts import VideoPackets
 from ..judging import ClipEnd
 from ..parts import Cut, Part, PartScores
@@ -15,6 +14,7 @@ from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import FrameScores
 from ..scoring_record import ClipPackets, ScoringRecord
+from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read
 
 _SCORES, _DIVISION = b"vkssim scores 3 ", b"vkssim division 1 "

@@ -23,7 +23,7 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
-from ..frames.remote import named
+from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.wording import counted
 from .task import Done, Task

@@ -14,9 +14,9 @@ from ..files import score_part, video_packets
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..ladder.together import open_regular
-from ..own_folder import OwnFolder
 from ..parts import Part, PartScores
 from ..scorer import open_backend
+from ..storage.own_folder import OwnFolder
 from ..utils.thread_pool import close_at_end
 from .division import divided
 from .parts_file import packed

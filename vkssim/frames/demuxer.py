@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ..storage.remote import is_url, open_url
 from ..utils.limits import MOST_PIXELS
-from .remote import is_url, open_url
 
 _ELSEWHERE = frozenset(
     (

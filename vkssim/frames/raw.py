@@ -10,12 +10,12 @@ from typing import BinaryIO
 import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
+from ..storage.remote import read_ranges
 from ..types import Planes, Samples
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .marks import EvenMarks, Marks
 from .pipe import give_up
-from .remote import read_ranges
 from .source import FrameSource, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # asked for together, and in memory beside the frames themselves

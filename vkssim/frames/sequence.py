@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import InputError
-from .remote import is_url
+from ..storage.remote import is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # more digits than a name of a file may have would fill the memory
 _GLOB = re.compile(r"[*?\[]")

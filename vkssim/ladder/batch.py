@@ -15,18 +15,18 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
-from ..folder import Folder
 from ..frames.open import RawDescription
-from ..frames.remote import is_url, named
 from ..input_state import input_states
-from ..journal_file import journal_path
 from ..offset import add_hint
-from ..place import Place
 from ..recovery import readable_again
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..results import ScoreReport
 from ..score_options import ScoreOptions, check_options
+from ..storage.folder import Folder
+from ..storage.journal_file import journal_path
+from ..storage.location import Place
+from ..storage.remote import is_url, named
 from ..utils.facts import brief
 from .journal import Journal, Record
 from .manifest import Pair

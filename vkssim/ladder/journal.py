@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from ..checked_journal import CheckedJournal
-from ..checked_lines import BATCH
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import BATCH
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 
 Record = Mapping[str, Any]

@@ -15,8 +15,8 @@ from ..errors import InputError
 from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
-from ..frames.remote import is_url, named
-from ..place import Place, join, parent_of, suffix_of
+from ..storage.location import Place, join, parent_of, suffix_of
+from ..storage.remote import is_url, named
 from ..utils.limits import (
     LARGEST_TABLE_BYTES,
     LONGEST_PATH,

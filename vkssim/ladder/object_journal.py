@@ -7,9 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
-from ..checked_lines import BATCH, pack_record, unpack_record
 from ..errors import InputError
-from ..folder import Folder
+from ..storage.checked_lines import BATCH, pack_record, unpack_record
+from ..storage.folder import Folder
 from .journal import Record, as_record
 
 _NAME = re.compile(r"([0-9a-f]{64})\.json")

@@ -10,11 +10,11 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..errors import InputError, OptionError, VkssimError
-from ..frames.remote import is_url, named
-from ..place import suffix_of
 from ..report.page.tables import POOLED
 from ..report.reading import read_report
 from ..results import PooledReport, ScoreReport
+from ..storage.location import suffix_of
+from ..storage.remote import is_url, named
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
 from .tables import FORMS, Row, is_results, number, read_table, scores_of, scoring_of

@@ -6,8 +6,8 @@ import io
 from typing import Any
 
 from ..errors import InputError
-from ..frames.remote import named
-from ..place import Place
+from ..storage.location import Place
+from ..storage.remote import named
 from ..utils.extras import need
 from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
 from ..utils.wording import counted

@@ -16,9 +16,9 @@ from ..alike import Scored
 from ..errors import InputError, OptionError
 from ..features import FEATURES
 from ..frames.clip_facts import ClipFacts
-from ..frames.remote import named
-from ..place import Place, suffix_of
 from ..scoring_record import ScoringRecord
+from ..storage.location import Place, suffix_of
+from ..storage.remote import named
 from ..utils.extras import need
 from ..utils.facts import facts_of, read
 from ..utils.limits import MOST_CELLS, shown

@@ -16,7 +16,6 @@ from ..errors import InputError, InterruptedRunError
 from ..files import score_sources
 from ..frames.open import RawDescription, open_file, turned
 from ..frames.pictures import made_alike
-from ..frames.remote import is_url
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
@@ -24,6 +23,7 @@ from ..recovery import readable_again
 from ..results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import open_backend
+from ..storage.remote import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
-from ..replacing import write_file as write
 from ..results import ScoreReport
+from ..storage.atomic import write_file as write
 from ..utils.limits import shown
 from . import csv, json, sub, xml
 from .numbers import NumberFormat

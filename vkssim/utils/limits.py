@@ -93,7 +93,7 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
 
     Raises InputError where it cannot be read, has more than `most` bytes, or is a video.
     """
-    from ..frames import remote
+    from ..storage import remote
 
     name = remote.named(path)
     try:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.journal_file import JournalFile
+from vkssim.storage.journal_file import JournalFile
 
-from .commands import python_process
+from ..commands import python_process
 
 LINE = b"a line\n"
 
@@ -77,7 +77,7 @@ def test_files_of_others_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_another_process_is_told(path: Path) -> None:
-    opened = f"from pathlib import Path; from vkssim.journal_file import JournalFile; JournalFile(Path({str(path)!r}))"
+    opened = f"from pathlib import Path; from vkssim.storage.journal_file import JournalFile; JournalFile(Path({str(path)!r}))"
     with JournalFile(path):
         process = python_process("-c", opened)
         assert process.returncode == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .frames.remote import is_url
+from .remote import is_url
 
 Place = str | os.PathLike[str]
 """A local path, or a URL as text."""

@@ -17,13 +17,13 @@ from fsspec.implementations.http import HTTPFileSystem
 
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
-from vkssim.frames import remote, retrying
 from vkssim.frames.open import open_source
+from vkssim.storage import remote, retrying
 
 from ..clips import raw_bytes, write
+from ..frames.encoding import encode_frames, video_frame
+from ..frames.reading import NOTHING_SAID, describe, read
 from ..pictures import clip
-from .encoding import encode_frames, video_frame
-from .reading import NOTHING_SAID, describe, read
 
 LUMA = clip(6)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import OptionError, OutputError
-from vkssim.folder import Folder, check_output, write_output
 from vkssim.ladder import batch
 from vkssim.ladder.object_journal import ObjectJournal
+from vkssim.storage.folder import Folder, check_output, write_output
 
-from .buckets import Bucket, put_in_place
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, vkssim
-from .damage import flipped_bits
-from .pictures import clip
+from ..buckets import Bucket, put_in_place
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, vkssim
+from ..damage import flipped_bits
+from ..pictures import clip
 
 
 @pytest.fixture

@@ -12,19 +12,19 @@ import pytest
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
 from vkssim.frames.open import open_source
-from vkssim.frames.remote import is_url, named
 from vkssim.frames.sequence import sequence
 from vkssim.input_state import input_states
 from vkssim.ladder.manifest import read_manifest
 from vkssim.recovery import readable_again
+from vkssim.storage.remote import is_url, named
 
 from ..buckets import Bucket, put_in_place
 from ..clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..commands import TINY, python_process, vkssim
+from ..frames.encoding import encode_frames, noise_planes, video_frame
+from ..frames.reading import NOTHING_SAID, describe, read, read_planes
 from ..ladder.ladders import encode, lossless
 from ..pictures import clip
-from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, describe, read, read_planes
 
 LUMA = 32 * 24
 FRAME = LUMA * 3 // 2
@@ -184,7 +184,7 @@ def test_a_raw_clip_that_shrinks(bucket: Bucket) -> None:
 def test_a_stream_that_fails_on_the_way_keeps_its_frames(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("vkssim.frames.remote.STREAM_BLOCK", 1 << 16)
+    monkeypatch.setattr("vkssim.storage.remote.STREAM_BLOCK", 1 << 16)
     luma = np.random.default_rng(0).integers(0, 255, (40, 64, 96), np.uint8)
     path = tmp_path / f"a.{kind}"
     if kind == "y4m":

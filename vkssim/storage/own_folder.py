@@ -19,12 +19,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+from ..errors import OutputError
+from ..host.private import check_private
 from .checked_lines import pack_record, unpack_record
-from .errors import OutputError
 from .folder import Folder
-from .frames.remote import is_url, named
-from .host.private import check_private
-from .place import Place
+from .location import Place
+from .remote import is_url, named
 
 MARKER = ".vkssim-folder"
 """The name of the marker."""

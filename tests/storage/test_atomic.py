@@ -11,7 +11,7 @@ import pytest
 
 from vkssim.errors import OutputError
 from vkssim.maps import png
-from vkssim.replacing import write_file
+from vkssim.storage.atomic import write_file
 
 
 @pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])

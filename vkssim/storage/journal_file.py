@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from .errors import OutputError
-from .host.private import open_private
-from .replacing import sync_folder
+from ..errors import OutputError
+from ..host.private import open_private
+from .atomic import sync_folder
 
 try:
     import fcntl

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.folder import Folder
 from vkssim.host.device import Device
-from vkssim.own_folder import MARKER, OwnFolder, parts_folder
+from vkssim.storage.folder import Folder
+from vkssim.storage.own_folder import MARKER, OwnFolder, parts_folder
 
-from .buckets import Bucket, put_in_place
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, vkssim
-from .damage import flipped_bits
-from .pictures import clip
+from ..buckets import Bucket, put_in_place
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, vkssim
+from ..damage import flipped_bits
+from ..pictures import clip
 from .test_writing import contents
 
 

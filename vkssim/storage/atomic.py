@@ -8,8 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import OutputError
-from .utils.interruption import unfinished
+from ..errors import OutputError
+from ..utils.interruption import unfinished
 
 UNFINISHED = ".vkssim-"
 """What the names of files begin with that are still being written."""

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from ..errors import InputError
 from .checked_lines import BATCH, FRAMES, PARTS, CheckedLines, is_damaged_head
-from .errors import InputError
 from .journal_file import JournalFile
 
 _WRITERS = {

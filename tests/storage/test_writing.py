@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.replacing import replace_file, write_file
+from vkssim.storage.atomic import replace_file, write_file
 
-from .clips import raw_bytes, raw_flags
-from .commands import TINY, vkssim
-from .pictures import clip
+from ..clips import raw_bytes, raw_flags
+from ..commands import TINY, vkssim
+from ..pictures import clip
 
 LUMA = clip(2, 16, 16)
 HOW = (*raw_flags(LUMA), *TINY, "-q")

@@ -8,11 +8,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from .errors import OutputError, VkssimError
-from .frames.remote import filesystem_of, is_url, named, os_error
-from .place import Place, join
-from .replacing import UNFINISHED, replace_file, write_file
-from .report import check_writable
+from ..errors import OutputError, VkssimError
+from ..report import check_writable
+from .atomic import UNFINISHED, replace_file, write_file
+from .location import Place, join
+from .remote import filesystem_of, is_url, named, os_error
 
 _FILE = "file://"
 _WRITABLE = (_FILE, "gs://", "s3://")
