@@ -15,7 +15,7 @@ import pytest
 from vkssim import RawDescription, score_files
 from vkssim.distributed import worker
 from vkssim.errors import InputError
-from vkssim.input_state import Opened
+from vkssim.frames.fingerprint import Opened
 from vkssim.maps import frame_pictures
 from vkssim.results import ScoreReport
 

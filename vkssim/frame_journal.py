@@ -18,9 +18,9 @@ from typing import Any, Self
 from . import __version__
 from .backends.base import BackendInfo
 from .errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
+from .frames.fingerprint import input_states
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
-from .input_state import input_states
 from .scorer import FrameScores
 from .selection import Selection
 from .storage.checked_journal import CheckedJournal

@@ -11,9 +11,9 @@ import pytest
 
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
+from vkssim.frames.fingerprint import input_states
 from vkssim.frames.open import open_source
 from vkssim.frames.sequence import sequence
-from vkssim.input_state import input_states
 from vkssim.ladder.manifest import read_manifest
 from vkssim.recovery import readable_again
 from vkssim.storage.remote import is_url, named

@@ -50,7 +50,7 @@ class MapOutput:
 
     def _check_inputs_stay(self, inputs: Sequence[str]) -> None:
         """Raise OutputError where a map could have the name of a picture that is read."""
-        from ..input_state import input_states
+        from ..frames.fingerprint import input_states
 
         assert self.folder is not None
         for name in inputs:

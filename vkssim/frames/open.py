@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from ..errors import InputError
-from ..input_state import Opened
 from ..storage import remote
 from ..utils.facts import Differs, fact
 from ..utils.limits import shown
 from . import boxes, y4m
+from .fingerprint import Opened
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .pipe import interruptible, open_stream

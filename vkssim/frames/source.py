@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
-from ..input_state import Opened
 from ..types import Planes
 from ..utils.interruption import check
 from .clip_facts import ClipFacts, VideoPackets
 from .colour import Colour
 from .crop import Crop
+from .fingerprint import Opened
 from .info import VideoInfo
 from .marks import Marks
 from .orientation import Orientation

@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
+from ..frames.fingerprint import input_states
 from ..frames.open import RawDescription
-from ..input_state import input_states
 from ..offset import add_hint
 from ..recovery import readable_again
 from ..report import render

@@ -13,16 +13,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from vkssim import input_state
-from vkssim.input_state import input_states
+from vkssim.frames import fingerprint as input_state
+from vkssim.frames.fingerprint import input_states
 from vkssim.ladder.batch import keys_of
 from vkssim.ladder.manifest import read_manifest
 from vkssim.score_options import ScoreOptions
 
-from .buckets import put_in_place
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, vkssim
-from .pictures import clip
+from ..buckets import put_in_place
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, vkssim
+from ..pictures import clip
 
 HOUR = 3600
 

@@ -14,9 +14,9 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .errors import InputError
-from .frames.sequence import sequence
-from .storage import remote
+from ..errors import InputError
+from ..storage import remote
+from .sequence import sequence
 
 FileState = tuple[str, int | None, str | None]
 """Absolute path or URL, size, and the version: of a file a text of its times, inode and sample, of a URL what its server says
