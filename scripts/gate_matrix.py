@@ -32,7 +32,7 @@ from vkssim.host.api import vk
 from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.planes import FrameMetrics
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.selection import Selection
 from vkssim.shaders.interface import INTERFACES, Shape
 

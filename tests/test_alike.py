@@ -11,7 +11,7 @@ from vkssim.alike import Findings, Scored, check_alike, find_differences
 from vkssim.errors import InputError
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.pictures import PictureOptions
-from vkssim.scoring_record import FeatureFacts, ScoringRecord
+from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.selection import Selection
 
 from .report.reports import small_record

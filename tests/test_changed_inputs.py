@@ -17,7 +17,7 @@ from vkssim.distributed import worker
 from vkssim.errors import InputError
 from vkssim.frames.fingerprint import Opened
 from vkssim.maps import frame_pictures
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 
 from .buckets import put_in_place
 from .clips import raw_bytes, raw_flags, write, y4m_bytes

@@ -14,7 +14,7 @@ from vkssim.backends.base import BackendInfo
 from vkssim.errors import OptionError
 from vkssim.map_picture import map_corner, map_picture
 from vkssim.maps import FramePictures, colour
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 
 NAMES = ("float_ms_ssim", "float_ssim", "float_ssim_l")

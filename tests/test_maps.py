@@ -20,7 +20,7 @@ from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.shown import shown
 from vkssim.maps import FramePictures, choose_frames, colour, frame_pictures, png
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.selection import Selection
 

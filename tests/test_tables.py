@@ -17,7 +17,7 @@ from vkssim.cli import batch, tables
 from vkssim.cli.tables import print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.summary import print_summary
 

@@ -11,7 +11,7 @@ _HOME = {
     "PairScores": "distributed.many",
     "PictureOptions": "frames.pictures",
     "RawDescription": "frames.open",
-    "ScoreReport": "results",
+    "ScoreReport": "report.results",
     "Scorer": "scorer",
     "Selection": "selection",
     "VkssimError": "errors",
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from .frames.pictures import PictureOptions
     from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
     from .offset import find_offset
-    from .results import ScoreReport
+    from .report.results import ScoreReport
     from .scorer import FrameScores, Scorer
     from .selection import Selection
 

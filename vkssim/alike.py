@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .errors import InputError
 from .features import FEATURES
-from .scoring_record import FeatureFacts, ScoringRecord
+from .report.record import FeatureFacts, ScoringRecord
 from .utils.facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
 
 _MOST_NAMED = 3

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from .backends.base import Backend
-from .demands import Demand, check_names, parse_demand, parse_pooled
 from .distributed.devices import alone, chosen_devices
 from .errors import DemandError, HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from .formats import FrameFormat
@@ -23,11 +22,12 @@ from .judging import ClipEnd, check_unchanged, judge
 from .parts import Cut, Fingerprints, Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .recovery import Engines, readable_again, score_on
-from .results import ScoreReport
+from .report.record import ClipPackets, scoring_record, with_whole_clips
+from .report.results import ScoreReport
+from .report.thresholds import Demand, check_names, parse_demand, parse_pooled
 from .run import OnFrames, Progress, Run
 from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
-from .scoring_record import ClipPackets, scoring_record, with_whole_clips
 from .selection import Schedule, Selection
 from .storage.remote import named
 from .timing import Clock, Shown
@@ -98,7 +98,7 @@ def score_files(
         early, but fewer a second. Of several devices they come range by range.
     fail_under
         Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
-        another pooled value (`vkssim.demands.POOLINGS`). One that does not exist counts as lower.
+        another pooled value (`vkssim.report.thresholds.POOLINGS`). One that does not exist counts as lower.
     pooled
         Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: raise OptionError before anything is
         scored where the report will have no such value.

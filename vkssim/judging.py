@@ -8,11 +8,11 @@ from itertools import groupby
 
 import numpy as np
 
-from .demands import Demand, unmet
 from .errors import DemandError, InputError
 from .frames.source import FrameSource
-from .results import ScoreReport
-from .scoring_record import selection_flags
+from .report.record import selection_flags
+from .report.results import ScoreReport
+from .report.thresholds import Demand, unmet
 from .timing import Clock
 from .utils.wording import counted
 

@@ -23,7 +23,8 @@ from .frames.source import FrameSource
 from .judging import check_unchanged
 from .mapper import SsimMapper
 from .recovery import readable_again
-from .results import ScoreReport
+from .report.results import ScoreReport
+from .report.worst import worst_frames
 from .selection import Selection
 from .storage.atomic import write_file
 from .storage.remote import is_url, named
@@ -31,7 +32,6 @@ from .types import FloatPlane, Planes
 from .utils.extras import need
 from .utils.limits import check_option, whole_number
 from .utils.wording import counted
-from .worst import worst_frames
 
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""

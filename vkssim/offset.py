@@ -17,7 +17,7 @@ from .errors import DemandError, InputError, VkssimError
 from .frames.open import RawDescription, readable_twice
 from .frames.pictures import PictureOptions, open_pair
 from .frames.source import FrameSource
-from .results import ScoreReport
+from .report.results import ScoreReport
 from .selection import Selection
 from .storage.remote import is_url, named
 from .utils.interruption import check

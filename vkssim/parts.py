@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from .demands import Demand
 from .errors import VkssimError
 from .judging import ClipEnd, changed_error, judge
-from .results import ScoreReport
-from .scoring_record import ClipPackets, merged_records, with_whole_clips
+from .report.record import ClipPackets, merged_records, with_whole_clips
+from .report.results import ScoreReport
+from .report.thresholds import Demand
 from .timing import Clock
 
 Fingerprints = tuple[int | None, int | None]

@@ -8,7 +8,7 @@ from .backends.base import Backend
 from .errors import DeviceLostError, DeviceMemoryError, VkssimError
 from .frames.open import readable_twice
 from .planes import PlaneMetrics
-from .results import ScoreReport
+from .report.results import ScoreReport
 from .scorer import FrameScores
 from .utils.wording import counted
 

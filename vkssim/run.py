@@ -14,7 +14,7 @@ from .backends.base import Backend, Batch, Beyond
 from .frames.source import FrameSource, sample_problem
 from .parts import Part
 from .planes import FrameMetrics
-from .results import ScoreReport
+from .report.results import ScoreReport
 from .scorer import FrameScores, rows
 from .selection import Schedule
 from .timing import Shown

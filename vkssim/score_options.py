@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .demands import Demand, check_names
 from .formats import FrameFormat
 from .frames.pictures import PictureOptions
 from .planes import FrameMetrics, plane_formats
+from .report.thresholds import Demand, check_names
 from .scorer import BACKENDS, unknown_backend
 from .selection import Selection, check_sync
 

@@ -7,10 +7,10 @@ from typing import TextIO
 
 from .cli.tables import console, print_table
 from .features import FEATURES
-from .results import ScoreReport
+from .report.results import ScoreReport
+from .report.worst import time_code, worst_frames
 from .utils.sanitize import visible
 from .utils.wording import counted
-from .worst import time_code, worst_frames
 
 _HEADS = {
     "mean": "mean",

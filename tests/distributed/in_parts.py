@@ -19,7 +19,7 @@ from vkssim.errors import VkssimError
 from vkssim.frames.open import RawDescription
 from vkssim.parts import Part, PartScores
 from vkssim.report import render
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 
 from ..frames.reading import NOTHING_SAID

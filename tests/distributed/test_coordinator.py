@@ -29,7 +29,7 @@ from vkssim.errors import (
     WorkerLostError,
 )
 from vkssim.parts import Part
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
 from vkssim.storage.own_folder import OwnFolder

@@ -27,7 +27,7 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
 from vkssim.storage.own_folder import MARKER

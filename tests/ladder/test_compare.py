@@ -13,7 +13,7 @@ import pytest
 from vkssim.backends.base import BackendInfo
 from vkssim.frames.pictures import PictureOptions
 from vkssim.report import render
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.selection import Selection
 

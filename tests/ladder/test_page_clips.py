@@ -18,7 +18,7 @@ from vkssim.ladder import page_clips
 from vkssim.ladder.page_clips import read_clips
 from vkssim.ladder.tables import COLUMNS, Row, render_rows
 from vkssim.report import render
-from vkssim.results import PooledReport, pool
+from vkssim.report.results import PooledReport, pool
 from vkssim.utils.facts import brief
 
 from ..commands import vkssim

@@ -10,7 +10,7 @@ import numpy as np
 from vkssim.backends.base import BackendInfo
 from vkssim.report.page.budget import STEPS, data_uri, encode
 from vkssim.report.page.pictures import ClipView, FrameGroup, FrameView, Gallery
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 
 from .reports import small_record

@@ -7,9 +7,9 @@ import math
 from vkssim.backends.base import BackendInfo
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.open import RawDescription
-from vkssim.results import ScoreReport
+from vkssim.report.record import FeatureFacts, ScoringRecord
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
-from vkssim.scoring_record import FeatureFacts, ScoringRecord
 
 NAMES = ("float_ms_ssim", "float_ssim")
 

@@ -13,7 +13,7 @@ from PIL import Image
 from vkssim.backends.base import BackendInfo
 from vkssim.report.page.budget import STEPS, EncodedPictures, Fitted, encode, fitted
 from vkssim.report.page.pictures import shared_worst
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from vkssim.errors import OptionError, OutputError
 from vkssim.report import WRITERS, check_writable, render, write
-from vkssim.results import ScoreReport
-from vkssim.scoring_record import ScoringRecord
+from vkssim.report.record import ScoringRecord
+from vkssim.report.results import ScoreReport
 from vkssim.utils import facts
 
 from ..golden import CLIPS, clip_report

@@ -19,7 +19,7 @@ from vkssim import __version__
 from vkssim.report.page import render_page, tables
 from vkssim.report.page.pictures import Gallery, no_pictures
 from vkssim.report.reading import read_report
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.selection import Selection
 

@@ -16,7 +16,7 @@ from vkssim.report.page import render_page
 from vkssim.report.page.ladders import Delta, Ladder, Ladders, Rung
 from vkssim.report.page.pictures import no_pictures
 from vkssim.report.page.tables import Limit
-from vkssim.results import ScoreReport
+from vkssim.report.results import ScoreReport
 
 from ..browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report

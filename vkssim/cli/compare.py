@@ -22,7 +22,7 @@ from .tables import decimals, print_table
 if TYPE_CHECKING:
     from ..alike import Findings
     from ..ladder.compare import Change, Verdict
-    from ..results import ScoreReport
+    from ..report.results import ScoreReport
 
 
 _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mean before")

@@ -15,7 +15,7 @@ from .options import option_group
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
-    from ..results import ScoreReport
+    from ..report.results import ScoreReport
 
 _DEFAULT_FRAMES = "worst:5"
 _NAME = re.compile(r"frame_\d{6,}\.(png|npy)")

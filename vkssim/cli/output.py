@@ -19,8 +19,8 @@ from ..utils.interruption import at_once
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
-    from ..demands import Demand
-    from ..results import ScoreReport
+    from ..report.results import ScoreReport
+    from ..report.thresholds import Demand
 
 FORMS = ("json", "xml", "csv", "sub")
 

@@ -17,10 +17,10 @@ from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
-    from ..demands import Demand
     from ..frames.open import RawDescription
     from ..report.page.tables import Limit
-    from ..results import ScoreReport
+    from ..report.results import ScoreReport
+    from ..report.thresholds import Demand
 
 _MEGA = 1_000_000
 _MOST_NAMED = 5  # clips that are below their limits
@@ -135,13 +135,13 @@ def command(
     refused, by the name of what differs.
     """
     from ..alike import check_alike
-    from ..demands import parse_demand
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
     from ..report.page import check_installed, render_page, scored
     from ..report.page.dates import date_of_file
     from ..report.page.pictures import worst_frames
     from ..report.page.tables import split_names
+    from ..report.thresholds import parse_demand
 
     check_installed()
     demands = [parse_demand(text) for text in fail_under]
@@ -180,8 +180,8 @@ def command(
 
 
 def _limits(demands: Sequence[Demand], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
-    from ..demands import check_names, verdicts
     from ..report.page.tables import Limit
+    from ..report.thresholds import check_names, verdicts
 
     names = dict.fromkeys(name for report in reports for name in report.names)
     check_names(demands, names, {name for report in reports for name in report.similarities})
@@ -229,11 +229,11 @@ def page_output(
     worst = WORST if options.worst is None else options.worst
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
-        from ..demands import parse_demand
         from ..report.page import render_page
         from ..report.page.dates import date_of_now
         from ..report.page.pictures import no_pictures, worst_frames
         from ..report.page.tables import length_limit
+        from ..report.thresholds import parse_demand
 
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped")

@@ -36,7 +36,7 @@ from .vmaf_flags import vmaf_flags
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
-    from ..results import ScoreReport
+    from ..report.results import ScoreReport
     from ..selection import Selection
 
 _WORST = 3  # frames in the table on the terminal
@@ -188,8 +188,8 @@ def command(
     Command lines of libvmaf's tool `vmaf` are understood: -n, --threads, --cpumask and --gpumask are accepted and change
     nothing; --model, --aom_ctc and --nflx_ctc are refused, for there is no VMAF here.
     """
-    from ..demands import parse_pooled
     from ..files import score_files
+    from ..report.thresholds import parse_pooled
     from .live import LiveLines
 
     if live and to_standard_output(paths, form):

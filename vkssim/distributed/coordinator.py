@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..demands import Demand
 from ..errors import RangeError, VkssimError
 from ..parts import Part, PartScores, joined
-from ..results import ScoreReport
+from ..report.record import ClipPackets
+from ..report.results import ScoreReport
+from ..report.thresholds import Demand
 from ..score_options import ScoreOptions
-from ..scoring_record import ClipPackets
 from ..storage.own_folder import OwnFolder
 from .parts_file import packed, packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey

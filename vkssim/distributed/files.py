@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..demands import Demand
 from ..errors import InputError, InterruptedRunError, OptionError, VkssimError
 from ..frames.open import RawDescription
 from ..host.devices import DeviceInfo
 from ..parts import Part, PartScores, merged
 from ..recovery import readable_again
-from ..results import ScoreReport
+from ..report.results import ScoreReport
+from ..report.thresholds import Demand
 from ..run import OnFrames, Progress
 from ..score_options import ScoreOptions, check_options
 from ..scorer import FrameScores

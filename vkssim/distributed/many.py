@@ -13,7 +13,7 @@ from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
 from ..offset import add_hint
 from ..planes import feature_texts
-from ..results import ScoreReport
+from ..report.results import ScoreReport
 from ..score_options import ScoreOptions, Selector, check_options
 from ..selection import Selection
 from ..utils.progress import progress_bar

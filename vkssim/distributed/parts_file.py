@@ -10,10 +10,10 @@ from ..backends.base import BackendInfo
 from ..frames.clip_facts import VideoPackets
 from ..judging import ClipEnd
 from ..parts import Cut, Part, PartScores
-from ..results import ScoreReport
+from ..report.record import ClipPackets, ScoringRecord
+from ..report.results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import FrameScores
-from ..scoring_record import ClipPackets, ScoringRecord
 from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from ..frames.open import RawDescription
 from ..parts import Part, PartScores
+from ..report.record import ClipPackets
 from ..score_options import ScoreOptions
-from ..scoring_record import ClipPackets
 from .rates import SECONDS
 
 

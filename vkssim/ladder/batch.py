@@ -21,7 +21,7 @@ from ..offset import add_hint
 from ..recovery import readable_again
 from ..report import render
 from ..report.numbers import NumberFormat
-from ..results import ScoreReport
+from ..report.results import ScoreReport
 from ..score_options import ScoreOptions, check_options
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..demands import POOLINGS, split_demand
 from ..errors import InputError, OptionError
 from ..features.base import Doubles
-from ..results import ScoreReport, pool
+from ..report.results import ScoreReport, pool
+from ..report.thresholds import POOLINGS, split_demand
 from ..utils.wording import did_you_mean
 
 FRAME = "frame"

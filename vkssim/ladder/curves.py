@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import VkssimError
 from ..report.page.ladders import Delta, Ladder, Ladders, Rung
-from ..results import ScoreReport
+from ..report.results import ScoreReport
 from .bd_rate import Curve, bjontegaard_deltas, in_decibels
 
 LEAST_RUNGS = 2

@@ -12,7 +12,7 @@ from ..backends.base import BackendInfo
 from ..errors import InputError, OptionError, VkssimError
 from ..report.page.tables import POOLED
 from ..report.reading import read_report
-from ..results import PooledReport, ScoreReport
+from ..report.results import PooledReport, ScoreReport
 from ..storage.location import suffix_of
 from ..storage.remote import is_url, named
 from ..utils.limits import LARGEST_NUMBER

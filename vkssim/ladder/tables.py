@@ -16,7 +16,7 @@ from ..alike import Scored
 from ..errors import InputError, OptionError
 from ..features import FEATURES
 from ..frames.clip_facts import ClipFacts
-from ..scoring_record import ScoringRecord
+from ..report.record import ScoringRecord
 from ..storage.location import Place, suffix_of
 from ..storage.remote import named
 from ..utils.extras import need

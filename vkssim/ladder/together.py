@@ -20,7 +20,7 @@ from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..recovery import readable_again
-from ..results import ScoreReport
+from ..report.results import ScoreReport
 from ..score_options import ScoreOptions
 from ..scorer import open_backend
 from ..storage.remote import is_url

@@ -7,11 +7,11 @@ import tempfile
 from pathlib import Path
 
 from ..errors import OptionError, OutputError
-from ..results import ScoreReport
 from ..storage.atomic import write_file as write
 from ..utils.limits import shown
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
+from .results import ScoreReport
 
 __all__ = ["WRITERS", "check_writable", "render", "write"]
 

@@ -10,10 +10,10 @@ import csv
 import io
 import json
 
-from ..results import ScoreReport
 from ..utils.facts import plain
 from ..utils.sanitize import cell
 from .numbers import NumberFormat
+from .results import ScoreReport
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:

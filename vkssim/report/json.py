@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..results import ScoreReport
 from ..utils.facts import plain
 from .numbers import NumberFormat
+from .results import ScoreReport
 
 
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from typing import Any
 from ..backends.base import BackendInfo
 from ..errors import InputError
 from ..frames.pictures import PictureOptions
-from ..results import ScoreReport
 from ..scorer import FrameScores
-from ..scoring_record import ScoringRecord
 from ..selection import Selection
 from ..utils.facts import read
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, read_whole
+from .record import ScoringRecord
+from .results import ScoreReport
 
 
 def read_report(path: Path) -> ScoreReport:

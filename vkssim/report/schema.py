@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..scoring_record import ScoringRecord
 from ..utils import facts
+from .record import ScoringRecord
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
 

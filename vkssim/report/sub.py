@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..results import ScoreReport
 from ..utils.sanitize import visible
 from .numbers import NumberFormat
+from .results import ScoreReport
 
 _COMMANDS = str.maketrans("{}|", "()/")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from .. import __version__
 from ..errors import OutputError
-from ..results import ScoreReport
 from ..utils.facts import plain
 from ..utils.sanitize import visible
 from .numbers import NumberFormat
+from .results import ScoreReport
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _MISSING = "nan"  # as C's printf has it: float() reads it, and no reader takes it for a score

@@ -19,8 +19,8 @@ from ... import __version__
 from ...alike import Scored, find_differences
 from ...errors import OptionError
 from ...features.base import Doubles
-from ...results import ScoreReport
 from ...utils.sanitize import visible
+from ..results import ScoreReport
 from . import tables, tiles
 from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...results import ScoreReport
+from ..results import ScoreReport
 from .data import frame_time
 from .pictures import FrameGroup, FrameView, Gallery
 from .tables import number, time_code

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...errors import VkssimError
 from ...page_defaults import PICTURE_BUDGET
-from ...results import ScoreReport
+from ..results import ScoreReport
 from .budget import EncodedPictures, data_uri, encode, fitted
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
     float_ssim, without that of the first metric; a frame without a score is worse than any.
     """
     from ...maps import metric_of_choice
-    from ...worst import worst_frames as worst_of_clip
+    from ..worst import worst_frames as worst_of_clip
 
     badness: dict[int, tuple[int, float]] = {}
     lowest: dict[int, float] = {}

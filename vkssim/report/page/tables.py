@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ...demands import Verdict
-from ...results import ScoreReport
-from ...scoring_record import leaves
+from ..record import leaves
+from ..results import ScoreReport
+from ..thresholds import Verdict
 
 POOLED = {
     "mean": "mean",

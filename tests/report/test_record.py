@@ -21,14 +21,14 @@ from vkssim.features import FEATURES
 from vkssim.files import score_sources
 from vkssim.frames.open import open_source
 from vkssim.report import render
-from vkssim.scoring_record import FeatureFacts, ScoringRecord
+from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.utils.facts import facts_of, plain
 
-from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim
-from .distributed.in_parts import same_in_parts, small_parts
-from .ladder.ladders import encode, lossless, manifest
-from .pictures import clip
+from ..clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..commands import TINY, vkssim
+from ..distributed.in_parts import same_in_parts, small_parts
+from ..ladder.ladders import encode, lossless, manifest
+from ..pictures import clip
 
 FEATURE = "float_ssim=scale=1"
 FRAMES = 12

@@ -11,10 +11,10 @@ from vkssim import errors
 from vkssim.errors import exit_code
 from vkssim.features import make_scorer
 from vkssim.formats import FrameFormat
-from vkssim.results import pool
+from vkssim.report.results import pool
 from vkssim.scorer import FrameScores
 
-from .report.reports import small_report
+from .reports import small_report
 
 
 def test_pooling() -> None:

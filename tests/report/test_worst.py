@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vkssim.report.worst import time_code, worst_frames
 from vkssim.scorer import FrameScores
 from vkssim.summary import print_summary, print_worst
-from vkssim.worst import time_code, worst_frames
 
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, vkssim
-from .pictures import clip
-from .report.reports import small_report
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, vkssim
+from ..pictures import clip
+from .reports import small_report
 
 LUMA = clip(6)
 

@@ -12,18 +12,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from . import __version__
-from .frames.clip_facts import ClipFacts, VideoPackets
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions
-from .selection import Selection
-from .storage.remote import named
-from .utils.facts import Differs, as_text, fact, facts_of
+from .. import __version__
+from ..frames.clip_facts import ClipFacts, VideoPackets
+from ..frames.open import RawDescription
+from ..frames.pictures import PictureOptions
+from ..selection import Selection
+from ..storage.remote import named
+from ..utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:
-    from .frames.source import FrameSource
-    from .judging import ClipEnd
-    from .planes import FrameMetrics
+    from ..frames.source import FrameSource
+    from ..judging import ClipEnd
+    from ..planes import FrameMetrics
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
 """Of the reference and of the distorted clip; see `FrameSource.packets`."""

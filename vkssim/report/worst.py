@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ..scorer import FrameScores
 from .results import ScoreReport
-from .scorer import FrameScores
 
 
 def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.demands import POOLINGS, Demand, parse_demand, unmet
 from vkssim.errors import DemandError, OptionError
-from vkssim.results import pool
+from vkssim.report.results import pool
+from vkssim.report.thresholds import POOLINGS, Demand, parse_demand, unmet
 
-from .clips import raw_bytes, raw_flags, write
-from .commands import TINY, vkssim
-from .pictures import clip
-from .report.reports import small_report
+from ..clips import raw_bytes, raw_flags, write
+from ..commands import TINY, vkssim
+from ..pictures import clip
+from .reports import small_report
 
 LUMA = clip(6)
 

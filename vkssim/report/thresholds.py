@@ -6,10 +6,10 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from .errors import OptionError
+from ..errors import OptionError
+from ..utils.limits import check_option
+from ..utils.wording import did_you_mean
 from .results import PERCENTILES, ScoreReport
-from .utils.limits import check_option
-from .utils.wording import did_you_mean
 
 POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for rank in PERCENTILES))
 """The pooled values that can be demanded: keys of `ScoreReport.pooled`."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import __version__
-from .backends.base import BackendInfo
-from .features.base import Doubles
-from .features.options import decibel
-from .frames.pictures import PictureOptions
-from .scorer import FrameScores
-from .scoring_record import ScoringRecord
-from .selection import Selection
+from .. import __version__
+from ..backends.base import BackendInfo
+from ..features.base import Doubles
+from ..features.options import decibel
+from ..frames.pictures import PictureOptions
+from ..scorer import FrameScores
+from ..selection import Selection
+from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)
 
