@@ -22,7 +22,7 @@ try:
     from vkssim.formats import BIT_DEPTHS
     from vkssim.frames.open import RawDescription
     from vkssim.scorer import BACKENDS
-    from vkssim.selection import Selection
+    from vkssim.scoring.selection import Selection
 except ImportError as error:
     import use_venv
 

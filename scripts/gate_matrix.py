@@ -33,7 +33,7 @@ from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.planes import FrameMetrics
 from vkssim.report.results import ScoreReport
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 from vkssim.shaders.interface import INTERFACES, Shape
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

@@ -158,14 +158,14 @@ def arrays(width: int, height: int, bits: int, feature: str, frames: int, device
 _FIRST_SCORE = """
 import sys, time
 from vkssim.cli import main
-import vkssim.run
-original = vkssim.run.rows
+import vkssim.scoring.run
+original = vkssim.scoring.run.rows
 def first(*arguments):
     scored = original(*arguments)
     print(time.time(), file=sys.stderr)
-    vkssim.run.rows = original
+    vkssim.scoring.run.rows = original
     return scored
-vkssim.run.rows = first
+vkssim.scoring.run.rows = first
 main(sys.argv[1:])
 """
 

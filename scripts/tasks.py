@@ -21,7 +21,7 @@ from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import PictureOptions, open_pair
 from vkssim.host.devices import DeviceInfo
 from vkssim.scorer import open_backend
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

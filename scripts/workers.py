@@ -22,7 +22,7 @@ from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.open import RawDescription
 from vkssim.frames.raw import RawFile
 from vkssim.host.devices import DeviceInfo
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
 
 _ROUNDS = 5
 _JOBS = 4  # pairs of clips in a run, so that all workers have something to do until its end

@@ -19,7 +19,7 @@ from vkssim.frames import raw
 from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
 from vkssim.scorer import FrameScores
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
 from .commands import python_process

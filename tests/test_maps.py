@@ -22,7 +22,7 @@ from vkssim.frames.shown import shown
 from vkssim.maps import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from .clips import raw_bytes, write, y4m_bytes
 from .differences import check_array

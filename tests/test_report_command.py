@@ -19,7 +19,7 @@ from PIL import Image
 from vkssim import maps
 from vkssim.backends.cpu import CpuBackend
 from vkssim.report.results import ScoreReport
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from .clips import raw_bytes, raw_flags, write, y4m_bytes
 from .commands import TINY, python_process, vkssim, vkssim_process

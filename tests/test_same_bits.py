@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim import FrameScores, Scorer, run, score_files
+from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.planes import KernelShape
 from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription
 from vkssim.host.devices import DeviceInfo
 from vkssim.planes import FrameMetrics
+from vkssim.scoring import run
 from vkssim.shaders.interface import Shape
 
 from .clips import raw_bytes, write

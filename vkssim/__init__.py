@@ -13,9 +13,9 @@ _HOME = {
     "RawDescription": "frames.open",
     "ScoreReport": "report.results",
     "Scorer": "scorer",
-    "Selection": "selection",
+    "Selection": "scoring.selection",
     "VkssimError": "errors",
-    "find_offset": "offset",
+    "find_offset": "scoring.offset",
     "ms_ssim": "arrays",
     "ms_ssim_and_grad": "loss.arrays",
     "score_files": "files",
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
     from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
-    from .offset import find_offset
     from .report.results import ScoreReport
     from .scorer import FrameScores, Scorer
-    from .selection import Selection
+    from .scoring.offset import find_offset
+    from .scoring.selection import Selection
 
 
 def __getattr__(name: str) -> Any:

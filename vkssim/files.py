@@ -17,26 +17,26 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.shape import unlike
 from .frames.source import FrameSource
-from .inputs import check_inputs
-from .judging import ClipEnd, check_unchanged, judge
-from .parts import Cut, Fingerprints, Part, PartScores
 from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
-from .recovery import Engines, readable_again, score_on
 from .report.record import ClipPackets, scoring_record, with_whole_clips
 from .report.results import ScoreReport
 from .report.thresholds import Demand, check_names, parse_demand, parse_pooled
-from .run import OnFrames, Progress, Run
-from .score_options import ScoreOptions, Selector
 from .scorer import FrameScores, open_backend
-from .selection import Schedule, Selection
+from .scoring.inputs import check_inputs
+from .scoring.options import ScoreOptions, Selector
+from .scoring.ranges import Cut, Fingerprints, Part, PartScores
+from .scoring.recovery import Engines, readable_again, score_on
+from .scoring.run import OnFrames, Progress, Run
+from .scoring.selection import Schedule, Selection
+from .scoring.timing import Clock, Shown
+from .scoring.verdict import ClipEnd, check_unchanged, judge
 from .storage.remote import named
-from .timing import Clock, Shown
 from .utils.thread_pool import close_at_end
 from .utils.wording import counted
 
 if TYPE_CHECKING:
     from .distributed.kept import KeptParts
-    from .frame_journal import FrameJournal
+    from .scoring.frame_journal import FrameJournal
 
 EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """Gives the backend for planes and their metrics."""
@@ -174,7 +174,7 @@ def _with_hint(
     score: Callable[[], ScoreReport],
 ) -> ScoreReport:
     """Return the report of a run, with a warning where the clips scored low and seem to be shifted."""
-    from .offset import add_hint
+    from .scoring.offset import add_hint
 
     outcome: ScoreReport | DemandError
     try:

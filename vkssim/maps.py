@@ -20,12 +20,12 @@ from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, open_pair
 from .frames.shown import shown
 from .frames.source import FrameSource
-from .judging import check_unchanged
 from .mapper import SsimMapper
-from .recovery import readable_again
 from .report.results import ScoreReport
 from .report.worst import worst_frames
-from .selection import Selection
+from .scoring.recovery import readable_again
+from .scoring.selection import Selection
+from .scoring.verdict import check_unchanged
 from .storage.atomic import write_file
 from .storage.remote import is_url, named
 from .types import FloatPlane, Planes

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkssim import offset, score_files
+from vkssim import score_files
 from vkssim.distributed import coordinator, division
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import Pool, TaskKey
@@ -17,10 +17,11 @@ from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
 from vkssim.distributed.threads import Alone
 from vkssim.errors import VkssimError
 from vkssim.frames.open import RawDescription
-from vkssim.parts import Part, PartScores
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring import offset
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.ranges import Part, PartScores
 
 from ..frames.reading import NOTHING_SAID
 

@@ -28,9 +28,9 @@ from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Clips, Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
-from vkssim.parts import Part, PartScores
 from vkssim.report import render
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.ranges import Part, PartScores
 from vkssim.storage.own_folder import OwnFolder
 
 from ..clips import raw_bytes, write
@@ -270,7 +270,7 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import Pool
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)

@@ -28,10 +28,10 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.parts import Part
 from vkssim.report.results import ScoreReport
-from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.ranges import Part
 from vkssim.storage.own_folder import OwnFolder
 
 from ..clips import write, y4m_bytes

@@ -11,8 +11,8 @@ from vkssim.distributed import forecast as module
 from vkssim.distributed.forecast import Forecast, forecast
 from vkssim.distributed.rates import PIXELS_A_SECOND
 from vkssim.ladder.manifest import read_manifest
-from vkssim.score_options import ScoreOptions
-from vkssim.selection import Selection
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.selection import Selection
 
 from ..clips import raw_bytes, raw_flags, write
 from ..commands import vkssim

@@ -21,8 +21,8 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.parts import Part, PartScores
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.ranges import Part, PartScores
 
 Answer = Callable[[], Done]
 

@@ -28,8 +28,8 @@ from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
-from vkssim.score_options import ScoreOptions
 from vkssim.scorer import FrameScores
+from vkssim.scoring.options import ScoreOptions
 from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted

@@ -13,8 +13,8 @@ from vkssim.distributed import worker as module
 from vkssim.distributed.task import Clips, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceMemoryError
-from vkssim.parts import joined
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.ranges import joined
 
 from ..clips import write, y4m_bytes
 from ..pictures import clip

@@ -17,7 +17,7 @@ from vkssim.frames import fingerprint as input_state
 from vkssim.frames.fingerprint import input_states
 from vkssim.ladder.batch import keys_of
 from vkssim.ladder.manifest import read_manifest
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
 
 from ..buckets import put_in_place
 from ..clips import raw_bytes, raw_flags, write

@@ -15,7 +15,7 @@ from vkssim.frames.pictures import PictureOptions
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from ..commands import TINY, vkssim
 from ..golden import FIXTURES

@@ -21,7 +21,7 @@ from vkssim.report.page.pictures import Gallery, no_pictures
 from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from ..golden import FIXTURES
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report

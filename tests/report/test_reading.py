@@ -13,7 +13,7 @@ from vkssim.errors import InputError
 from vkssim.frames.pictures import PictureOptions
 from vkssim.report import render
 from vkssim.report.reading import read_report
-from vkssim.selection import Selection
+from vkssim.scoring.selection import Selection
 
 from ..golden import FIXTURES
 from .reports import small_record, small_report

@@ -15,7 +15,7 @@ from vkssim.frames.fingerprint import input_states
 from vkssim.frames.open import open_source
 from vkssim.frames.sequence import sequence
 from vkssim.ladder.manifest import read_manifest
-from vkssim.recovery import readable_again
+from vkssim.scoring.recovery import readable_again
 from vkssim.storage.remote import is_url, named
 
 from ..buckets import Bucket, put_in_place

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
-    from ..score_options import ScoreOptions
-    from ..selection import Selection
+    from ..scoring.options import ScoreOptions
+    from ..scoring.selection import Selection
     from ..storage.location import Place
 
 
@@ -137,7 +137,7 @@ def command(
     """
     from ..distributed.engines import EngineOptions
     from ..ladder.manifest import read_manifest
-    from ..score_options import ScoreOptions
+    from ..scoring.options import ScoreOptions
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **split_devices(where)[1])
     workers = EngineOptions(**where, **engine)

@@ -94,10 +94,10 @@ def command(
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
     much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.
     """
-    from ..alike import check_alike
     from ..ladder.bd_rate import bjontegaard_deltas
     from ..ladder.tables import check_scored, how_scored, is_results, read_table, score_columns
     from ..report.numbers import finite
+    from ..scoring.comparability import check_alike
 
     rows = read_table(results)
     if not is_results(rows):

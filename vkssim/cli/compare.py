@@ -20,9 +20,9 @@ from .output import print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
-    from ..alike import Findings
     from ..ladder.compare import Change, Verdict
     from ..report.results import ScoreReport
+    from ..scoring.comparability import Findings
 
 
 _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mean before")
@@ -66,9 +66,9 @@ def command(
 
     Reports that were not scored alike are refused, by the name of what differs.
     """
-    from ..alike import Scored, check_alike
     from ..ladder.compare import Demand, compare_reports, judge
     from ..report.reading import read_report
+    from ..scoring.comparability import Scored, check_alike
 
     demands = [Demand.parse(text) for text in drops] + [Demand.parse(text, frame=True) for text in frame_drops]
     reports = read_report(before), read_report(after)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..frames.pictures import PictureOptions
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
-    from ..score_options import ScoreOptions
-    from ..selection import Selection
+    from ..scoring.options import ScoreOptions
+    from ..scoring.selection import Selection
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"
@@ -119,10 +119,10 @@ def command(
     For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
     ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, by the name of what differs.
     """
-    from ..alike import check_alike
     from ..distributed.engines import EngineOptions
     from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
-    from ..score_options import ScoreOptions
+    from ..scoring.comparability import check_alike
+    from ..scoring.options import ScoreOptions
 
     rows = read_table(table)
     opinion = opinion or _opinion(rows, table)

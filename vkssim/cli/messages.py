@@ -10,7 +10,7 @@ from ..storage.remote import named
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
-    from ..alike import Findings
+    from ..scoring.comparability import Findings
     from ..storage.location import Place
 
 

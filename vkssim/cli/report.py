@@ -134,7 +134,6 @@ def command(
     The pictures come from the clips that the files name, where they can still be read. Files that were not scored alike are
     refused, by the name of what differs.
     """
-    from ..alike import check_alike
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
     from ..report.page import check_installed, render_page, scored
@@ -142,6 +141,7 @@ def command(
     from ..report.page.pictures import worst_frames
     from ..report.page.tables import split_names
     from ..report.thresholds import parse_demand
+    from ..scoring.comparability import check_alike
 
     check_installed()
     demands = [parse_demand(text) for text in fail_under]

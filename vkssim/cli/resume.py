@@ -15,7 +15,7 @@ from .output import check_target, to_standard_output
 
 if TYPE_CHECKING:
     from ..distributed.kept import KeptParts
-    from ..frame_journal import FrameJournal
+    from ..scoring.frame_journal import FrameJournal
 
 
 def open_journal(
@@ -39,7 +39,7 @@ def open_journal(
         if resume:
             raise OptionError(f"--resume is not possible: {reason}")
         return None
-    from ..frame_journal import FrameJournal, run_identity
+    from ..scoring.frame_journal import FrameJournal, run_identity
     from ..storage.journal_file import journal_path
     from ..storage.own_folder import OwnFolder, parts_folder
 
@@ -64,7 +64,7 @@ def open_journal(
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:
-    from ..recovery import readable_again
+    from ..scoring.recovery import readable_again
 
     for name in inputs:
         if not readable_again([name]):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..report.results import ScoreReport
-    from ..selection import Selection
+    from ..scoring.selection import Selection
 
 _WORST = 3  # frames in the table on the terminal
 
@@ -278,7 +278,7 @@ def _with_offset(
     reference: str, distorted: str, raw: RawDescription, selection: Selection, pictures: PictureOptions, sync: str
 ) -> Selection:
     """Return the selection with the offset at which both clips show the same."""
-    from ..offset import find_offset
+    from ..scoring.offset import find_offset
 
     if sync != "index":
         raise OptionError("--find-offset counts frames, and --sync pts pairs them by time; give one of the two")

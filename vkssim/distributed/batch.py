@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from ..errors import OutputError
 from ..ladder.batch import Outcomes, Scored
 from ..ladder.manifest import Pair
-from ..parts import Part, PartScores
-from ..score_options import ScoreOptions
+from ..scoring.options import ScoreOptions
+from ..scoring.ranges import Part, PartScores
 from .coordinator import Coordinator, Job
 from .engines import EngineOptions
 from .pool import Pool

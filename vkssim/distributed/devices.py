@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..errors import NoDeviceError, OptionError
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
-from ..score_options import Selector
+from ..scoring.options import Selector
 from .task import WorkerSpec
 
 _ALL = "all"

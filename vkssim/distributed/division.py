@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..frames.marks import Marks
 from ..frames.source import FrameSource
-from ..parts import Cut, Part
-from ..selection import Schedule, Selection
+from ..scoring.ranges import Cut, Part
+from ..scoring.selection import Schedule, Selection
 
 _LEAST_PAIRS = 32  # of a part: with fewer a device waits for the first and the last of them more than it computes
 

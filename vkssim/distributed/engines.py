@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..errors import OptionError
 from ..host.devices import choose_device, list_devices
 from ..host.instance import shared_instance
-from ..score_options import Selector
+from ..scoring.options import Selector
 from .devices import chosen_devices, spec_of
 from .pool import Engine
 from .task import WorkerSpec

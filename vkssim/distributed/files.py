@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from ..errors import InputError, InterruptedRunError, OptionError, VkssimError
 from ..frames.open import RawDescription
 from ..host.devices import DeviceInfo
-from ..parts import Part, PartScores, merged
-from ..recovery import readable_again
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
-from ..run import OnFrames, Progress
-from ..score_options import ScoreOptions, check_options
 from ..scorer import FrameScores
+from ..scoring.options import ScoreOptions, check_options
+from ..scoring.ranges import Part, PartScores, merged
+from ..scoring.recovery import readable_again
+from ..scoring.run import OnFrames, Progress
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import spec_of
@@ -24,7 +24,7 @@ from .pool import Engine, Pool
 from .task import Clips, Done
 
 if TYPE_CHECKING:
-    from ..frame_journal import FrameJournal
+    from ..scoring.frame_journal import FrameJournal
     from .kept import KeptParts
 
 

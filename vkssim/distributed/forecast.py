@@ -14,7 +14,7 @@ from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..ladder.manifest import Pair
 from ..ladder.together import open_regular
-from ..score_options import ScoreOptions
+from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url
 from ..storage.remote import size as remote_size
 from .rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND

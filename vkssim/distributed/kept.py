@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OptionError, OutputError, VkssimError
-from ..frame_journal import CUT_OFF, Identity
+from ..scoring.frame_journal import CUT_OFF, Identity
 from ..storage.checked_journal import CheckedJournal
 from ..storage.checked_lines import FRAMES, PARTS
 from ..storage.journal_file import journal_path

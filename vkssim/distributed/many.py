@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from ..errors import LostWorkerWarning
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..offset import add_hint
 from ..planes import feature_texts
 from ..report.results import ScoreReport
-from ..score_options import ScoreOptions, Selector, check_options
-from ..selection import Selection
+from ..scoring.offset import add_hint
+from ..scoring.options import ScoreOptions, Selector, check_options
+from ..scoring.selection import Selection
 from ..utils.progress import progress_bar
 from .coordinator import Coordinator, Job
 from .engines import EngineOptions

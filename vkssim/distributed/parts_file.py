@@ -8,12 +8,12 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..frames.clip_facts import VideoPackets
-from ..judging import ClipEnd
-from ..parts import Cut, Part, PartScores
 from ..report.record import ClipPackets, ScoringRecord
 from ..report.results import ScoreReport
-from ..score_options import ScoreOptions
 from ..scorer import FrameScores
+from ..scoring.options import ScoreOptions
+from ..scoring.ranges import Cut, Part, PartScores
+from ..scoring.verdict import ClipEnd
 from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read
 

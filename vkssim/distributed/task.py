@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..frames.open import RawDescription
-from ..parts import Part, PartScores
 from ..report.record import ClipPackets
-from ..score_options import ScoreOptions
+from ..scoring.options import ScoreOptions
+from ..scoring.ranges import Part, PartScores
 from .rates import SECONDS
 
 

@@ -14,8 +14,8 @@ from ..files import score_part, video_packets
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..ladder.together import open_regular
-from ..parts import Part, PartScores
 from ..scorer import open_backend
+from ..scoring.ranges import Part, PartScores
 from ..storage.own_folder import OwnFolder
 from ..utils.thread_pool import close_at_end
 from .division import divided

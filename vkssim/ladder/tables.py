@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from ..alike import Scored
 from ..errors import InputError, OptionError
 from ..features import FEATURES
 from ..frames.clip_facts import ClipFacts
 from ..report.record import ScoringRecord
+from ..scoring.comparability import Scored
 from ..storage.location import Place, suffix_of
 from ..storage.remote import named
 from ..utils.extras import need

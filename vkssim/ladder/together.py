@@ -19,10 +19,10 @@ from ..frames.pictures import made_alike
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
-from ..recovery import readable_again
 from ..report.results import ScoreReport
-from ..score_options import ScoreOptions
 from ..scorer import open_backend
+from ..scoring.options import ScoreOptions
+from ..scoring.recovery import readable_again
 from ..storage.remote import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open

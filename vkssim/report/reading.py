@@ -11,7 +11,7 @@ from ..backends.base import BackendInfo
 from ..errors import InputError
 from ..frames.pictures import PictureOptions
 from ..scorer import FrameScores
-from ..selection import Selection
+from ..scoring.selection import Selection
 from ..utils.facts import read
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, read_whole
 from .record import ScoringRecord

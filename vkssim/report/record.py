@@ -16,14 +16,14 @@ from .. import __version__
 from ..frames.clip_facts import ClipFacts, VideoPackets
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..selection import Selection
+from ..scoring.selection import Selection
 from ..storage.remote import named
 from ..utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:
     from ..frames.source import FrameSource
-    from ..judging import ClipEnd
     from ..planes import FrameMetrics
+    from ..scoring.verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
 """Of the reference and of the distorted clip; see `FrameSource.packets`."""

@@ -13,7 +13,7 @@ from ..features.base import Doubles
 from ..features.options import decibel
 from ..frames.pictures import PictureOptions
 from ..scorer import FrameScores
-from ..selection import Selection
+from ..scoring.selection import Selection
 from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)

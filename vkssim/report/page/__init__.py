@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ... import __version__
-from ...alike import Scored, find_differences
 from ...errors import OptionError
 from ...features.base import Doubles
+from ...scoring.comparability import Scored, find_differences
 from ...utils.sanitize import visible
 from ..results import ScoreReport
 from . import tables, tiles

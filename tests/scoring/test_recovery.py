@@ -26,16 +26,16 @@ from vkssim.host.executor import TIMEOUT_VARIABLE
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
-from vkssim.score_options import ScoreOptions
+from vkssim.scoring.options import ScoreOptions
 from vkssim.shaders.interface import Shape
 from vkssim.storage.journal_file import journal_path
 
-from . import vapoursynth_stand_in as stand_in
-from .clips import write, y4m_bytes
-from .commands import vkssim as command
-from .faults import RESULTS, Fault, Reuse
-from .faults import layer as new_layer
-from .pictures import clip
+from .. import vapoursynth_stand_in as stand_in
+from ..clips import write, y4m_bytes
+from ..commands import vkssim as command
+from ..faults import RESULTS, Fault, Reuse
+from ..faults import layer as new_layer
+from ..pictures import clip
 
 FRAMES = clip(20)
 DISTORTED = np.roll(FRAMES, 1, axis=2)

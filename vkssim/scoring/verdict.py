@@ -8,13 +8,13 @@ from itertools import groupby
 
 import numpy as np
 
-from .errors import DemandError, InputError
-from .frames.source import FrameSource
-from .report.record import selection_flags
-from .report.results import ScoreReport
-from .report.thresholds import Demand, unmet
+from ..errors import DemandError, InputError
+from ..frames.source import FrameSource
+from ..report.record import selection_flags
+from ..report.results import ScoreReport
+from ..report.thresholds import Demand, unmet
+from ..utils.wording import counted
 from .timing import Clock
-from .utils.wording import counted
 
 _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from .backends.base import Backend
-from .errors import DeviceLostError, DeviceMemoryError, VkssimError
-from .frames.open import readable_twice
-from .planes import PlaneMetrics
-from .report.results import ScoreReport
-from .scorer import FrameScores
-from .utils.wording import counted
+from ..backends.base import Backend
+from ..errors import DeviceLostError, DeviceMemoryError, VkssimError
+from ..frames.open import readable_twice
+from ..planes import PlaneMetrics
+from ..report.results import ScoreReport
+from ..scorer import FrameScores
+from ..utils.wording import counted
 
 
 def readable_again(paths: Iterable[str]) -> bool:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from vkssim.alike import Findings, Scored, check_alike, find_differences
 from vkssim.errors import InputError
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.pictures import PictureOptions
 from vkssim.report.record import FeatureFacts, ScoringRecord
-from vkssim.selection import Selection
+from vkssim.scoring.comparability import Findings, Scored, check_alike, find_differences
+from vkssim.scoring.selection import Selection
 
-from .report.reports import small_record
+from ..report.reports import small_record
 
 RECORD = small_record()
 MS_SSIM, SSIM = RECORD.features

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from .errors import InputError
-from .storage.remote import is_url, named
+from ..errors import InputError
+from ..storage.remote import is_url, named
 
 _STANDARD_INPUT = "-"
 

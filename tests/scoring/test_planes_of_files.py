@@ -13,7 +13,7 @@ from vkssim.formats import FrameFormat
 from vkssim.planes import plane_formats
 from vkssim.types import Planes
 
-from .clips import write
+from ..clips import write
 
 WIDTH, HEIGHT, FRAMES = 61, 47, 5
 HEADER = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 C{{}}\n"

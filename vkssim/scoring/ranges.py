@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from .errors import VkssimError
-from .judging import ClipEnd, changed_error, judge
-from .report.record import ClipPackets, merged_records, with_whole_clips
-from .report.results import ScoreReport
-from .report.thresholds import Demand
+from ..errors import VkssimError
+from ..report.record import ClipPackets, merged_records, with_whole_clips
+from ..report.results import ScoreReport
+from ..report.thresholds import Demand
 from .timing import Clock
+from .verdict import ClipEnd, changed_error, judge
 
 Fingerprints = tuple[int | None, int | None]
 """Of a frame of the reference and one of the distorted clip."""

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
-from vkssim.frame_journal import FrameJournal
 from vkssim.scorer import FrameScores
+from vkssim.scoring.frame_journal import FrameJournal
 from vkssim.utils.wording import counted
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")

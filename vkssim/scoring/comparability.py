@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .errors import InputError
-from .features import FEATURES
-from .report.record import FeatureFacts, ScoringRecord
-from .utils.facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
+from ..errors import InputError
+from ..features import FEATURES
+from ..report.record import FeatureFacts, ScoringRecord
+from ..utils.facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
 
 _MOST_NAMED = 3
 

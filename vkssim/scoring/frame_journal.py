@@ -15,17 +15,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from . import __version__
-from .backends.base import BackendInfo
-from .errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
-from .frames.fingerprint import input_states
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions
-from .scorer import FrameScores
+from .. import __version__
+from ..backends.base import BackendInfo
+from ..errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
+from ..frames.fingerprint import input_states
+from ..frames.open import RawDescription
+from ..frames.pictures import PictureOptions
+from ..scorer import FrameScores
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import FRAMES, PARTS
+from ..utils.wording import counted
 from .selection import Selection
-from .storage.checked_journal import CheckedJournal
-from .storage.checked_lines import FRAMES, PARTS
-from .utils.wording import counted
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""

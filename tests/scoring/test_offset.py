@@ -12,14 +12,14 @@ import pytest
 
 from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, find_offset, score_files, score_many
 from vkssim.errors import DemandError, InputError, InterruptedRunError
-from vkssim.offset import MOST, Shift, add_hint, signature
+from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 
-from .clips import write, y4m_bytes
-from .commands import vkssim
-from .journals import records
-from .ladder.ladders import manifest
-from .pictures import Picture, clip
-from .report.pages import page_report
+from ..clips import write, y4m_bytes
+from ..commands import vkssim
+from ..journals import records
+from ..ladder.ladders import manifest
+from ..pictures import Picture, clip
+from ..report.pages import page_report
 
 CONTENT = clip(60, 48, 64)
 FEATURE = "float_ssim=scale=1"
@@ -167,7 +167,7 @@ def _stop(*_arguments: object) -> None:
 
 
 def test_who_stops_while_the_offset_is_looked_for_keeps_the_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vkssim.offset._found", _stop)
+    monkeypatch.setattr("vkssim.scoring.offset._found", _stop)
     with pytest.raises(InterruptedRunError, match="stopped when all of 47 frames had been scored") as raised:
         _scored(_pair(tmp_path, 13))
     assert raised.value.report is not None
@@ -210,7 +210,7 @@ def test_a_batch_that_fails_a_pair_by_strict_has_the_hint(tmp_path: Path) -> Non
 def test_a_batch_that_is_stopped_while_an_offset_is_looked_for_keeps_the_pair(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vkssim.offset._found", _stop)
+    monkeypatch.setattr("vkssim.scoring.offset._found", _stop)
     _, said = _batch(tmp_path, "--backend", "cpu", code=130)
     assert "stopped with 1 of 3 pairs done" in said
     assert len(records(tmp_path / "results2.jsonl.journal")) == 1
@@ -226,7 +226,7 @@ def test_clips_of_a_batch_by_url_are_not_read_again(monkeypatch: pytest.MonkeyPa
     report.similarities = ("float_ssim",)
     for frame in report.frames:
         frame.metrics["float_ssim"] = 0.5  # type: ignore[index]
-    monkeypatch.setattr("vkssim.offset._found", lambda *_arguments: Shift(3, 8))
+    monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 8))
     for paths, hints in ((("s3://clips/a.y4m", "b.y4m"), 0), (("a.y4m", "b.y4m"), 1)):
         add_hint(report, paths, RawDescription(), Selection(), "index", PictureOptions(), of_many=True)
         assert len(_hints(report)) == hints

@@ -10,18 +10,18 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .backends.base import Backend, Batch, Beyond
-from .frames.source import FrameSource, sample_problem
-from .parts import Part
-from .planes import FrameMetrics
-from .report.results import ScoreReport
-from .scorer import FrameScores, rows
+from ..backends.base import Backend, Batch, Beyond
+from ..frames.source import FrameSource, sample_problem
+from ..planes import FrameMetrics
+from ..report.results import ScoreReport
+from ..scorer import FrameScores, rows
+from ..types import Samples
+from ..utils.interruption import at_once, result_of
+from ..utils.thread_pool import ThreadPool, mark_in_use
+from ..utils.wording import counted
+from .ranges import Part
 from .selection import Schedule
 from .timing import Shown
-from .types import Samples
-from .utils.interruption import at_once, result_of
-from .utils.thread_pool import ThreadPool, mark_in_use
-from .utils.wording import counted
 
 if TYPE_CHECKING:
     from .frame_journal import FrameJournal
