@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 import vkssim
 from vkssim import arrays
+from vkssim.backends import loss_evaluation as losses
+from vkssim.backends.loss_engine import LossEngine
 from vkssim.frames.open import RawDescription, open_source
-from vkssim.loss import evaluate as losses
-from vkssim.loss.engine import LossEngine
 from vkssim.loss.spec import Loss, constants
 from vkssim.scorer import FrameScores, rows
 

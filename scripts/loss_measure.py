@@ -26,8 +26,8 @@ from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.executor import Executor
 from vkssim.host.instance import shared_instance
 from vkssim.loss.plan import DISTORTED, REFERENCE, loss_plan
+from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, constants
-from vkssim.reference.loss import value_and_gradient
 from vkssim.shaders import load_module
 
 torch: Any = _torch

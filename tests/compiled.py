@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from vkssim import arrays, opened
+from vkssim import arrays
+from vkssim.backends import loss_engine as engine
+from vkssim.backends import loss_evaluation as evaluate
+from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.host import executor
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
-from vkssim.loss import engine, evaluate
 from vkssim.shaders import load_module
 
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import vkssim
+from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import ForkError
 from vkssim.formats import FrameFormat
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import shared_instance
-from vkssim.loss.engine import LossEngine
 from vkssim.loss.spec import Loss, constants
 from vkssim.mapper import SsimMapper
 

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 import vkssim
+from vkssim.backends import loss_engine as engine
+from vkssim.backends import loss_evaluation as evaluate
 from vkssim.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.device import Device
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import Instance, shared_instance
-from vkssim.loss import engine, evaluate
 
 from .clips import write, y4m_bytes
 from .faults import ERRORS, RESULTS, Fault, Reuse, layer

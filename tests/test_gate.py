@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.planes import FrameMetrics
 from vkssim.shaders.interface import Shape, module_name, modules
 
 from .commands import python_process

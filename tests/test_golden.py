@@ -9,8 +9,8 @@ import pytest
 
 from vkssim import score_files
 from vkssim.features.base import Doubles
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.formats import FrameFormat
-from vkssim.planes import FrameMetrics
 from vkssim.scorer import open_backend
 
 from . import golden

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import vkssim
+from vkssim import gradients as arrays
+from vkssim.backends import loss_engine as engine
 from vkssim.errors import FrameError, NoDeviceError, OptionError
-from vkssim.loss import arrays, engine
 from vkssim.loss.spec import MS_SSIM_WEIGHTS
 
 from .commands import python_process

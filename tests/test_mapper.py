@@ -11,12 +11,12 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends.vulkan import frame_plan
 from vkssim.errors import FrameError, OptionError
+from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.features.ssim_map import SsimMap
 from vkssim.formats import FrameFormat
 from vkssim.host.plan import Role
 from vkssim.mapper import SsimMapper
-from vkssim.planes import PlaneMetrics
 from vkssim.reference.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
 

@@ -15,11 +15,11 @@ import pytest
 import vkssim
 from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription
 from vkssim.host.devices import DeviceInfo
-from vkssim.planes import FrameMetrics
 from vkssim.scoring import run
 from vkssim.shaders.interface import Shape
 

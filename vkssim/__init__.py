@@ -17,11 +17,11 @@ _HOME = {
     "VkssimError": "errors",
     "find_offset": "scoring.offset",
     "ms_ssim": "arrays",
-    "ms_ssim_and_grad": "loss.arrays",
+    "ms_ssim_and_grad": "gradients",
     "score_files": "files",
     "score_many": "distributed.many",
     "ssim": "arrays",
-    "ssim_and_grad": "loss.arrays",
+    "ssim_and_grad": "gradients",
 }
 
 __all__ = [
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .files import score_files
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
-    from .loss.arrays import ms_ssim_and_grad, ssim_and_grad
+    from .gradients import ms_ssim_and_grad, ssim_and_grad
     from .report.results import ScoreReport
     from .scorer import FrameScores, Scorer
     from .scoring.offset import find_offset

@@ -11,11 +11,11 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
+from .backends.device_cache import Kept
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
 from .formats import FrameFormat, check_not_masked, has_colours_last
-from .kept import Kept
 from .mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 from .backends.base import Backend
 from .distributed.devices import alone, chosen_devices
 from .errors import DemandError, HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
+from .features.plane_metrics import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.shape import unlike
 from .frames.source import FrameSource
-from .planes import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .report.record import ClipPackets, scoring_record, with_whole_clips
 from .report.results import ScoreReport
 from .report.thresholds import Demand, check_names, parse_demand, parse_pooled

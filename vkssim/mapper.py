@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from .features.base import Doubles
 from .features.options import OptionValue
+from .features.plane_metrics import PlaneMetrics
 from .features.ssim_map import SsimMap
 from .formats import FrameFormat
-from .planes import PlaneMetrics
 from .scorer import open_backend, opened_aloud
 
 FloatMaps = npt.NDArray[np.float32]

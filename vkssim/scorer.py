@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .backends.base import Backend, BackendInfo, Batch
+from .backends.lending import Lending
+from .backends.open_device import warn
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.base import Doubles
+from .features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from .formats import FrameFormat, check_not_masked
-from .lending import Lending
-from .opened import warn
-from .planes import FrameMetrics, PlaneMetrics, plane_formats
 from .types import Samples
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
@@ -61,8 +61,8 @@ def open_backend(
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
     if name == "vulkan":
+        from .backends.selftest import check
         from .backends.vulkan import VulkanBackend
-        from .selftest import check
 
         with ExitStack() as guard:
             engine = guard.enter_context(VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile))

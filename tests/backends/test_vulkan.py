@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import SmallerBatchWarning
 from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
-from vkssim.loss.engine import LossEngine
 from vkssim.loss.spec import Loss, constants
 from vkssim.mapper import SsimMapper
 from vkssim.scorer import Scorer

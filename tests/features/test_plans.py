@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from vkssim.backends.vulkan import frame_plan
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.formats import FrameFormat
 from vkssim.host.plan import Dispatch, Plan, Role
-from vkssim.planes import FrameMetrics
 from vkssim.shaders.constants import SCALES
 from vkssim.shaders.interface import Shape
 

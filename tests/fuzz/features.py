@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.formats import FrameFormat
-from vkssim.planes import FrameMetrics
 
 from .harness import Choices, refusals
 

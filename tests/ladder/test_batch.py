@@ -18,16 +18,17 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from vkssim import score_files, selftest
+from vkssim import score_files
+from vkssim.backends import selftest
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
 from vkssim.errors import DeviceLostError, DeviceMemoryError
+from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
 from vkssim.ladder.journal import Journal
 from vkssim.maps import png
-from vkssim.planes import PlaneMetrics
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
 

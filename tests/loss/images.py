@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
-from vkssim.reference.loss import value_and_gradient
 
 from ..pictures import distort, texture
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from vkssim.backends import loss_engine as engine
+from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import DeviceMemoryError
 from vkssim.host import executor
 from vkssim.host.memory import Buffer
-from vkssim.loss import engine
-from vkssim.loss.engine import LossEngine
 from vkssim.loss.spec import Loss, constants
 
 from .images import Floats, images

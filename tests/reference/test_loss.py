@@ -10,8 +10,8 @@ import pytorch_msssim
 import torch
 import torch.nn.functional as functional
 
+from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid
-from vkssim.reference.loss import shrink, shrink_adjoint
 from vkssim.reference.ms_ssim_decimate import decimate
 
 from ..differences import check_array, check_number

@@ -9,8 +9,8 @@ import pytest
 
 from vkssim import RawDescription, Scorer, score_files
 from vkssim.errors import FrameError, InputError
+from vkssim.features.plane_metrics import plane_formats
 from vkssim.formats import FrameFormat
-from vkssim.planes import plane_formats
 from vkssim.types import Planes
 
 from ..clips import write

@@ -18,7 +18,8 @@ import pytest
 
 import vkssim
 import vkssim.vapoursynth
-from vkssim import arrays, opened
+from vkssim import arrays
+from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
 from vkssim.host.devices import DEVICE_VARIABLE

@@ -13,8 +13,8 @@ from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch
 from vkssim.loss.plan import DISTORTED, MEANS, Planes, loss_plan
+from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
-from vkssim.reference.loss import shrink, shrink_adjoint
 
 from ..differences import check_array
 from ..tolerances import LOSS_COLLECT, LOSS_PYRAMID

@@ -14,8 +14,8 @@ from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.plan import Dispatch
 from vkssim.loss.plan import LossPlan, Planes, loss_plan
+from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
-from vkssim.reference.loss import mean_and_gradient
 from vkssim.shaders.interface import Shape
 
 from ..differences import check_array, check_number

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from vkssim import torch as front
+from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
-from vkssim.reference.loss import value_and_gradient
 from vkssim.torch import composed
 
 from ..differences import check_array, check_number

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..features.base import Doubles
-from ..planes import PlaneMetrics
+from ..features.plane_metrics import PlaneMetrics
 from ..reference.largest_sample import largest_samples
 from ..types import Samples
 

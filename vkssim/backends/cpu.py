@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..features.base import Doubles
-from ..planes import PlaneMetrics
+from ..features.plane_metrics import PlaneMetrics
 from ..reference.ingest import ingest
 from ..types import Samples
 from .base import Backend, BackendInfo, Batch, empty_planes, find_beyond

@@ -10,8 +10,8 @@ from typing import Self
 
 from ..errors import DeviceError
 from ..features.base import Doubles
+from ..features.plane_metrics import PlaneMetrics
 from ..formats import FrameFormat
-from ..planes import PlaneMetrics
 from .base import Backend, Batch
 
 

@@ -13,17 +13,17 @@ import numpy as np
 import platformdirs
 
 from ..features.base import Doubles, FeaturePlan
+from ..features.plane_metrics import PLANES, PlaneMetrics
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_sample
 from ..formats import FrameFormat
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..opened import fitted, largest_batch, open_device
-from ..planes import PLANES, PlaneMetrics
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Samples
 from .base import Backend, BackendInfo, Batch, LargestSamples, find_beyond, first_beyond
+from .open_device import fitted, largest_batch, open_device
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}

@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from ..errors import LostWorkerWarning
+from ..features.plane_metrics import feature_texts
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..planes import feature_texts
 from ..report.results import ScoreReport
 from ..scoring.offset import add_hint
 from ..scoring.options import ScoreOptions, Selector, check_options

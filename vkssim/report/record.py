@@ -21,8 +21,8 @@ from ..storage.remote import named
 from ..utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:
+    from ..features.plane_metrics import FrameMetrics
     from ..frames.source import FrameSource
-    from ..planes import FrameMetrics
     from ..scoring.verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]

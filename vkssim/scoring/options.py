@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..formats import FrameFormat
 from ..frames.pictures import PictureOptions
-from ..planes import FrameMetrics, plane_formats
 from ..report.thresholds import Demand, check_names
 from ..scorer import BACKENDS, unknown_backend
 from .selection import Selection, check_sync

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from ..backends.base import Backend
 from ..errors import DeviceLostError, DeviceMemoryError, VkssimError
+from ..features.plane_metrics import PlaneMetrics
 from ..frames.open import readable_twice
-from ..planes import PlaneMetrics
 from ..report.results import ScoreReport
 from ..scorer import FrameScores
 from ..utils.wording import counted

@@ -11,8 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..backends.base import Backend, Batch, Beyond
+from ..features.plane_metrics import FrameMetrics
 from ..frames.source import FrameSource, sample_problem
-from ..planes import FrameMetrics
 from ..report.results import ScoreReport
 from ..scorer import FrameScores, rows
 from ..types import Samples

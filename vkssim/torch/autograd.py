@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.forward_ad import unpack_dual
 
-from ..loss.evaluate import evaluate
+from ..backends.loss_evaluation import evaluate
 from ..loss.spec import Loss
 from . import composed, cuda, staging
 

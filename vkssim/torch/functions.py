@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..backends.loss_evaluation import BACKENDS
 from ..errors import FrameError, OptionError
 from ..formats import has_colours_last
-from ..loss.evaluate import BACKENDS
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
 from .autograd import Job, Where, value
 from .traced import traced_value

@@ -14,10 +14,10 @@ from ..features.planes import KernelShape
 from ..host import fork
 from ..host.executor import Bytes, Executor
 from ..host.plan import Plan
-from ..opened import fitted, open_device, warn
+from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
+from ..loss.spec import Loss
 from ..shaders import load_module
-from .plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
-from .spec import Loss
+from .open_device import fitted, open_device, warn
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]

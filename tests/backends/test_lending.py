@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer
+from vkssim.backends.lending import Lending
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError
-from vkssim.lending import Lending
 
-from .pictures import clip
+from ..pictures import clip
 
 REFERENCE, DISTORTED = clip(2, 48, 64, seed=1), clip(2, 48, 64, seed=2)
 

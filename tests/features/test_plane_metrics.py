@@ -7,8 +7,8 @@ import pytest
 
 from vkssim import Scorer
 from vkssim.errors import FrameError, OptionError
+from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.formats import FrameFormat
-from vkssim.planes import FrameMetrics, plane_formats
 from vkssim.types import Samples
 
 pytestmark = pytest.mark.usefixtures("shared_device")

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from vkssim.backends.device_cache import Kept
 from vkssim.host.devices import DEVICE_VARIABLE
-from vkssim.kept import Kept
 
-from .waiting import PATIENCE
+from ..waiting import PATIENCE
 
 
 class _Thing:
@@ -95,7 +95,7 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
     """In a process of its own: the child makes a thing anew, and closes that one alone when it ends."""
     script = """
         import os
-        from vkssim.kept import Kept
+        from vkssim.backends.device_cache import Kept
 
         class Thing:
             def __init__(self):

@@ -13,17 +13,19 @@ import pytest
 from vulkan import _vulkan
 
 import vkssim
-from vkssim import known, selftest, shaders
+from vkssim import shaders
+from vkssim.backends import known_answers as known
+from vkssim.backends import loss_evaluation as evaluate
+from vkssim.backends import selftest
+from vkssim.backends.known_answers import CASES, Case
 from vkssim.errors import WrongNumbersError, exit_code
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
-from vkssim.known import CASES, Case
-from vkssim.loss import evaluate
 from vkssim.shaders.interface import Shape
 
-from .faults import Layer, layer, number
-from .pictures import clip
+from ..faults import Layer, layer, number
+from ..pictures import clip
 
 FRAMES = clip(2)
 FEATURE = "float_ssim=scale=1:exact=false"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .errors import FrameError, OptionError
-from .features import make_scorer
-from .features.base import Doubles, FrameScorer
-from .formats import CHROMA_STEPS, FrameFormat, plane_shapes
-from .utils.limits import MOST_FEATURES
+from ..errors import FrameError, OptionError
+from ..formats import CHROMA_STEPS, FrameFormat, plane_shapes
+from ..utils.limits import MOST_FEATURES
+from . import make_scorer
+from .base import Doubles, FrameScorer
 
 PLANES = ("y", "cb", "cr")
 CHOICES = ("y", "yuv", "all")

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .errors import FrameError
-from .types import Samples
+from ..errors import FrameError
+from ..types import Samples
 
 _OWN_REFERENCES = 2  # to the base of an array that is lent: that array's own, and the one under which it is counted
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import TypeVar
 
-from .errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
-from .host.device import Device
-from .host.devices import DEVICE_VARIABLE, choose_device, list_devices
-from .host.instance import shared_instance
-from .host.plan import Plan, Role
+from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
+from ..host.device import Device
+from ..host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from ..host.instance import shared_instance
+from ..host.plan import Plan, Role
 
 Thing = TypeVar("Thing")
 

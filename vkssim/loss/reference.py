@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..loss.spec import RADIUS, Loss, Padding, Pyramid
-from ..loss.wang import product
+from ..reference.border import mirror
 from ..shaders.constants import LOW_PASS, WINDOW
-from .border import mirror
+from .spec import RADIUS, Loss, Padding, Pyramid
+from .wang import product
 
 Doubles = npt.NDArray[np.float64]
 

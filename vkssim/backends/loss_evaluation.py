@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import OptionError
-from ..kept import Kept
-from .engine import LossEngine
-from .spec import Loss
-from .wang import product
+from ..loss.spec import Loss
+from ..loss.wang import product
+from .device_cache import Kept
+from .loss_engine import LossEngine
 
 Planes = npt.NDArray[Any]
 Doubles = npt.NDArray[np.float64]
@@ -40,14 +40,14 @@ def evaluate(
     if backend not in BACKENDS:
         raise OptionError(f"backend is {backend!r}; {' or '.join(BACKENDS)} is possible")
     if backend == "cpu":
-        from ..reference.loss import value_and_gradient
+        from ..loss.reference import value_and_gradient
 
         values, slopes = value_and_gradient(loss, reference.astype(np.float64), distorted.astype(np.float64))
         return values, weight * slopes if gradient else None
     result = np.empty(distorted.shape, np.float32) if gradient else None
 
     def make() -> LossEngine:
-        from ..selftest import check
+        from .selftest import check
 
         with ExitStack() as guard:
             planes = len(distorted)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
-from .host.devices import DEVICE_VARIABLE
-from .host.errors import DeviceLostError
+from ..host.devices import DEVICE_VARIABLE
+from ..host.errors import DeviceLostError
 
 
 class Closable(Protocol):

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import platformdirs
 
-from . import __version__
-from .errors import WrongNumbersError
-from .features.planes import KernelShape
-from .host import private
-from .host.devices import DeviceInfo
-from .host.plan import Plan
-from .shaders import load_module
+from .. import __version__
+from ..errors import WrongNumbersError
+from ..features.planes import KernelShape
+from ..host import private
+from ..host.devices import DeviceInfo
+from ..host.plan import Plan
+from ..shaders import load_module
 
 if TYPE_CHECKING:
-    from .known import Case
+    from .known_answers import Case
 
 Where = str | int | None
 
@@ -44,7 +44,7 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
         _passed.update(_remembered(file))
     if kernels <= _passed:
         return
-    from .known import CASES  # with everything that there is to try: not for who need not
+    from .known_answers import CASES  # with everything that there is to try: not for who need not
 
     shape = KernelShape.for_device(device)
     tried: set[str] = set()

@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .backends.vulkan import VulkanBackend, frame_plan, with_largest_samples
-from .features import make_scorer
-from .features.base import FrameScorer
-from .features.planes import KernelShape
-from .features.ssim_map import SsimMap
-from .formats import FrameFormat
-from .host.plan import Plan
-from .loss.engine import LossEngine
-from .loss.plan import loss_plan
-from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
-from .loss.wang import product
-from .planes import PlaneMetrics
-from .reference.largest_sample import largest_samples
-from .shaders.interface import Shape
+from ..features import make_scorer
+from ..features.base import FrameScorer
+from ..features.plane_metrics import PlaneMetrics
+from ..features.planes import KernelShape
+from ..features.ssim_map import SsimMap
+from ..formats import FrameFormat
+from ..host.plan import Plan
+from ..loss.plan import loss_plan
+from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
+from ..loss.wang import product
+from ..reference.largest_sample import largest_samples
+from ..shaders.interface import Shape
+from .loss_engine import LossEngine
+from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
 Numbers = npt.NDArray[np.float64]
 Where = str | int | None
@@ -121,7 +121,7 @@ def _loss(loss: Loss, right: float, name: str) -> Case:
             return product(loss, engine.run(reference, distorted))[0]
 
     def twin() -> Numbers:
-        from .reference.loss import value_and_gradient
+        from ..loss.reference import value_and_gradient
 
         reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
         return value_and_gradient(loss, reference, distorted)[0]
@@ -146,7 +146,7 @@ def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
         return np.array([values[0], *derivatives(scale * gradient[0].astype(np.float64))])
 
     def twin() -> Numbers:
-        from .reference.loss import value_and_gradient
+        from ..loss.reference import value_and_gradient
 
         reference, distorted = (picture[None].astype(np.float64) for picture in pictures())
         values, gradient = value_and_gradient(loss, reference, distorted)
