@@ -19,10 +19,10 @@ try:
 
     from vkssim import ScoreReport, VkssimError, score_files
     from vkssim.features import FEATURES
-    from vkssim.formats import BIT_DEPTHS
     from vkssim.frames.open import RawDescription
     from vkssim.scorer import BACKENDS
     from vkssim.scoring.selection import Selection
+    from vkssim.types import BIT_DEPTHS
 except ImportError as error:
     import use_venv
 

@@ -28,13 +28,13 @@ from vkssim.backends.cpu import CpuBackend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.formats import FrameFormat
 from vkssim.host.api import vk
 from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.selection import Selection
 from vkssim.shaders.interface import INTERFACES, Shape
+from vkssim.types import FrameFormat
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription
+from vkssim.types import FrameFormat
 
 Row = dict[str, Any]
 Frames = list[npt.NDArray[Any]]

@@ -20,11 +20,11 @@ import numpy as np
 import vkssim
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import ForkError
-from vkssim.formats import FrameFormat
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.loss.spec import Loss, constants
 from vkssim.mapper import SsimMapper
+from vkssim.types import FrameFormat
 
 from .pictures import pair
 

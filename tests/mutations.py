@@ -254,7 +254,7 @@ MUTATIONS = (
     Mutation("beta and gamma of scale 2", CONSTANTS, "0.2856, 0.3001,", "0.2856, 0.3011,"),
     Mutation(
         "range of 10 bits: 1023 for 1020",
-        "vkssim/formats.py",
+        "vkssim/types.py",
         "2.0 ** (8 - bits), 2.0**bits - 1)",
         "255.0 / (2.0**bits - 1), 2.0**bits - 1)",
     ),

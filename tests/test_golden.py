@@ -10,8 +10,8 @@ import pytest
 from vkssim import score_files
 from vkssim.features.base import Doubles
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.formats import FrameFormat
 from vkssim.scorer import open_backend
+from vkssim.types import FrameFormat
 
 from . import golden
 from .differences import check_number, check_scores

@@ -14,11 +14,11 @@ from vkssim.errors import FrameError, OptionError
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.features.ssim_map import SsimMap
-from vkssim.formats import FrameFormat
 from vkssim.host.plan import Role
 from vkssim.mapper import SsimMapper
 from vkssim.reference.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 from .differences import check_array, check_number
 from .pictures import clip, distort, pair, texture

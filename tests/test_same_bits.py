@@ -17,11 +17,11 @@ from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
-from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring import run
 from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 from .clips import raw_bytes, write
 from .pictures import Picture, clip, distort, texture

@@ -15,9 +15,9 @@ from .backends.device_cache import Kept
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
-from .formats import FrameFormat, check_not_masked, has_colours_last
 from .mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
+from .types import FrameFormat, check_not_masked, has_colours_last
 
 
 def ms_ssim(

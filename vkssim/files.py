@@ -13,7 +13,6 @@ from .backends.base import Backend
 from .distributed.devices import alone, chosen_devices
 from .errors import DemandError, HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from .features.plane_metrics import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
-from .formats import FrameFormat
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions, colour_warnings, open_pair
 from .frames.shape import unlike
@@ -31,6 +30,7 @@ from .scoring.selection import Schedule, Selection
 from .scoring.timing import Clock, Shown
 from .scoring.verdict import ClipEnd, check_unchanged, judge
 from .storage.remote import named
+from .types import FrameFormat
 from .utils.thread_pool import close_at_end
 from .utils.wording import counted
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from .backends.loss_evaluation import evaluate
 from .errors import FrameError, OptionError
-from .formats import FrameFormat, check_not_masked, has_colours_last
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
+from .types import FrameFormat, check_not_masked, has_colours_last
 
 Doubles = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]

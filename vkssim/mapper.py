@@ -12,8 +12,8 @@ from .features.base import Doubles
 from .features.options import OptionValue
 from .features.plane_metrics import PlaneMetrics
 from .features.ssim_map import SsimMap
-from .formats import FrameFormat
 from .scorer import open_backend, opened_aloud
+from .types import FrameFormat
 
 FloatMaps = npt.NDArray[np.float32]
 """(N, H', W') float32: SSIM of every window, at most 1."""

@@ -23,8 +23,7 @@ from .backends.open_device import warn
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.base import Doubles
 from .features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from .formats import FrameFormat, check_not_masked
-from .types import Samples
+from .types import FrameFormat, Samples, check_not_masked
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """A frame: its luma, (H, W), or its planes Y, Cb and Cr where all are scored."""

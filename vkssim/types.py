@@ -1,11 +1,17 @@
-"""Array types that the package's signatures share."""
+"""Types that the package's signatures share: arrays, and how the samples of a frame are laid out and what they are worth."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from .errors import FrameError
+from .shaders.interface import SampleCode
+from .utils.limits import LARGEST_SIDE, MOST_PIXELS, shown
 
 FloatPlane = npt.NDArray[np.float32]
 """(H, W) float32 on the 0..255 scale."""
@@ -17,3 +23,144 @@ Samples = npt.NDArray[Any]
 
 Planes = tuple[Samples, ...]
 """A frame: (y,) or (y, cb, cr), each (H, W)."""
+
+SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
+
+BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
+_DTYPES: dict[SampleCode, SampleType] = {
+    SampleCode.UINT8: np.dtype(np.uint8),
+    SampleCode.UINT16: np.dtype(np.uint16),
+    SampleCode.FLOAT32: np.dtype(np.float32),
+}
+
+CHROMA_STEPS = {
+    "400": None,
+    "410": (4, 4),
+    "411": (1, 4),
+    "420": (2, 2),
+    "422": (1, 2),
+    "440": (2, 1),
+    "444": (1, 1),
+}
+"""For each chroma format, every how many rows and columns of luma there is a sample of Cb and Cr; None without chroma."""
+
+
+def size_problem(width: int, height: int) -> str | None:
+    """Why no frame can be of that size; None where one can."""
+    if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
+        return f"a frame of {shown(width)}x{shown(height)}; each side must be 1 to {LARGEST_SIDE}"
+    if width * height > MOST_PIXELS:
+        return f"a frame of {width}x{height} has {width * height} pixels; {MOST_PIXELS} are the most there can be"
+    return None
+
+
+def has_colours_last(shape: Sequence[int]) -> bool:
+    """Return whether an array of this shape is (H, W, 3) or (N, H, W, 3), or the same with 4, as most image readers give it."""
+    return len(shape) in (3, 4) and shape[-1] in (3, 4) and min(shape[-3:-1]) > 4
+
+
+def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:
+    """(H, W) of Y, and of Cb and Cr where there are any; odd sizes round chroma up."""
+    steps = CHROMA_STEPS[chroma]
+    return [(height, width)] + ([] if steps is None else [(-(-height // steps[0]), -(-width // steps[1]))] * 2)
+
+
+def check_not_masked(name: str, array: npt.ArrayLike) -> None:
+    """Raise FrameError for a masked array, or a sequence of such: `np.asarray` would drop its mask in silence."""
+    parts = (array, *array) if isinstance(array, list | tuple) else (array,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise FrameError(
+            f"{name} is a masked array, and no metric here leaves samples out. Crop it, fill the masked samples of both"
+            " images alike with `.filled(value)`, or take `.data` where the mask does not matter"
+        )
+
+
+def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
+    """Return the largest of the integer samples where it is larger than `peak`, None where no sample is."""
+    if peak >= 2 ** (8 * plane.itemsize) - 1:
+        return None
+    largest = int(plane.max(initial=0))
+    return largest if largest > peak else None
+
+
+@dataclass(frozen=True)
+class FrameFormat:
+    """Size and samples of a luma plane.
+
+    `factor` brings a sample to the 0..255 scale: 2^(8-bits) for integers of that many bits, libvmaf's rule, and 255/range
+    for floats and for integers whose range is not one of a bit depth. `peak` is the largest sample, for `clip_db`.
+    """
+
+    width: int
+    height: int
+    code: SampleCode
+    factor: float
+    peak: float
+
+    @classmethod
+    def of_bits(cls, width: int, height: int, bits: int) -> FrameFormat:
+        """Integer samples of 8 bits (one byte) or 9 to 16 (two bytes, little-endian)."""
+        if bits not in range(8, 17):
+            raise FrameError(f"{bits} bits a sample; 8 to 16 are possible")
+        code = SampleCode.UINT8 if bits == 8 else SampleCode.UINT16
+        return cls._checked(width, height, code, 2.0 ** (8 - bits), 2.0**bits - 1)
+
+    @classmethod
+    def of_array(cls, width: int, height: int, dtype: npt.DTypeLike, data_range: float | None) -> FrameFormat:
+        """Samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
+
+        `data_range` is the largest sample there can be; by default that of the integer type. Floats have no default.
+        """
+        kind = np.dtype(dtype)
+        if data_range is not None and not (np.isfinite(data_range) and data_range > 0):
+            raise FrameError(f"data_range is {data_range}; it is the largest sample there can be, a positive number")
+        if kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
+            code = SampleCode.UINT8 if kind.itemsize == 1 else SampleCode.UINT16
+            peak = float(data_range if data_range is not None else np.iinfo(kind).max)
+            bits = int(peak + 1).bit_length() - 1
+            if peak == 2.0**bits - 1 and 8 <= bits <= 8 * kind.itemsize:
+                return cls._checked(width, height, code, 2.0 ** (8 - bits), peak)
+            return cls._checked(width, height, code, 255.0 / peak, peak)
+        if kind in (np.dtype(np.float32), np.dtype(np.float64)):
+            if data_range is None:
+                raise FrameError("float samples have no default range: give data_range, 1.0 or 255.0 for instance")
+            return cls._checked(width, height, SampleCode.FLOAT32, 255.0 / data_range, float(data_range))
+        raise FrameError(f"samples are {kind}; uint8, uint16, float32 and float64 are possible")
+
+    @classmethod
+    def _checked(cls, width: int, height: int, code: SampleCode, factor: float, peak: float) -> FrameFormat:
+        if problem := size_problem(width, height):
+            raise FrameError(problem)
+        return cls(int(width), int(height), code, factor, peak)
+
+    @property
+    def dtype(self) -> SampleType:
+        """NumPy type of the samples."""
+        return _DTYPES[self.code]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row without padding."""
+        return self.width * self.dtype.itemsize
+
+    def check_samples(self, name: str, plane: npt.NDArray[Any]) -> None:
+        """Raise FrameError where an integer sample is larger than `peak`; `name` is what the error calls the plane."""
+        largest = largest_beyond(plane, self.peak) if plane.dtype.kind == "u" else None
+        if largest is not None:
+            raise FrameError(
+                f"{name} has a sample of {largest}, and {self.peak:g} is the largest that its depth or data_range allows; say"
+                " the right one"
+            )
+
+    @property
+    def may_be_exceeded(self) -> bool:
+        """True where the type of the samples holds larger ones than `peak`."""
+        return self.code is not SampleCode.FLOAT32 and self.peak < 2 ** (8 * self.dtype.itemsize) - 1
+
+    @property
+    def needs_ingest(self) -> bool:
+        """True where a pass has to convert the samples first: floats, and integers with a range of their own."""
+        if self.code is SampleCode.FLOAT32:
+            return True
+        bits = 8.0 - float(np.log2(self.factor))
+        return not (bits.is_integer() and (self.code is SampleCode.UINT16 or bits == 8))

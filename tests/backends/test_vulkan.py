@@ -11,13 +11,13 @@ import pytest
 
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import SmallerBatchWarning
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
 from vkssim.loss.spec import Loss, constants
 from vkssim.mapper import SsimMapper
 from vkssim.scorer import Scorer
+from vkssim.types import FrameFormat
 
 from ..host.kinds import KINDS, pretend
 from ..pictures import clip

@@ -10,8 +10,8 @@ import pytest
 from vkssim.errors import FrameError
 from vkssim.features import make_scorer
 from vkssim.features.base import sum_groups
-from vkssim.formats import FrameFormat
 from vkssim.shaders.constants import BETA
+from vkssim.types import FrameFormat
 
 FRAME = FrameFormat.of_bits(576, 324, 8)
 

@@ -10,7 +10,7 @@ import pytest
 from vkssim.errors import OptionError
 from vkssim.features import FEATURES, make_scorer
 from vkssim.features.options import parse_options, split_feature, to_decibel
-from vkssim.formats import FrameFormat
+from vkssim.types import FrameFormat
 
 FRAME = FrameFormat.of_bits(576, 324, 8)
 OPTIONS = {"enable_db": True, "clip_db": False}

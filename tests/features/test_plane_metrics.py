@@ -8,8 +8,7 @@ import pytest
 from vkssim import Scorer
 from vkssim.errors import FrameError, OptionError
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
-from vkssim.formats import FrameFormat
-from vkssim.types import Samples
+from vkssim.types import FrameFormat, Samples
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -17,9 +17,9 @@ from vkssim.features.planes import (
     partials,
     window,
 )
-from vkssim.formats import FrameFormat
 from vkssim.host.devices import DeviceKind
 from vkssim.shaders.interface import SampleCode, Shape
+from vkssim.types import FrameFormat
 
 from ..geometry import GROUPS_ACROSS, columns_of_a_group
 from ..host.made_up import device_info

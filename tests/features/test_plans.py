@@ -9,10 +9,10 @@ import pytest
 from vkssim.backends.vulkan import frame_plan
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
-from vkssim.formats import FrameFormat
 from vkssim.host.plan import Dispatch, Plan, Role
 from vkssim.shaders.constants import SCALES
 from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 from ..shaders.harness import push_of, stem_of
 

@@ -9,7 +9,7 @@ import vkssim
 from vkssim import Scorer
 from vkssim.errors import FrameError, OptionError
 from vkssim.features import make_scorer
-from vkssim.formats import FrameFormat
+from vkssim.types import FrameFormat
 
 from ..differences import check_scores
 from ..pictures import pair, quantise, texture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.formats import FrameFormat
+from vkssim.types import FrameFormat
 
 from .harness import Choices, refusals
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from vkssim.features.planes import KernelShape, PlanePair, ingest
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.plan import Plan, Role
 from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 FRAME = FrameFormat.of_bits(32, 4, 8)
 SOURCE, BETWEEN = PlanePair.raw(FRAME), PlanePair.floats("between", FRAME.width, FRAME.height)

@@ -10,8 +10,7 @@ import pytest
 from vkssim import RawDescription, Scorer, score_files
 from vkssim.errors import FrameError, InputError
 from vkssim.features.plane_metrics import plane_formats
-from vkssim.formats import FrameFormat
-from vkssim.types import Planes
+from vkssim.types import FrameFormat, Planes
 
 from ..clips import write
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from vkssim.features.planes import PlanePair
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.executor import Bytes, Executor
 from vkssim.host.plan import BufferSpec, Dispatch, Plan, Role
 from vkssim.shaders import load_module
 from vkssim.shaders.interface import INTERFACES
+from vkssim.types import FrameFormat
 
 from ..pictures import Picture
 

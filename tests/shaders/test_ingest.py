@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, ingest
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.reference.ingest import ingest as twin
+from vkssim.types import FrameFormat
 
 from ..differences import check_array
 from ..tolerances import INGEST

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, largest_sample
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.largest_sample import largest_samples
 from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
 
 from .harness import make_planes, pack, run
 

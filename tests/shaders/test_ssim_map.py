@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pytest
 
 from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, partials, window
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
 from vkssim.reference.ssim import ssim_maps
+from vkssim.types import FrameFormat
 
 from ..differences import check_array
 from ..geometry import columns_of_a_group

@@ -8,11 +8,11 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.features.windows import ESTIMATE, UNIFORM8
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
 from vkssim.reference.uniform import uniform_maps
+from vkssim.types import FrameFormat
 
 from ..differences import check_array
 from ..pictures import Picture, texture

@@ -7,8 +7,8 @@ import pytest
 
 from vkssim.features.planes import MARGIN, KernelShape
 from vkssim.features.windows import GAUSSIAN11
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
+from vkssim.types import FrameFormat
 
 from ..geometry import columns_of_a_group
 from ..pictures import texture

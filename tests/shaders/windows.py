@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.features.windows import Windows
-from vkssim.formats import FrameFormat
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
+from vkssim.types import FrameFormat
 
 from ..differences import check_array
 from ..pictures import Picture, distort, texture

@@ -21,12 +21,12 @@ from vkssim import FrameScores, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.formats import FrameFormat
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
 from vkssim.ladder.journal import Journal
 from vkssim.report import check_writable, reading, render
+from vkssim.types import FrameFormat
 from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
 
 from ..clips import write, y4m_bytes

@@ -17,13 +17,13 @@ from ..features.base import FrameScorer
 from ..features.plane_metrics import PlaneMetrics
 from ..features.planes import KernelShape
 from ..features.ssim_map import SsimMap
-from ..formats import FrameFormat
 from ..host.plan import Plan
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
 from ..loss.wang import product
 from ..reference.largest_sample import largest_samples
 from ..shaders.interface import Shape
+from ..types import FrameFormat
 from .loss_engine import LossEngine
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 

@@ -11,7 +11,7 @@ from typing import Self
 from ..errors import DeviceError
 from ..features.base import Doubles
 from ..features.plane_metrics import PlaneMetrics
-from ..formats import FrameFormat
+from ..types import FrameFormat
 from .base import Backend, Batch
 
 

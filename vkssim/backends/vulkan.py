@@ -15,13 +15,12 @@ import platformdirs
 from ..features.base import Doubles, FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_sample
-from ..formats import FrameFormat
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders import load_module
 from ..shaders.interface import Shape
-from ..types import Samples
+from ..types import FrameFormat, Samples
 from .base import Backend, BackendInfo, Batch, LargestSamples, find_beyond, first_beyond
 from .open_device import fitted, largest_batch, open_device
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..formats import BIT_DEPTHS
+from ..types import BIT_DEPTHS
 from . import choices
 from .command import Choice, Option, Section, option
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..formats import FrameFormat
+from ..types import FrameFormat
 from .base import FrameScorer
 from .float_ms_ssim import FloatMsSsim
 from .float_ssim import FloatSsim

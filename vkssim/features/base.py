@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..formats import FrameFormat
 from ..host.plan import BufferSpec, Dispatch
-from ..types import DoublePlane, FloatPlane
+from ..types import DoublePlane, FloatPlane, FrameFormat
 from .planes import KernelShape, PlanePair
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError
-from ..formats import FrameFormat
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
-from ..types import DoublePlane, FloatPlane
+from ..types import DoublePlane, FloatPlane, FrameFormat
 from .base import Doubles, FeaturePlan, sum_groups
 from .options import (
     COMMON,

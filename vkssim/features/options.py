@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import OptionError
-from ..formats import FrameFormat
+from ..types import FrameFormat
 from ..utils.limits import check_option, whole_number
 from ..utils.wording import did_you_mean
 from .base import Doubles

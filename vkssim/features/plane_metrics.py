@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import FrameError, OptionError
-from ..formats import CHROMA_STEPS, FrameFormat, plane_shapes
+from ..types import CHROMA_STEPS, FrameFormat, plane_shapes
 from ..utils.limits import MOST_FEATURES
 from . import make_scorer
 from .base import Doubles, FrameScorer

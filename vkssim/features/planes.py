@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..formats import FrameFormat
 from ..host.devices import DeviceInfo, DeviceKind
 from ..host.plan import BufferSpec, Dispatch, Kernel, Role
 from ..shaders.constants import (
@@ -22,6 +21,7 @@ from ..shaders.constants import (
     WINDOW_WORKGROUP,
 )
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
+from ..types import FrameFormat
 
 MARGIN = len(GAUSSIAN) - 1
 """By how much a map of windows is smaller than its plane, in each direction."""

@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import OptionError
-from ..formats import FrameFormat
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_maps
-from ..types import DoublePlane, FloatPlane
+from ..types import DoublePlane, FloatPlane, FrameFormat
 from .base import Doubles
 from .float_ssim import FloatSsim, FloatSsimScorer
 from .options import OptionValue

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InputError, OptionError
-from ..formats import CHROMA_STEPS
-from ..types import Planes
+from ..types import CHROMA_STEPS, Planes
 from .info import VideoInfo
 
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..formats import plane_shapes
-from ..types import Planes
+from ..types import Planes, plane_shapes
 
 FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
 """How the lines of a frame belong together; the last where it is not known which field comes first."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..errors import InputError
-from ..formats import BIT_DEPTHS, CHROMA_STEPS, plane_shapes, size_problem
+from ..types import BIT_DEPTHS, CHROMA_STEPS, plane_shapes, size_problem
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..formats import CHROMA_STEPS
-from ..types import Planes
+from ..types import CHROMA_STEPS, Planes
 from .info import VideoInfo
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..formats import BIT_DEPTHS, CHROMA_STEPS
-from ..types import Planes
+from ..types import BIT_DEPTHS, CHROMA_STEPS, Planes
 
 _PLANAR = re.compile(r"yuv[ja]?(?P<chroma>4\d\d)p(?P<bits>\d+)?(?P<order>le|be)?$")
 _GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")

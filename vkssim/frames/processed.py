@@ -9,8 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..formats import largest_beyond
-from ..types import Planes
+from ..types import Planes, largest_beyond
 from .clip_facts import ClipFacts, VideoPackets
 from .info import VideoInfo
 from .marks import Marks

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formats import plane_shapes
-from ..types import Planes
+from ..types import Planes, plane_shapes
 from .info import VideoInfo
 from .layout import check_size
 from .pixels import plane_samples

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from ..formats import BIT_DEPTHS
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
 from ..storage.location import Place, join, parent_of, suffix_of
 from ..storage.remote import is_url, named
+from ..types import BIT_DEPTHS
 from ..utils.limits import (
     LARGEST_TABLE_BYTES,
     LONGEST_PATH,

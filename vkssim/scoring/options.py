@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..features.plane_metrics import FrameMetrics, plane_formats
-from ..formats import FrameFormat
 from ..frames.pictures import PictureOptions
 from ..report.thresholds import Demand, check_names
 from ..scorer import BACKENDS, unknown_backend
+from ..types import FrameFormat
 from .selection import Selection, check_sync
 
 Selector = str | int | Sequence[str | int] | None

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from ..backends.loss_evaluation import BACKENDS
 from ..errors import FrameError, OptionError
-from ..formats import has_colours_last
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
+from ..types import has_colours_last
 from .autograd import Job, Where, value
 from .traced import traced_value
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from vkssim.errors import FrameError
-from vkssim.formats import FrameFormat
 from vkssim.shaders.interface import SampleCode
+from vkssim.types import FrameFormat
 
 
 @pytest.mark.parametrize("bits", range(8, 17))
