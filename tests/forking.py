@@ -23,7 +23,7 @@ from vkssim.errors import ForkError
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.loss.spec import Loss, constants
-from vkssim.mapper import SsimMapper
+from vkssim.maps.mapper import SsimMapper
 from vkssim.types import FrameFormat
 
 from .pictures import pair

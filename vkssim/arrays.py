@@ -15,7 +15,7 @@ from .backends.device_cache import Kept
 from .errors import FrameError
 from .features.base import Doubles
 from .features.options import OptionValue
-from .mapper import FloatMaps, SsimMapper
+from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import FrameFormat, check_not_masked, has_colours_last
 

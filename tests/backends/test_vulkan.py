@@ -15,7 +15,7 @@ from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
 from vkssim.loss.spec import Loss, constants
-from vkssim.mapper import SsimMapper
+from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
 from vkssim.types import FrameFormat
 

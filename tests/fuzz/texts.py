@@ -7,7 +7,7 @@ from vkssim.backends.base import BackendInfo
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pictures import Crop
 from vkssim.ladder.compare import Demand
-from vkssim.maps import choose_frames
+from vkssim.maps.frames import choose_frames
 from vkssim.report.numbers import NumberFormat
 from vkssim.report.thresholds import check_names, parse_demand, unmet
 from vkssim.scorer import FrameScores

@@ -28,7 +28,7 @@ from vkssim.frames.container import ContainerFile
 from vkssim.frames.pictures import PictureOptions
 from vkssim.host.executor import Executor
 from vkssim.ladder.journal import Journal
-from vkssim.maps import png
+from vkssim.maps.frames import png
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
 

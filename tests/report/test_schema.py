@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from vkssim.maps import png
+from vkssim.maps.frames import png
 from vkssim.report import render
 from vkssim.report.schema import report_schema, schema_text
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vkssim.cli.summary import print_summary, print_worst
 from vkssim.report.worst import time_code, worst_frames
 from vkssim.scorer import FrameScores
-from vkssim.summary import print_summary, print_worst
 
 from ..clips import raw_bytes, raw_flags, write
 from ..commands import TINY, vkssim

@@ -16,7 +16,7 @@ from vkssim import RawDescription, score_files
 from vkssim.distributed import worker
 from vkssim.errors import InputError
 from vkssim.frames.fingerprint import Opened
-from vkssim.maps import frame_pictures
+from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
 
 from ..buckets import put_in_place

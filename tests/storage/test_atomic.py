@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkssim.errors import OutputError
-from vkssim.maps import png
+from vkssim.maps.frames import png
 from vkssim.storage.atomic import write_file
 
 

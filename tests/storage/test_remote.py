@@ -334,7 +334,7 @@ def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None
 
 def _pictures_of_a_stranger() -> Any:
     from vkssim.backends.base import BackendInfo
-    from vkssim.maps import scored_pictures
+    from vkssim.maps.frames import scored_pictures
     from vkssim.report.results import ScoreReport
 
     report = ScoreReport("s3://a/b", "s3://a/c", 16, 16, 8, ("float_ssim",), BackendInfo("cpu", "", ""))

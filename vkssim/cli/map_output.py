@@ -34,7 +34,7 @@ class MapOutput:
             if self.frames is not None:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
-        from ..maps import FrameChoice, check_pictures, check_readable_again
+        from ..maps.frames import FrameChoice, check_pictures, check_readable_again
         from ..report import check_writable
 
         FrameChoice.parse(self.frames or _DEFAULT_FRAMES)
@@ -69,8 +69,8 @@ class MapOutput:
 
         import numpy as np
 
-        from ..map_picture import map_picture
-        from ..maps import choose_frames, map_window, png, scored_pictures
+        from ..maps.frames import choose_frames, map_window, png, scored_pictures
+        from ..maps.picture import map_picture
         from ..storage.atomic import write_file
 
         folder = Path(self.folder)

@@ -287,7 +287,7 @@ def _with_offset(
 
 
 def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:
-    from ..summary import print_profile, print_summary, print_worst
+    from .summary import print_profile, print_summary, print_worst
 
     print_summary(report, file)
     print_worst(report, worst, file)

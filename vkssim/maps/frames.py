@@ -12,26 +12,26 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import InputError, OptionError
-from .features.float_ssim import FloatSsim
-from .features.options import OptionValue, split_feature
-from .files import common_format
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions, open_pair
-from .frames.shown import shown
-from .frames.source import FrameSource
+from ..errors import InputError, OptionError
+from ..features.float_ssim import FloatSsim
+from ..features.options import OptionValue, split_feature
+from ..files import common_format
+from ..frames.open import RawDescription
+from ..frames.pictures import PictureOptions, open_pair
+from ..frames.shown import shown
+from ..frames.source import FrameSource
+from ..report.results import ScoreReport
+from ..report.worst import worst_frames
+from ..scoring.recovery import readable_again
+from ..scoring.selection import Selection
+from ..scoring.verdict import check_unchanged
+from ..storage.atomic import write_file
+from ..storage.remote import is_url, named
+from ..types import FloatPlane, Planes
+from ..utils.extras import need
+from ..utils.limits import check_option, whole_number
+from ..utils.wording import counted
 from .mapper import SsimMapper
-from .report.results import ScoreReport
-from .report.worst import worst_frames
-from .scoring.recovery import readable_again
-from .scoring.selection import Selection
-from .scoring.verdict import check_unchanged
-from .storage.atomic import write_file
-from .storage.remote import is_url, named
-from .types import FloatPlane, Planes
-from .utils.extras import need
-from .utils.limits import check_option, whole_number
-from .utils.wording import counted
 
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""

@@ -19,16 +19,16 @@ from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.shown import shown
-from vkssim.maps import FramePictures, choose_frames, colour, frame_pictures, png
+from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
-from .clips import raw_bytes, write, y4m_bytes
-from .differences import check_array
-from .golden import clip_paths
-from .pictures import Picture, clip
-from .tolerances import SSIM_MAP_EXACT
+from ..clips import raw_bytes, write, y4m_bytes
+from ..differences import check_array
+from ..golden import clip_paths
+from ..pictures import Picture, clip
+from ..tolerances import SSIM_MAP_EXACT
 
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)

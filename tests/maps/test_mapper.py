@@ -15,15 +15,15 @@ from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.features.ssim_map import SsimMap
 from vkssim.host.plan import Role
-from vkssim.mapper import SsimMapper
+from vkssim.maps.mapper import SsimMapper
 from vkssim.reference.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
-from .differences import check_array, check_number
-from .pictures import clip, distort, pair, texture
-from .shaders.harness import push_of, stem_of
-from .tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
+from ..differences import check_array, check_number
+from ..pictures import clip, distort, pair, texture
+from ..shaders.harness import push_of, stem_of
+from ..tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -9,9 +9,9 @@ import click
 
 from vkssim.cli import main
 
-from .commands import python_process
+from ..commands import python_process
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "vkssim.1"
 REQUESTS = {".TH": 6, ".SH": None, ".SS": None, ".PP": 0, ".TP": 0}
 """The requests of man(7) that the page uses, and how many arguments each takes at most."""

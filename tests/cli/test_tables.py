@@ -14,14 +14,14 @@ from rich.console import Console
 
 from vkssim.backends.base import BackendInfo
 from vkssim.cli import batch, tables
+from vkssim.cli.summary import print_summary
 from vkssim.cli.tables import print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
-from vkssim.summary import print_summary
 
-from .commands import vkssim
+from ..commands import vkssim
 
 NAMES = ("float_ms_ssim", "float_ssim")
 NUMBER = re.compile(r"[-+]?\d+\.\d+")
@@ -32,7 +32,7 @@ WIDTHS = (60, 80, 120)
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The width of the terminal that tables are printed on."""
     monkeypatch.setattr(tables, "console", lambda file: Console(file=file, width=request.param))
-    monkeypatch.setattr("vkssim.summary.console", tables.console)
+    monkeypatch.setattr("vkssim.cli.summary.console", tables.console)
     return int(request.param)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from .clips import raw_bytes, raw_flags
-from .commands import TINY, python_process
-from .golden import clip_paths
-from .pictures import clip
+from ..clips import raw_bytes, raw_flags
+from ..commands import TINY, python_process
+from ..golden import clip_paths
+from ..pictures import clip
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("vkssim", "host", "shaders") for path in (ROOT / folder).rglob("*.py"))
 
 MODULES = frozenset(

@@ -12,8 +12,8 @@ from PIL import ImageDraw
 
 from vkssim.backends.base import BackendInfo
 from vkssim.errors import OptionError
-from vkssim.map_picture import map_corner, map_picture
-from vkssim.maps import FramePictures, colour
+from vkssim.maps.frames import FramePictures, colour
+from vkssim.maps.picture import map_corner, map_picture
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 

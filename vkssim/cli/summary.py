@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import TextIO
 
-from .cli.tables import console, print_table
-from .features import FEATURES
-from .report.results import ScoreReport
-from .report.worst import time_code, worst_frames
-from .utils.sanitize import visible
-from .utils.wording import counted
+from ..features import FEATURES
+from ..report.results import ScoreReport
+from ..report.worst import time_code, worst_frames
+from ..utils.sanitize import visible
+from ..utils.wording import counted
+from .tables import console, print_table
 
 _HEADS = {
     "mean": "mean",

@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 import vkssim as package
-from vkssim.map_picture import map_corner
-from vkssim.maps import colour, png
+from vkssim.maps.frames import colour, png
+from vkssim.maps.picture import map_corner
 
-from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim, vkssim_process
-from .pictures import clip
+from ..clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..commands import TINY, vkssim, vkssim_process
+from ..pictures import clip
 
 LUMA = clip(7)
 DISTORTED = np.stack([np.roll(frame, shift, axis=1) for shift, frame in enumerate(LUMA)])

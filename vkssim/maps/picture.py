@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .features import FEATURES
-from .maps import FramePictures, Rgb, colour
-from .report.results import ScoreReport
-from .report.worst import time_code
-from .storage.remote import named
-from .utils.extras import need
-from .utils.sanitize import visible
+from ..features import FEATURES
+from ..report.results import ScoreReport
+from ..report.worst import time_code
+from ..storage.remote import named
+from ..utils.extras import need
+from ..utils.sanitize import visible
+from .frames import FramePictures, Rgb, colour
 
 _NARROWEST = 480  # columns, so that the text has room beside maps of small frames
 _SMALLEST_TEXT = 12  # pixels

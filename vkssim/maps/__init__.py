@@ -1,0 +1,8 @@
+"""SSIM maps: where in a picture two clips differ, and pictures of that.
+
+It knows frames, backends and reports. Read `frames` first, for maps of clips; `mapper` gives those of arrays.
+"""
+
+from .frames import choose_frames, colour, frame_pictures, png
+
+__all__ = ["choose_frames", "colour", "frame_pictures", "png"]
