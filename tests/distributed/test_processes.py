@@ -377,13 +377,13 @@ def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[st
 
 FULL = """
 import resource, sys
-from vkssim import replacing
+from vkssim.storage import atomic
 from vkssim.__main__ import run
-limit, write = int(sys.argv.pop(1)), replacing.replace_file
+limit, write = int(sys.argv.pop(1)), atomic.replace_file
 def limited(data, path):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     write(data, path)
-replacing.replace_file = limited
+atomic.replace_file = limited
 run()
 """
 """The disk is full once the scores are written, and not before: the memory of newer software drivers is a file as well."""

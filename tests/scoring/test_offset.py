@@ -18,8 +18,8 @@ from ..clips import write, y4m_bytes
 from ..commands import vkssim
 from ..journals import records
 from ..ladder.ladders import manifest
+from ..page.pages import page_report
 from ..pictures import Picture, clip
-from ..report.pages import page_report
 
 CONTENT = clip(60, 48, 64)
 FEATURE = "float_ssim=scale=1"

@@ -88,7 +88,7 @@ def test_what_is_in_use_stays_open(in_use: bool) -> None:
 HANGING = """
 import sys
 import threading
-from vkssim import thread_pool
+from vkssim.utils import thread_pool
 from vkssim.errors import ReadError
 from vkssim.frames.raw import RawFile
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
-from ..page_defaults import PICTURE_BUDGET, WORST
+from ..page.defaults import PICTURE_BUDGET, WORST
 from .command import Section, make_command, option
 from .messages import say_findings, say_written
 from .options import backend_options, force_option, raw_options, urls_option
@@ -18,7 +18,7 @@ from .output import check_target, print_text
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
-    from ..report.page.tables import Limit
+    from ..page.tables import Limit
     from ..report.results import ScoreReport
     from ..report.thresholds import Demand
 
@@ -136,10 +136,10 @@ def command(
     """
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
-    from ..report.page import check_installed, render_page, scored
-    from ..report.page.dates import date_of_file
-    from ..report.page.pictures import worst_frames
-    from ..report.page.tables import split_names
+    from ..page.dates import date_of_file
+    from ..page.pictures import worst_frames
+    from ..page.render import check_installed, render_page, scored
+    from ..page.tables import split_names
     from ..report.thresholds import parse_demand
     from ..scoring.comparability import check_alike
 
@@ -180,7 +180,7 @@ def command(
 
 
 def _limits(demands: Sequence[Demand], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
-    from ..report.page.tables import Limit
+    from ..page.tables import Limit
     from ..report.thresholds import check_names, verdicts
 
     names = dict.fromkeys(name for report in reports for name in report.names)
@@ -220,7 +220,7 @@ def page_output(
     """
     if target is None:
         return None
-    from ..report.page import check_installed
+    from ..page.render import check_installed
 
     check_installed()
     if target == "-":
@@ -229,10 +229,10 @@ def page_output(
     worst = WORST if options.worst is None else options.worst
 
     def deliver(report: ScoreReport, failure: VkssimError | None) -> None:
-        from ..report.page import render_page
-        from ..report.page.dates import date_of_now
-        from ..report.page.pictures import no_pictures, worst_frames
-        from ..report.page.tables import length_limit
+        from ..page.dates import date_of_now
+        from ..page.pictures import no_pictures, worst_frames
+        from ..page.render import render_page
+        from ..page.tables import length_limit
         from ..report.thresholds import parse_demand
 
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures

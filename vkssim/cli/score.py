@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from ..errors import DemandError, OptionError, VkssimError
-from ..page_defaults import WORST
+from ..page.defaults import WORST
 from ..utils.interruption import check
 from ..utils.progress import ProgressBar
 from .command import Section, make_command, option

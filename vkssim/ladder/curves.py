@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from ..errors import VkssimError
-from ..report.page.ladders import Delta, Ladder, Ladders, Rung
+from ..page.ladders import Delta, Ladder, Ladders, Rung
 from ..report.results import ScoreReport
 from .bd_rate import Curve, bjontegaard_deltas, in_decibels
 

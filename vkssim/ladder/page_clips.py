@@ -10,7 +10,7 @@ from typing import Any
 
 from ..backends.base import BackendInfo
 from ..errors import InputError, OptionError, VkssimError
-from ..report.page.tables import POOLED
+from ..page.tables import POOLED
 from ..report.reading import read_report
 from ..report.results import PooledReport, ScoreReport
 from ..storage.location import suffix_of

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from vkssim.backends.base import BackendInfo
-from vkssim.report.page.budget import STEPS, data_uri, encode
-from vkssim.report.page.pictures import ClipView, FrameGroup, FrameView, Gallery
+from vkssim.page.budget import STEPS, data_uri, encode
+from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 
-from .reports import small_record
+from ..report.reports import small_record
 
 HOSTILE = ("<img src=x onerror=alert(1)>.mp4", "\"><svg onload=alert(2)>' & <!--.mp4")
 METRICS = ("float_ms_ssim", "float_ssim", "</script><script>alert(3)</script>")

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 from vkssim.backends.base import BackendInfo
-from vkssim.report.page.budget import STEPS, EncodedPictures, Fitted, encode, fitted
-from vkssim.report.page.pictures import shared_worst
+from vkssim.page.budget import STEPS, EncodedPictures, Fitted, encode, fitted
+from vkssim.page.pictures import shared_worst
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..results import ScoreReport
+from ..report.results import ScoreReport
 from .tables import Limit, decibel_text, number, rate_text
 
 

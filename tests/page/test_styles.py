@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.report import page
-from vkssim.report.page.styles import MARKERS, line_style
+from vkssim import page
+from vkssim.page.styles import MARKERS, line_style
 
 
 def test_no_two_lines_look_alike() -> None:

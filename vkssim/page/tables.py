@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ..record import leaves
-from ..results import ScoreReport
-from ..thresholds import Verdict
+from ..report.record import leaves
+from ..report.results import ScoreReport
+from ..report.thresholds import Verdict
 
 POOLED = {
     "mean": "mean",

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from vkssim.report.page.charts import HEIGHT, WIDTH, distribution_chart, frame_axis, round_axis, score_chart
+from vkssim.page.charts import HEIGHT, WIDTH, distribution_chart, frame_axis, round_axis, score_chart
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.9508, 0.9636), (0, 1), (-0.3, 0.999999), (25.1, 61.2), (0.999991, 0.999999)])

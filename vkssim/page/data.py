@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...features.base import Doubles
-from ...scorer import FrameScores
-from ...utils.sanitize import visible
-from ..results import ScoreReport
+from ..features.base import Doubles
+from ..report.results import ScoreReport
+from ..scorer import FrameScores
+from ..utils.sanitize import visible
 from .ladders import Ladders
 from .styles import MARKERS, line_style
 

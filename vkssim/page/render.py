@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ... import __version__
-from ...errors import OptionError
-from ...features.base import Doubles
-from ...scoring.comparability import Scored, find_differences
-from ...utils.sanitize import visible
-from ..results import ScoreReport
+from .. import __version__
+from ..errors import OptionError
+from ..features.base import Doubles
+from ..report.results import ScoreReport
+from ..scoring.comparability import Scored, find_differences
+from ..utils.sanitize import visible
 from . import tables, tiles
 from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time

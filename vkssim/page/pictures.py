@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import VkssimError
-from ...page_defaults import PICTURE_BUDGET
-from ..results import ScoreReport
+from ..errors import VkssimError
+from ..report.results import ScoreReport
 from .budget import EncodedPictures, data_uri, encode, fitted
+from .defaults import PICTURE_BUDGET
 
 if TYPE_CHECKING:
-    from ...frames.open import RawDescription
-    from ...maps.frames import FramePictures
+    from ..frames.open import RawDescription
+    from ..maps.frames import FramePictures
 
 _BACKGROUND = 128  # beyond the SSIM map, which has no values within half a window of the border
 
@@ -109,8 +109,8 @@ def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
     of those that are equally bad in their clips, the lower score is chosen. Scores are those of float_ms_ssim, without it of
     float_ssim, without that of the first metric; a frame without a score is worse than any.
     """
-    from ...maps.frames import metric_of_choice
-    from ..worst import worst_frames as worst_of_clip
+    from ..maps.frames import metric_of_choice
+    from ..report.worst import worst_frames as worst_of_clip
 
     badness: dict[int, tuple[int, float]] = {}
     lowest: dict[int, float] = {}
@@ -179,7 +179,7 @@ class _Collected:
 
     def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
         """Read frames of a clip. The clip joins those that have the same pictures of the reference."""
-        from ...maps.frames import scored_pictures, window_of
+        from ..maps.frames import scored_pictures, window_of
 
         references, views = {}, {}
         try:
@@ -248,7 +248,7 @@ def _by_rank(groups: Sequence[FrameGroup]) -> list[tuple[int, FrameView]]:
 
 def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
     """Return the map of a frame in colours, (H, W, 3) uint8, with a border, so that it lies over the pictures."""
-    from ...maps.frames import colour
+    from ..maps.frames import colour
 
     coloured = colour(pictures.ssim_map)
     borders = []
@@ -260,6 +260,6 @@ def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
 
 def _colours() -> npt.NDArray[np.uint8]:
     """Return the colours of the maps from 0 to 1, (1, 256, 3) uint8."""
-    from ...maps.frames import colour
+    from ..maps.frames import colour
 
     return colour(np.linspace(0, 1, 256, dtype=np.float32)[None])

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from vkssim import __version__
-from vkssim.report.page import render_page, tables
-from vkssim.report.page.pictures import Gallery, no_pictures
+from vkssim.page import tables
+from vkssim.page.pictures import Gallery, no_pictures
+from vkssim.page.render import render_page
 from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
