@@ -8,7 +8,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "FrameScores": "scorer",
-    "PairScores": "distributed.many",
+    "PairScores": "many",
     "PictureOptions": "frames.pictures",
     "RawDescription": "frames.open",
     "ScoreReport": "report.results",
@@ -19,7 +19,7 @@ _HOME = {
     "ms_ssim": "arrays",
     "ms_ssim_and_grad": "gradients",
     "score_files": "files",
-    "score_many": "distributed.many",
+    "score_many": "many",
     "ssim": "arrays",
     "ssim_and_grad": "gradients",
 }
@@ -45,12 +45,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from .arrays import ms_ssim, ssim
-    from .distributed.many import PairScores, score_many
     from .errors import VkssimError
     from .files import score_files
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
     from .gradients import ms_ssim_and_grad, ssim_and_grad
+    from .many import PairScores, score_many
     from .report.results import ScoreReport
     from .scorer import FrameScores, Scorer
     from .scoring.offset import find_offset

@@ -130,7 +130,7 @@ def score_files(
     devices = chosen_devices(backend, device)
     hinted = partial(_with_hint, paths, raw, selection, sync, pictures)
     if len(devices) > 1:
-        from .distributed.files import score_on_devices
+        from .distributed.pair import score_on_devices
 
         options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict)
         several = partial(score_on_devices, paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)

@@ -12,8 +12,8 @@ from vkssim import score_files
 from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.engines import EngineOptions
-from vkssim.distributed.files import score_in_parts
 from vkssim.distributed.kept import KeptParts
+from vkssim.distributed.pair import score_in_parts
 from vkssim.distributed.parts_file import unpacked, unpacked_parts
 from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
 from vkssim.distributed.task import Clips, Done, Task

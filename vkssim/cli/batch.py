@@ -208,7 +208,7 @@ def score_manifest(
 
 
 def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOptions, task_seconds: float) -> None:
-    from ..distributed.forecast import forecast
+    from ..ladder.forecast import forecast
 
     kinds, cores = workers.kinds()
     expected = forecast(pairs, options, kinds, cores, task_seconds)
@@ -233,7 +233,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOpt
 
 
 def _in_parts(workers: EngineOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
-    from ..distributed.batch import in_parts
+    from ..ladder.on_workers import in_parts
 
     def show(frames: int, count: int) -> None:
         if progress is not None:

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.distributed import forecast as module
-from vkssim.distributed.forecast import Forecast, forecast
 from vkssim.distributed.rates import PIXELS_A_SECOND
+from vkssim.ladder import forecast as module
+from vkssim.ladder.forecast import Forecast, forecast
 from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.selection import Selection
 
 from ..clips import raw_bytes, raw_flags, write
 from ..commands import vkssim
-from ..ladder.ladders import ladder, manifest
 from ..pictures import clip
+from .ladders import ladder, manifest
 
 OPTIONS = ScoreOptions(("float_ssim",))
 FRAMES, HEIGHT, WIDTH = 6, 64, 96

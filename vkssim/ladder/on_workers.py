@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..distributed.coordinator import Coordinator, Job
+from ..distributed.engines import EngineOptions
+from ..distributed.pool import Pool
+from ..distributed.task import Clips, Done
 from ..errors import OutputError
-from ..ladder.batch import Outcomes, Scored
-from ..ladder.manifest import Pair
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores
-from .coordinator import Coordinator, Job
-from .engines import EngineOptions
-from .pool import Pool
-from .task import Clips, Done
+from .batch import Outcomes, Scored
+from .manifest import Pair
 
 
 def in_parts(

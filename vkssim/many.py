@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from ..errors import LostWorkerWarning
-from ..features.plane_metrics import feature_texts
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions
-from ..report.results import ScoreReport
-from ..scoring.offset import add_hint
-from ..scoring.options import ScoreOptions, Selector, check_options
-from ..scoring.selection import Selection
-from ..utils.progress import progress_bar
-from .coordinator import Coordinator, Job
-from .engines import EngineOptions
-from .pool import Pool
-from .rates import SECONDS
-from .task import Clips
+from .distributed.coordinator import Coordinator, Job
+from .distributed.engines import EngineOptions
+from .distributed.pool import Pool
+from .distributed.rates import SECONDS
+from .distributed.task import Clips
+from .errors import LostWorkerWarning
+from .features.plane_metrics import feature_texts
+from .frames.open import RawDescription
+from .frames.pictures import PictureOptions
+from .report.results import ScoreReport
+from .scoring.offset import add_hint
+from .scoring.options import ScoreOptions, Selector, check_options
+from .scoring.selection import Selection
+from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]
 

@@ -8,16 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
+from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.container import ContainerFile
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
-from ..ladder.manifest import Pair
-from ..ladder.together import open_regular
 from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url
 from ..storage.remote import size as remote_size
-from .rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
+from .manifest import Pair
+from .together import open_regular
 
 MOST_OPENED = 1000
 """Pairs that are looked at; more are estimated by these."""

@@ -12,11 +12,11 @@ import pytest
 from vkssim.host.device import Device
 
 from ..clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..distributed.running import FEATURE, are_gone, ended, family, parts_of, started, workers
 from ..journals import records
-from ..ladder.ladders import encode, lossless, manifest
 from ..pictures import clip
 from ..waiting import until
-from .running import FEATURE, are_gone, ended, family, parts_of, started, workers
+from .ladders import encode, lossless, manifest
 
 SIZE = 64, 96
 FEW = 12
