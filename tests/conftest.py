@@ -22,8 +22,8 @@ from vkssim.host.instance import Instance, check_shared_instances, shared_instan
 from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders.interface import Shape
 
-from . import differences
-from .compiled import kept_pipelines, shared, unshared
+from .support import differences
+from .support.compiled import kept_pipelines, shared, unshared
 
 SOFTWARE_DEVICE = "llvmpipe"
 

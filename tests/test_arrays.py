@@ -13,8 +13,8 @@ import vkssim
 from vkssim import arrays
 from vkssim.errors import FrameError, NoDeviceError, OptionError
 
-from .commands import python_process
-from .pictures import clip, distort, pair, texture
+from .support.commands import python_process
+from .support.pictures import clip, distort, pair, texture
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

@@ -17,11 +17,11 @@ from vkssim.errors import FrameError, InputError
 from vkssim.features.planes import KernelShape
 from vkssim.shaders.interface import Shape
 
-from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim
 from .distributed.in_parts import same_in_parts, small_parts
 from .frames.encoding import encode_frames, video_frame
-from .pictures import clip
+from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from .support.commands import TINY, vkssim
+from .support.pictures import clip
 
 FRAMES, BAD = 40, 33
 KINDS = ("raw", "url", "pipe", "y4m", "container", "processed")

@@ -16,7 +16,7 @@ import pytest
 
 from vkssim.cli import main
 
-from .pictures import clip
+from .support.pictures import clip
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -16,9 +16,9 @@ import pytest
 
 from vkssim import __version__
 
-from .clips import raw_bytes, write, y4m_bytes
-from .commands import vkssim, vkssim_process
-from .pictures import clip
+from .support.clips import raw_bytes, write, y4m_bytes
+from .support.commands import vkssim, vkssim_process
+from .support.pictures import clip
 
 LUMA = clip(3, 180, 320)
 DISTORTED = np.roll(LUMA, 1, axis=2)

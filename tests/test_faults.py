@@ -20,9 +20,9 @@ from vkssim.host.device import Device
 from vkssim.host.devices import list_devices
 from vkssim.host.instance import Instance, shared_instance
 
-from .clips import write, y4m_bytes
-from .faults import ERRORS, RESULTS, Fault, Reuse, layer
-from .pictures import clip
+from .support.clips import write, y4m_bytes
+from .support.faults import ERRORS, RESULTS, Fault, Reuse, layer
+from .support.pictures import clip
 
 FRAMES = clip(9, 16, 16)
 DISTORTED = np.roll(FRAMES, 1, axis=2)

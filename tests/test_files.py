@@ -21,10 +21,10 @@ from vkssim.host.executor import Executor
 from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
-from .clips import raw_bytes, write, y4m_bytes
-from .commands import python_process
-from .golden import clip_paths
-from .pictures import Picture, clip
+from .support.clips import raw_bytes, write, y4m_bytes
+from .support.commands import python_process
+from .support.golden import clip_paths
+from .support.pictures import Picture, clip
 
 LUMA = clip(12)
 DISTORTED = np.roll(LUMA, 1, axis=2)

@@ -20,7 +20,7 @@ from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.shaders.interface import Shape, module_name, modules
 
-from .commands import python_process
+from .support.commands import python_process
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))

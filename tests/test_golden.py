@@ -13,9 +13,9 @@ from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.scorer import open_backend
 from vkssim.types import FrameFormat
 
-from . import golden
-from .differences import check_number, check_scores
-from .tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_VULKAN
+from .support import golden
+from .support.differences import check_number, check_scores
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_VULKAN
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

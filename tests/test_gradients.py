@@ -16,11 +16,10 @@ from vkssim.backends import loss_engine as engine
 from vkssim.errors import FrameError, NoDeviceError, OptionError
 from vkssim.loss.spec import MS_SSIM_WEIGHTS
 
-from .commands import python_process
-from .differences import check_array, check_number
 from .loss.images import images, relative, twin
-from .test_properties import LAYOUTS
-from .tolerances import (
+from .support.commands import python_process
+from .support.differences import check_array, check_number
+from .support.tolerances import (
     LOSS_FIREFLY,
     LOSS_GRADIENT,
     LOSS_GRADIENT_FLAT,
@@ -30,6 +29,7 @@ from .tolerances import (
     SYMMETRY,
     TWIN_DOUBLE,
 )
+from .test_properties import LAYOUTS
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

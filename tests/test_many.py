@@ -18,11 +18,11 @@ from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimErro
 from vkssim.host.device import Device
 from vkssim.utils.progress import ProgressBar
 
-from .clips import raw_bytes, write
-from .commands import python_process
 from .distributed.in_parts import FEATURES, small_parts, told
 from .frames.reading import describe
-from .pictures import clip
+from .support.clips import raw_bytes, write
+from .support.commands import python_process
+from .support.pictures import clip
 
 Pairs = list[tuple[Path | str, Path | str]]
 LUMA = clip(12)

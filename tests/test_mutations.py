@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.shaders.interface import INTERFACES
 
-from .mutations import GATE, MUTATIONS, Mutation
+from .support.mutations import GATE, MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from vkssim import Scorer
 
-from .differences import check_scores
-from .pictures import Picture, quantise, texture
-from .tolerances import BACKENDS, RANGE, SYMMETRY
+from .support.differences import check_scores
+from .support.pictures import Picture, quantise, texture
+from .support.tolerances import BACKENDS, RANGE, SYMMETRY
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

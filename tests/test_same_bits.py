@@ -23,8 +23,8 @@ from vkssim.scoring import run
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
-from .clips import raw_bytes, write
-from .pictures import Picture, clip, distort, texture
+from .support.clips import raw_bytes, write
+from .support.pictures import Picture, clip, distort, texture
 
 Bits = dict[str, str]
 """Scores by name, as hexadecimal floats."""

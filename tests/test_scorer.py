@@ -13,7 +13,7 @@ from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
 from vkssim.host.api import vk
 from vkssim.host.executor import Executor
 
-from .pictures import Picture, clip
+from .support.pictures import Picture, clip
 
 SIZE = 32, 24
 FRAMES = clip(23)

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from .commands import python_process
 from .storage.test_writing import contents
+from .support.commands import python_process
 
 ROOT = Path(__file__).parents[1]
 

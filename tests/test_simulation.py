@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .commands import python_process
+from .support.commands import python_process
 
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from .commands import python_process
+from .support.commands import python_process
 
 SOAK = Path(__file__).resolve().parent.parent / "scripts" / "soak"
 FEW = ("--frames", "100", "--scorers", "20", "--engines", "5", "--containers", "20", "--limit", "1000")

@@ -10,10 +10,10 @@ import pytest
 
 from vkssim.host.instance import VALIDATION_VARIABLE
 
-from . import differences, tolerances
-from .commands import python_process
-from .differences import check_array, check_number, check_scores
-from .tolerances import Tolerance
+from .support import differences, tolerances
+from .support.commands import python_process
+from .support.differences import check_array, check_number, check_scores
+from .support.tolerances import Tolerance
 
 NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
 TABLE = [value for value in vars(tolerances).values() if isinstance(value, Tolerance)]

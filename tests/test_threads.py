@@ -21,9 +21,9 @@ from vkssim.errors import FrameError
 from vkssim.host import instance
 from vkssim.host.instance import Instance, shared_instance
 
-from .clips import raw_bytes, write
-from .commands import python_process
-from .pictures import clip
+from .support.clips import raw_bytes, write
+from .support.commands import python_process
+from .support.pictures import clip
 
 SIZES = (40, 32), (40, 32), (57, 43), (64, 50)
 FEATURE = "float_ssim=scale=1:window=uniform8"

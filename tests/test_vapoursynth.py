@@ -16,8 +16,8 @@ import vkssim
 import vkssim.vapoursynth
 from vkssim.errors import FrameError, OptionError
 
-from . import vapoursynth_stand_in as stand_in
-from .pictures import Picture, clip, distort, quantise, texture
+from .support import vapoursynth_stand_in as stand_in
+from .support.pictures import Picture, clip, distort, quantise, texture
 
 FORMATS = {
     "GRAY8": ("GRAY", "INTEGER", 8),

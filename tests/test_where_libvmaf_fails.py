@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from .clips import raw_bytes, raw_flags, write, y4m_bytes
-from .commands import TINY, vkssim, vkssim_process
 from .frames.test_container import encode
-from .pictures import Picture, clip
+from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from .support.commands import TINY, vkssim, vkssim_process
+from .support.pictures import Picture, clip
 
 LUMA = clip(5)
 DISTORTED = np.roll(LUMA, 1, axis=2)

@@ -12,7 +12,7 @@ import pytest
 from vkssim.backends.device_cache import Kept
 from vkssim.host.devices import DEVICE_VARIABLE
 
-from ..waiting import PATIENCE
+from ..support.waiting import PATIENCE
 
 
 class _Thing:

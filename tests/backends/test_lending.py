@@ -13,7 +13,7 @@ from vkssim.backends.lending import Lending
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError
 
-from ..pictures import clip
+from ..support.pictures import clip
 
 REFERENCE, DISTORTED = clip(2, 48, 64, seed=1), clip(2, 48, 64, seed=2)
 

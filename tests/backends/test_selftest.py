@@ -24,8 +24,8 @@ from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.shaders.interface import Shape
 
-from ..faults import Layer, layer, number
-from ..pictures import clip
+from ..support.faults import Layer, layer, number
+from ..support.pictures import clip
 
 FRAMES = clip(2)
 FEATURE = "float_ssim=scale=1:exact=false"

@@ -20,7 +20,7 @@ from vkssim.scorer import Scorer
 from vkssim.types import FrameFormat
 
 from ..host.kinds import KINDS, pretend
-from ..pictures import clip
+from ..support.pictures import clip
 
 Arrays = list[npt.NDArray[Any]]
 

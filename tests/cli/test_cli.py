@@ -31,10 +31,10 @@ from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.utils.wording import counted
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim, vkssim_process
-from ..golden import clip_paths, clip_report
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.golden import clip_paths, clip_report
+from ..support.pictures import clip
 
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)

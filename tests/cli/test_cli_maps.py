@@ -14,9 +14,9 @@ import vkssim as package
 from vkssim.maps.frames import colour, png
 from vkssim.maps.picture import map_corner
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim, vkssim_process
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.pictures import clip
 
 LUMA = clip(7)
 DISTORTED = np.stack([np.roll(frame, shift, axis=1) for shift, frame in enumerate(LUMA)])

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ..clips import raw_bytes, raw_flags
-from ..commands import TINY, python_process
-from ..golden import clip_paths
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags
+from ..support.commands import TINY, python_process
+from ..support.golden import clip_paths
+from ..support.pictures import clip
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted(path for folder in ("vkssim", "host", "shaders") for path in (ROOT / folder).rglob("*.py"))

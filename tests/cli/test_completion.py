@@ -11,8 +11,8 @@ import pytest
 
 from vkssim.cli.main import COMMANDS
 
-from ..commands import vkssim, vkssim_process
-from ..waiting import PATIENCE
+from ..support.commands import vkssim, vkssim_process
+from ..support.waiting import PATIENCE
 
 VARIABLE = "_VKSSIM_COMPLETE"
 

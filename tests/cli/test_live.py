@@ -15,9 +15,9 @@ import pytest
 import vkssim as library
 from vkssim.scorer import FrameScores
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim, vkssim_process
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.pictures import clip
 
 LUMA = clip(5, 40, 48)
 DISTORTED = np.roll(LUMA, 1, axis=2)

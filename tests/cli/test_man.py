@@ -9,7 +9,7 @@ import click
 
 from vkssim.cli import main
 
-from ..commands import python_process
+from ..support.commands import python_process
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "vkssim.1"

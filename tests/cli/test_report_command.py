@@ -21,10 +21,10 @@ from vkssim.maps import frames as maps
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.selection import Selection
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, python_process, vkssim, vkssim_process
-from ..golden import FIXTURES
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.golden import FIXTURES
+from ..support.pictures import clip
 
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, python_process
-from ..pictures import clip
-from ..waiting import PATIENCE
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, python_process
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE
 
 LUMA = clip(2, 32, 32)
 

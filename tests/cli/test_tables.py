@@ -21,7 +21,7 @@ from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 
-from ..commands import vkssim
+from ..support.commands import vkssim
 
 NAMES = ("float_ms_ssim", "float_ssim")
 NUMBER = re.compile(r"[-+]?\d+\.\d+")

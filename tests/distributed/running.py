@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..waiting import PATIENCE
+from ..support.waiting import PATIENCE
 
 FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
 

@@ -33,9 +33,9 @@ from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import Part, PartScores
 from vkssim.storage.own_folder import OwnFolder
 
-from ..clips import raw_bytes, write
-from ..pictures import clip
-from ..waiting import until
+from ..support.clips import raw_bytes, write
+from ..support.pictures import clip
+from ..support.waiting import until
 
 WIDTH, HEIGHT, FRAMES = 96, 64, 192
 PARTS = FRAMES // 32

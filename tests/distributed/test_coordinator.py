@@ -34,11 +34,11 @@ from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import Part
 from vkssim.storage.own_folder import OwnFolder
 
-from ..clips import write, y4m_bytes
-from ..commands import TINY, vkssim
-from ..damage import flipped_bits
 from ..ladder.ladders import manifest
-from ..pictures import clip
+from ..support.clips import write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.damage import flipped_bits
+from ..support.pictures import clip
 from .in_parts import CPU, FEATURES, small_parts, told
 
 FRAMES = 20

@@ -26,10 +26,10 @@ from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import Part
 from vkssim.scoring.selection import Selection
 
-from ..clips import raw_bytes, write, y4m_bytes
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode
-from ..pictures import Picture, clip
+from ..support.clips import raw_bytes, write, y4m_bytes
+from ..support.pictures import Picture, clip
 from .in_parts import CPU, FEATURES, same_in_parts, small_parts
 
 FRAMES = 25

@@ -34,11 +34,11 @@ from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import python_process, vkssim
 from ..frames.reading import describe
-from ..pictures import clip
-from ..waiting import until
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import python_process, vkssim
+from ..support.pictures import clip
+from ..support.waiting import until
 from .in_parts import CPU
 from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
 

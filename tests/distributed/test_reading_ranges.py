@@ -13,10 +13,10 @@ import pytest
 from vkssim.frames.marks import KeyMarks
 from vkssim.frames.open import open_source
 
-from ..clips import write
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, read
-from ..pictures import clip
+from ..support.clips import write
+from ..support.pictures import clip
 from .in_parts import same_in_parts, small_parts
 
 FRAMES = 40

@@ -16,8 +16,8 @@ from vkssim.errors import DeviceMemoryError
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import joined
 
-from ..clips import write, y4m_bytes
-from ..pictures import clip
+from ..support.clips import write, y4m_bytes
+from ..support.pictures import clip
 
 OPTIONS = ScoreOptions(("float_ssim=scale=1",), backend="cpu")
 LUMA = clip(20)

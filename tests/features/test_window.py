@@ -11,9 +11,9 @@ from vkssim.errors import FrameError, OptionError
 from vkssim.features import make_scorer
 from vkssim.types import FrameFormat
 
-from ..differences import check_scores
-from ..pictures import pair, quantise, texture
-from ..tolerances import UNIFORM_BACKENDS
+from ..support.differences import check_scores
+from ..support.pictures import pair, quantise, texture
+from ..support.tolerances import UNIFORM_BACKENDS
 
 FRAME = FrameFormat.of_bits(576, 324, 8)
 UNIFORM8 = "float_ssim=window=uniform8"

@@ -9,7 +9,7 @@ from typing import Any, Self
 import av
 import numpy as np
 
-from ..pictures import Picture
+from ..support.pictures import Picture
 
 _MAIN_PROFILE, _LEVEL = 77, 30
 _SLICE, _IDR_SLICE, _SPS, _PPS = 1, 5, 7, 8

@@ -10,7 +10,7 @@ from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.source import FrameSource
 from vkssim.types import Planes
 
-from ..pictures import Picture
+from ..support.pictures import Picture
 
 NOTHING_SAID = RawDescription()
 

@@ -13,7 +13,7 @@ from vkssim import score_files
 from vkssim.frames.aperture import stated_crop
 from vkssim.frames.open import RawDescription, open_source
 
-from ..pictures import clip
+from ..support.pictures import clip
 
 LUMA = clip(4, 48, 64)
 TINY = {"features": "float_ssim=scale=1", "backend": "cpu"}

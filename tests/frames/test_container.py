@@ -15,9 +15,9 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import RawDescription, open_source
 
-from ..clips import write
-from ..golden import clip_paths
-from ..pictures import Picture, clip
+from ..support.clips import write
+from ..support.golden import clip_paths
+from ..support.pictures import Picture, clip
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read, read_file
 

@@ -14,8 +14,8 @@ from vkssim.frames.layout import plane_shapes
 from vkssim.frames.open import open_source
 from vkssim.frames.processed import ProcessedSource
 
-from ..clips import raw_bytes, write
-from ..pictures import clip
+from ..support.clips import raw_bytes, write
+from ..support.pictures import clip
 from .encoding import noise_planes
 from .reading import describe, read
 

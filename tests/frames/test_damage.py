@@ -18,9 +18,9 @@ from vkssim.errors import InputError
 from vkssim.frames import container, ffmpeg_log
 from vkssim.frames.open import open_source
 
-from ..clips import write
-from ..commands import TINY, vkssim, vkssim_process
-from ..pictures import clip
+from ..support.clips import write
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.pictures import clip
 from .encoding import encode_frames, video_frame
 from .reading import NOTHING_SAID
 

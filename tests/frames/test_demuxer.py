@@ -15,7 +15,7 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import open_source
 
-from ..golden import FIXTURES
+from ..support.golden import FIXTURES
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read
 

@@ -19,10 +19,10 @@ from vkssim.ladder.batch import keys_of
 from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions
 
-from ..buckets import put_in_place
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..pictures import clip
+from ..support.buckets import put_in_place
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 
 HOUR = 3600
 

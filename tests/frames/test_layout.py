@@ -7,8 +7,8 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.layout import PlanarLayout
 
-from ..clips import CHROMA, raw_bytes
-from ..pictures import clip
+from ..support.clips import CHROMA, raw_bytes
+from ..support.pictures import clip
 
 
 @pytest.mark.parametrize("bits", [8, 9, 10, 12, 14, 16])

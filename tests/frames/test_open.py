@@ -13,8 +13,8 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import RawDescription, is_container, open_source
 
-from ..clips import raw_bytes, write, y4m_bytes
-from ..pictures import clip
+from ..support.clips import raw_bytes, write, y4m_bytes
+from ..support.pictures import clip
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, describe, read
 

@@ -12,7 +12,7 @@ import pytest
 from vkssim.frames.open import open_source
 from vkssim.frames.orientation import by_degrees, orientation
 
-from ..clips import write
+from ..support.clips import write
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read_planes
 

@@ -11,9 +11,9 @@ import pytest
 from vkssim import PictureOptions, ScoreReport, score_files
 from vkssim.errors import InputError, OptionError
 
-from ..clips import write, y4m_bytes
-from ..commands import vkssim
-from ..pictures import Picture, clip
+from ..support.clips import write, y4m_bytes
+from ..support.commands import vkssim
+from ..support.pictures import Picture, clip
 
 CONTENT = clip(6, 40, 64)
 CODED = CONTENT // 16 * 16

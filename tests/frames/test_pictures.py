@@ -17,10 +17,10 @@ from vkssim.frames.colour import Colour
 from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import open_pair
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim, vkssim_process
-from ..golden import clip_paths
-from ..pictures import Picture, clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.golden import clip_paths
+from ..support.pictures import Picture, clip
 from .encoding import encode_frames, video_frame
 
 LUMA = clip(8, 48, 64)

@@ -10,7 +10,7 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import RawDescription, open_source
 
-from ..clips import write
+from ..support.clips import write
 from .encoding import noise_planes
 from .reading import NOTHING_SAID, read_planes
 

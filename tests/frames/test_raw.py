@@ -12,8 +12,8 @@ import pytest
 from vkssim.errors import InputError, TruncatedInputError
 from vkssim.frames.open import open_source
 
-from ..clips import CHROMA, raw_bytes, write
-from ..pictures import clip
+from ..support.clips import CHROMA, raw_bytes, write
+from ..support.pictures import clip
 from .reading import describe, read, read_file
 
 RAW_FORMATS = ("420", "422", "444", "400")

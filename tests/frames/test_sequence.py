@@ -11,7 +11,7 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.open import open_source
 
-from ..pictures import clip
+from ..support.pictures import clip
 from .encoding import encode_frames
 from .reading import NOTHING_SAID, read
 

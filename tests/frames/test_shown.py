@@ -9,7 +9,7 @@ import pytest
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.shown import shown
 
-from ..pictures import quantise, texture
+from ..support.pictures import quantise, texture
 
 LIMITED = {"black": (16, 128, 128), "white": (235, 128, 128), "red": (81, 90, 240), "blue": (41, 240, 110)}
 RGB = {"black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "blue": (0, 0, 255)}

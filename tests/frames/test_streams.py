@@ -16,10 +16,10 @@ from vkssim import Selection, score_files
 from vkssim.errors import InputError
 from vkssim.frames.open import open_source
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..golden import FIXTURES
-from ..pictures import Picture, clip
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.golden import FIXTURES
+from ..support.pictures import Picture, clip
 from .encoding import encode_frames, video_frame
 from .reading import NOTHING_SAID, read
 from .test_aperture import _with_clap, _with_pixel_crop

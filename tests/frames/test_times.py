@@ -17,8 +17,8 @@ from vkssim.frames import times
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.open import open_source
 
-from ..clips import write
-from ..pictures import clip
+from ..support.clips import write
+from ..support.pictures import clip
 from .encoding import encode_frames, video_frame
 from .fields import write_fields
 from .reading import NOTHING_SAID, read

@@ -12,8 +12,8 @@ from vkssim.errors import InputError, TruncatedInputError
 from vkssim.frames.open import open_source
 from vkssim.frames.y4m import parse_header
 
-from ..clips import write, y4m_bytes
-from ..pictures import clip
+from ..support.clips import write, y4m_bytes
+from ..support.pictures import clip
 from .reading import NOTHING_SAID, read, read_file
 
 FAMILIES = {

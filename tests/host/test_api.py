@@ -11,7 +11,7 @@ import pytest
 from vkssim.host.api import Api
 from vkssim.host.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
 
-from ..commands import python_process
+from ..support.commands import python_process
 
 WITHOUT_LOADER = "raise OSError('cannot load library libvulkan.so')"
 

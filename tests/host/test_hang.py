@@ -8,7 +8,7 @@ import pytest
 
 from vkssim.host.executor import TIMEOUT_VARIABLE
 
-from ..commands import python_process
+from ..support.commands import python_process
 
 ENDLESS = """
 #version 450

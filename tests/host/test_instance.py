@@ -17,9 +17,9 @@ from vkssim.host.executor import Executor
 from vkssim.host.instance import VALIDATION_VARIABLE, Instance
 from vkssim.shaders import load_module
 
-from ..clips import raw_flags, write
-from ..commands import python_process, vkssim_process
-from ..pictures import clip
+from ..support.clips import raw_flags, write
+from ..support.commands import python_process, vkssim_process
+from ..support.pictures import clip
 from .doubling import doubling
 from .kinds import pretend
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ..commands import vkssim_process
+from ..support.commands import vkssim_process
 
 DRIVER = '{"file_format_version": "1.0.0", "ICD": {"library_path": "/no/such/driver.so", "api_version": "1.1.0"}}'
 

@@ -11,7 +11,7 @@ from typing import Any
 import av
 import numpy as np
 
-from ..pictures import Picture, clip
+from ..support.pictures import Picture, clip
 
 RATE = Fraction(25)
 

@@ -32,12 +32,12 @@ from vkssim.maps.frames import png
 from vkssim.report.reading import read_report
 from vkssim.types import Samples
 
-from ..clips import raw_bytes, write, y4m_bytes
-from ..commands import TINY, vkssim, vkssim_process
-from ..damage import flipped_bits
-from ..journals import records
-from ..pictures import clip
-from ..waiting import PATIENCE, until
+from ..support.clips import raw_bytes, write, y4m_bytes
+from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.damage import flipped_bits
+from ..support.journals import records
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE, until
 from .ladders import encode, ladder, lossless, manifest
 
 Rows = list[dict[str, Any]]

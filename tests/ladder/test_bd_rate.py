@@ -18,8 +18,8 @@ from vkssim.errors import InputError
 from vkssim.ladder import tables
 from vkssim.ladder.bd_rate import Curve, bjontegaard_deltas, in_decibels
 
-from ..commands import TINY, vkssim
-from ..pictures import clip
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 from .ladders import encode, ladder, manifest
 
 ANCHOR = Curve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])

@@ -17,8 +17,8 @@ from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
-from ..commands import TINY, vkssim
-from ..golden import FIXTURES
+from ..support.commands import TINY, vkssim
+from ..support.golden import FIXTURES
 from .ladders import ladder
 
 BEFORE = [0.9, 0.8, 0.95, 0.85]

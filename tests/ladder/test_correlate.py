@@ -17,7 +17,7 @@ from vkssim.features.base import Doubles
 from vkssim.ladder import tables
 from vkssim.ladder.correlate import correlate, logistic
 
-from ..commands import TINY, vkssim
+from ..support.commands import TINY, vkssim
 from .ladders import ladder, manifest
 
 CURVE = (90.0, 10.0, 0.93, 0.02)

@@ -14,9 +14,9 @@ from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.selection import Selection
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import vkssim
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import vkssim
+from ..support.pictures import clip
 from .ladders import ladder, manifest
 
 OPTIONS = ScoreOptions(("float_ssim",))

@@ -11,11 +11,11 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..distributed.running import FEATURE, are_gone, ended, family, parts_of, started, workers
-from ..journals import records
-from ..pictures import clip
-from ..waiting import until
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.journals import records
+from ..support.pictures import clip
+from ..support.waiting import until
 from .ladders import encode, lossless, manifest
 
 SIZE = 64, 96

@@ -21,8 +21,8 @@ from vkssim.report import render
 from vkssim.report.results import PooledReport, pool
 from vkssim.utils.facts import brief
 
-from ..commands import vkssim
 from ..report.reports import small_record, small_report
+from ..support.commands import vkssim
 
 RATES = (100.0, 200.0, 400.0, 800.0)
 BETTER = {"old": 0.0, "new": 0.03}

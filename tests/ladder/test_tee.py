@@ -15,7 +15,7 @@ from vkssim.frames.source import FrameSource, SequentialSource
 from vkssim.frames.tee import Tee
 from vkssim.types import Planes
 
-from ..waiting import PATIENCE
+from ..support.waiting import PATIENCE
 
 FRAMES = 40
 

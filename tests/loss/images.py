@@ -12,7 +12,7 @@ import numpy.typing as npt
 from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 
-from ..pictures import distort, texture
+from ..support.pictures import distort, texture
 
 Doubles = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]

@@ -8,8 +8,8 @@ import pytest
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative
 from vkssim.loss.wang import product
 
-from ..differences import check_number
-from ..tolerances import PRODUCT_SLOPE
+from ..support.differences import check_number
+from ..support.tolerances import PRODUCT_SLOPE
 from .images import Doubles
 
 STEP = 1e-5

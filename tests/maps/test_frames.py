@@ -24,11 +24,11 @@ from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
-from ..clips import raw_bytes, write, y4m_bytes
-from ..differences import check_array
-from ..golden import clip_paths
-from ..pictures import Picture, clip
-from ..tolerances import SSIM_MAP_EXACT
+from ..support.clips import raw_bytes, write, y4m_bytes
+from ..support.differences import check_array
+from ..support.golden import clip_paths
+from ..support.pictures import Picture, clip
+from ..support.tolerances import SSIM_MAP_EXACT
 
 LUMA = clip(6)
 DISTORTED = np.roll(LUMA, 1, axis=2)

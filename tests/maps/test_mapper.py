@@ -20,10 +20,10 @@ from vkssim.reference.uniform import uniform_maps
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 
-from ..differences import check_array, check_number
-from ..pictures import clip, distort, pair, texture
 from ..shaders.harness import push_of, stem_of
-from ..tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
+from ..support.differences import check_array, check_number
+from ..support.pictures import clip, distort, pair, texture
+from ..support.tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 

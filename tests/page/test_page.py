@@ -24,7 +24,7 @@ from vkssim.report.results import ScoreReport
 from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
-from ..golden import FIXTURES
+from ..support.golden import FIXTURES
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
 
 GONE = "the clips <are> gone"

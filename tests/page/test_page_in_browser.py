@@ -18,7 +18,7 @@ from vkssim.page.tables import Limit
 from vkssim.report import write
 from vkssim.report.results import ScoreReport
 
-from ..browser import keep_priority, launch, visit
+from ..support.browser import keep_priority, launch, visit
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report
 
 FRAMES = 12

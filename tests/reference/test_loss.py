@@ -14,9 +14,9 @@ from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid
 from vkssim.reference.ms_ssim_decimate import decimate
 
-from ..differences import check_array, check_number
 from ..loss.images import KINDS, Doubles, images, relative, twin
-from ..tolerances import TWIN_DECIMATE, TWIN_DOUBLE, TWIN_SLOPE, TWIN_SUMMIT
+from ..support.differences import check_array, check_number
+from ..support.tolerances import TWIN_DECIMATE, TWIN_DOUBLE, TWIN_SLOPE, TWIN_SUMMIT
 from ..torch import gradients, maps, taps
 
 STEP = 1e-3

@@ -8,7 +8,7 @@ import pytest
 from vkssim.reference.ms_ssim_decimate import decimate, low_pass_table
 from vkssim.shaders.constants import LOW_PASS
 
-from ..pictures import texture
+from ..support.pictures import texture
 
 
 def test_table_is_the_outer_product_but_for_rounding() -> None:

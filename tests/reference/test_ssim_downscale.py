@@ -7,7 +7,7 @@ import pytest
 
 from vkssim.reference.ssim_downscale import downscale, downscaled_size
 
-from ..pictures import texture
+from ..support.pictures import texture
 
 
 @pytest.mark.parametrize(

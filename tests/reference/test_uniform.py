@@ -11,9 +11,9 @@ from vkssim.reference.ssim_downscale import downscale
 from vkssim.reference.uniform import estimate_columns, estimate_maps, uniform_maps
 from vkssim.reference.window import LcsMaps
 
-from ..differences import check_array
-from ..pictures import distort, texture
-from ..tolerances import TWIN_UNIFORM
+from ..support.differences import check_array
+from ..support.pictures import distort, texture
+from ..support.tolerances import TWIN_UNIFORM
 
 C1, C2 = (0.01 * 255) ** 2, (0.03 * 255) ** 2
 

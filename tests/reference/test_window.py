@@ -11,7 +11,7 @@ from vkssim.reference.ssim import ssim_means
 from vkssim.reference.window import gaussian, lcs_maps
 from vkssim.shaders.constants import C1, C2, C3, GAUSSIAN
 
-from ..pictures import distort, texture
+from ..support.pictures import distort, texture
 
 
 def _planes(height: int = 19, width: int = 23) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:

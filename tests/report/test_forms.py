@@ -18,7 +18,7 @@ from vkssim.report.record import ScoringRecord
 from vkssim.report.results import ScoreReport
 from vkssim.utils import facts
 
-from ..golden import CLIPS, clip_report
+from ..support.golden import CLIPS, clip_report
 from .reports import NAMES, small_record, small_report
 
 

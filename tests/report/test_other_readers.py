@@ -10,8 +10,8 @@ import pytest
 from easyvmaf import results as easyvmaf
 from ffmpeg_quality_metrics import FfmpegQualityMetrics
 
-from ..commands import vkssim
-from ..golden import FIXTURES, clip_paths, clip_report
+from ..support.commands import vkssim
+from ..support.golden import FIXTURES, clip_paths, clip_report
 
 CLIP = "bbb_576x324"
 FRAMES = 4

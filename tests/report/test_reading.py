@@ -15,7 +15,7 @@ from vkssim.report import render
 from vkssim.report.reading import read_report
 from vkssim.scoring.selection import Selection
 
-from ..golden import FIXTURES
+from ..support.golden import FIXTURES
 from .reports import small_record, small_report
 
 

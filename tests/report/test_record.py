@@ -24,11 +24,11 @@ from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.utils.facts import facts_of, plain
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim
 from ..distributed.in_parts import same_in_parts, small_parts
 from ..ladder.ladders import encode, lossless, manifest
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 
 FEATURE = "float_ssim=scale=1"
 FRAMES = 12

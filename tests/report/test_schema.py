@@ -14,10 +14,10 @@ from vkssim.maps.frames import png
 from vkssim.report import render
 from vkssim.report.schema import report_schema, schema_text
 
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim
 from ..ladder.ladders import encode, lossless
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 from .reports import small_record, small_report
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"

@@ -13,9 +13,9 @@ from vkssim.errors import DemandError, OptionError
 from vkssim.report.results import pool
 from vkssim.report.thresholds import POOLINGS, Demand, parse_demand, unmet
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 from .reports import small_report
 
 LUMA = clip(6)

@@ -14,9 +14,9 @@ from vkssim.cli.summary import print_summary, print_worst
 from vkssim.report.worst import time_code, worst_frames
 from vkssim.scorer import FrameScores
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 from .reports import small_report
 
 LUMA = clip(6)

@@ -19,13 +19,13 @@ from vkssim.frames.fingerprint import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
 
-from ..buckets import put_in_place
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim
 from ..distributed.in_parts import in_parts, small_parts
 from ..frames.reading import describe
 from ..ladder.ladders import lossless
-from ..pictures import clip
+from ..support.buckets import put_in_place
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 
 LUMA = clip(40)
 OTHER = np.roll(LUMA, 5, axis=2)

@@ -11,10 +11,10 @@ import pytest
 from vkssim import score_files
 from vkssim.errors import InputError
 
-from ..clips import raw_flags, write, y4m_bytes
-from ..commands import TINY, vkssim
-from ..pictures import clip
-from ..waiting import PATIENCE
+from ..support.clips import raw_flags, write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE
 
 
 @pytest.fixture

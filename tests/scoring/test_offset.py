@@ -14,12 +14,12 @@ from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, find_
 from vkssim.errors import DemandError, InputError, InterruptedRunError
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 
-from ..clips import write, y4m_bytes
-from ..commands import vkssim
-from ..journals import records
 from ..ladder.ladders import manifest
 from ..page.pages import page_report
-from ..pictures import Picture, clip
+from ..support.clips import write, y4m_bytes
+from ..support.commands import vkssim
+from ..support.journals import records
+from ..support.pictures import Picture, clip
 
 CONTENT = clip(60, 48, 64)
 FEATURE = "float_ssim=scale=1"

@@ -12,7 +12,7 @@ from vkssim.errors import FrameError, InputError
 from vkssim.features.plane_metrics import plane_formats
 from vkssim.types import FrameFormat, Planes
 
-from ..clips import write
+from ..support.clips import write
 
 WIDTH, HEIGHT, FRAMES = 61, 47, 5
 HEADER = f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F25:1 Ip A1:1 C{{}}\n"

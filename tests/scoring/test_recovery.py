@@ -31,12 +31,12 @@ from vkssim.scoring.options import ScoreOptions
 from vkssim.shaders.interface import Shape
 from vkssim.storage.journal_file import journal_path
 
-from .. import vapoursynth_stand_in as stand_in
-from ..clips import write, y4m_bytes
-from ..commands import vkssim as command
-from ..faults import RESULTS, Fault, Reuse
-from ..faults import layer as new_layer
-from ..pictures import clip
+from ..support import vapoursynth_stand_in as stand_in
+from ..support.clips import write, y4m_bytes
+from ..support.commands import vkssim as command
+from ..support.faults import RESULTS, Fault, Reuse
+from ..support.faults import layer as new_layer
+from ..support.pictures import clip
 
 FRAMES = clip(20)
 DISTORTED = np.roll(FRAMES, 1, axis=2)

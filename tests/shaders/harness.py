@@ -16,7 +16,7 @@ from vkssim.shaders import load_module
 from vkssim.shaders.interface import INTERFACES
 from vkssim.types import FrameFormat
 
-from ..pictures import Picture
+from ..support.pictures import Picture
 
 FORMATS: dict[str, tuple[type, float]] = {
     "uint8": (np.uint8, 255.0),

@@ -10,8 +10,8 @@ from vkssim.host.device import Device
 from vkssim.reference.ingest import ingest as twin
 from vkssim.types import FrameFormat
 
-from ..differences import check_array
-from ..tolerances import INGEST
+from ..support.differences import check_array
+from ..support.tolerances import INGEST
 from .harness import FORMATS, make_planes, run_planes
 
 SIZES = [(16, 11), (177, 5), (251, 3), (33, 12)]

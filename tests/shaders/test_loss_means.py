@@ -11,8 +11,8 @@ from vkssim.host.device import Device
 from vkssim.loss.plan import MEANS, loss_plan
 from vkssim.loss.spec import Loss, Negative, constants
 
-from ..differences import check_array
-from ..tolerances import LOSS_MEANS
+from ..support.differences import check_array
+from ..support.tolerances import LOSS_MEANS
 from .buffers import alone, run_buffers
 from .harness import push_of
 

@@ -16,8 +16,8 @@ from vkssim.loss.plan import DISTORTED, MEANS, Planes, loss_plan
 from vkssim.loss.reference import shrink, shrink_adjoint
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 
-from ..differences import check_array
-from ..tolerances import LOSS_COLLECT, LOSS_PYRAMID
+from ..support.differences import check_array
+from ..support.tolerances import LOSS_COLLECT, LOSS_PYRAMID
 from .buffers import alone, pack_rows, run_buffers, unpack_rows
 
 SIZES = [*product((21, 22, 23, 24, 31, 32), (21, 22)), (40, 141), (57, 64), (83, 263), (150, 27)]

@@ -18,9 +18,9 @@ from vkssim.loss.reference import mean_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, constants
 from vkssim.shaders.interface import Shape
 
-from ..differences import check_array, check_number
 from ..loss.images import images
-from ..tolerances import LOSS_FIREFLY, LOSS_SAMPLE, LOSS_VALUE
+from ..support.differences import check_array, check_number
+from ..support.tolerances import LOSS_FIREFLY, LOSS_SAMPLE, LOSS_VALUE
 from .buffers import UNWRITTEN, Floats, alone, pack_rows, run_buffers, unpack_rows
 from .harness import push_of
 

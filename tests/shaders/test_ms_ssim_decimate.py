@@ -10,10 +10,10 @@ from vkssim.host.device import Device
 from vkssim.reference.ingest import ingest
 from vkssim.reference.ms_ssim_decimate import decimate as twin
 
-from ..differences import check_array
-from ..geometry import columns_of_a_group
-from ..pictures import Picture
-from ..tolerances import DECIMATE, DECIMATE_EXACT, Tolerance
+from ..support.differences import check_array
+from ..support.geometry import columns_of_a_group
+from ..support.pictures import Picture
+from ..support.tolerances import DECIMATE, DECIMATE_EXACT, Tolerance
 from .harness import FORMATS, make_planes, run_planes
 
 SIZES = [(22, 22), (23, 25), (24, 31), (177, 50), (176, 33), (333, 29), (40, 217)]

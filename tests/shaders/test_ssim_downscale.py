@@ -11,8 +11,8 @@ from vkssim.reference.ingest import ingest
 from vkssim.reference.ssim_downscale import downscale as twin
 from vkssim.reference.ssim_downscale import downscaled_size
 
-from ..differences import check_array
-from ..tolerances import DOWNSCALE
+from ..support.differences import check_array
+from ..support.tolerances import DOWNSCALE
 from .harness import FORMATS, make_planes, run_planes
 
 

@@ -13,10 +13,10 @@ from vkssim.reference.ingest import ingest
 from vkssim.reference.ssim import ssim_maps
 from vkssim.types import FrameFormat
 
-from ..differences import check_array
-from ..geometry import columns_of_a_group
-from ..pictures import Picture, distort, texture
-from ..tolerances import SSIM_MAP, SSIM_MAP_EXACT
+from ..support.differences import check_array
+from ..support.geometry import columns_of_a_group
+from ..support.pictures import Picture, distort, texture
+from ..support.tolerances import SSIM_MAP, SSIM_MAP_EXACT
 from .harness import FORMATS, pack, run
 
 SIZES = [(11, 11), (33, 27), (251, 90), (700, 13)]

@@ -14,9 +14,9 @@ from vkssim.reference.ingest import ingest
 from vkssim.reference.uniform import uniform_maps
 from vkssim.types import FrameFormat
 
-from ..differences import check_array
-from ..pictures import Picture, texture
-from ..tolerances import UNIFORM, UNIFORM_MAP
+from ..support.differences import check_array
+from ..support.pictures import Picture, texture
+from ..support.tolerances import UNIFORM, UNIFORM_MAP
 from .harness import FORMATS, pack, run
 from .windows import Walked, check_planes, sums, textures
 

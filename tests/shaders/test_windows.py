@@ -10,9 +10,9 @@ from vkssim.features.windows import GAUSSIAN11
 from vkssim.host.device import Device
 from vkssim.types import FrameFormat
 
-from ..geometry import columns_of_a_group
-from ..pictures import texture
-from ..tolerances import WINDOW, WINDOW_EXACT
+from ..support.geometry import columns_of_a_group
+from ..support.pictures import texture
+from ..support.tolerances import WINDOW, WINDOW_EXACT
 from .harness import FORMATS
 from .windows import Walked, check_planes, sums, textures
 

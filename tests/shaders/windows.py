@@ -14,9 +14,9 @@ from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
 from vkssim.types import FrameFormat
 
-from ..differences import check_array
-from ..pictures import Picture, distort, texture
-from ..tolerances import Tolerance
+from ..support.differences import check_array
+from ..support.pictures import Picture, distort, texture
+from ..support.tolerances import Tolerance
 from .harness import FORMATS, pack, run
 
 

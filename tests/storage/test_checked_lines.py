@@ -12,7 +12,7 @@ from vkssim.errors import InputError
 from vkssim.storage.checked_journal import CheckedJournal
 from vkssim.storage.checked_lines import BATCH, FRAMES, PARTS, CheckedLines, pack_record, unpack_record
 
-from ..damage import flipped_bits
+from ..support.damage import flipped_bits
 
 HEAD = {"of": "a run"}
 ENTRIES = [[0, None, [0.5]], {"key": "a"}, "text", 1.0]

@@ -14,11 +14,11 @@ from vkssim.ladder import batch
 from vkssim.ladder.object_journal import ObjectJournal
 from vkssim.storage.folder import Folder, check_output, write_output
 
-from ..buckets import Bucket, put_in_place
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..damage import flipped_bits
-from ..pictures import clip
+from ..support.buckets import Bucket, put_in_place
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.damage import flipped_bits
+from ..support.pictures import clip
 
 
 @pytest.fixture

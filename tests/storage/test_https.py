@@ -20,10 +20,10 @@ from vkssim.errors import InputError, VkssimError
 from vkssim.frames.open import open_source
 from vkssim.storage import remote, retrying
 
-from ..clips import raw_bytes, write
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, describe, read
-from ..pictures import clip
+from ..support.clips import raw_bytes, write
+from ..support.pictures import clip
 
 LUMA = clip(6)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}

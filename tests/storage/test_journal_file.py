@@ -13,7 +13,7 @@ import pytest
 from vkssim.errors import OutputError
 from vkssim.storage.journal_file import JournalFile
 
-from ..commands import python_process
+from ..support.commands import python_process
 
 LINE = b"a line\n"
 

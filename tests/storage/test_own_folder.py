@@ -15,11 +15,11 @@ from vkssim.host.device import Device
 from vkssim.storage.folder import Folder
 from vkssim.storage.own_folder import MARKER, OwnFolder, parts_folder
 
-from ..buckets import Bucket, put_in_place
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, vkssim
-from ..damage import flipped_bits
-from ..pictures import clip
+from ..support.buckets import Bucket, put_in_place
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.damage import flipped_bits
+from ..support.pictures import clip
 from .test_writing import contents
 
 

@@ -18,13 +18,13 @@ from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.recovery import readable_again
 from vkssim.storage.remote import is_url, named
 
-from ..buckets import Bucket, put_in_place
-from ..clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..commands import TINY, python_process, vkssim
 from ..frames.encoding import encode_frames, noise_planes, video_frame
 from ..frames.reading import NOTHING_SAID, describe, read, read_planes
 from ..ladder.ladders import encode, lossless
-from ..pictures import clip
+from ..support.buckets import Bucket, put_in_place
+from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
+from ..support.commands import TINY, python_process, vkssim
+from ..support.pictures import clip
 
 LUMA = 32 * 24
 FRAME = LUMA * 3 // 2

@@ -12,9 +12,9 @@ import pytest
 from vkssim.errors import OutputError
 from vkssim.storage.atomic import replace_file, write_file
 
-from ..clips import raw_bytes, raw_flags
-from ..commands import TINY, vkssim
-from ..pictures import clip
+from ..support.clips import raw_bytes, raw_flags
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
 
 LUMA = clip(2, 16, 16)
 HOW = (*raw_flags(LUMA), *TINY, "-q")

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from vkssim.shaders.constants import WINDOW
 
-from ..differences import check_number
 from ..loss.images import images, relative
-from ..tolerances import LOSS_GRADIENT, LOSS_VALUE
+from ..support.differences import check_number
+from ..support.tolerances import LOSS_GRADIENT, LOSS_VALUE
 
 torch.set_num_threads(1)  # images this small are slower with more, above all beside other processes
 

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from vkssim import torch as front
 
-from ..differences import check_number
 from ..loss.images import relative
-from ..tolerances import LOSS_GRADIENT
+from ..support.differences import check_number
+from ..support.tolerances import LOSS_GRADIENT
 from . import gradients, tensors
 
 Loss = Callable[..., Tensor]

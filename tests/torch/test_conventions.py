@@ -12,9 +12,9 @@ from vkssim import torch as front
 from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
 from vkssim.torch import staging
 
-from ..commands import python_process
-from ..differences import check_number
-from ..tolerances import LOSS_VALUE
+from ..support.commands import python_process
+from ..support.differences import check_number
+from ..support.tolerances import LOSS_VALUE
 from . import check, doubles, maps, tensors
 
 FUNCTIONS = [front.fused_ssim, front.ssim, front.ms_ssim]

@@ -14,9 +14,9 @@ from torch import Tensor
 from vkssim import torch as front
 from vkssim.errors import FrameError
 
-from ..differences import check_number
 from ..loss.images import relative, twin
-from ..tolerances import LOSS_GRADIENT, LOSS_HALF, LOSS_MSSSIM, LOSS_VALUE
+from ..support.differences import check_number
+from ..support.tolerances import LOSS_GRADIENT, LOSS_HALF, LOSS_MSSSIM, LOSS_VALUE
 from . import check, doubles, gradients, taps, tensors
 
 by_backend = pytest.mark.parametrize("backend", ["vulkan", "cpu"])

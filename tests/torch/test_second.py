@@ -16,9 +16,9 @@ from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, Negative, Padding, Pyramid, constants
 from vkssim.torch import composed
 
-from ..differences import check_array, check_number
 from ..loss.images import images, relative
-from ..tolerances import LOSS_COMPOSED, LOSS_SECOND, LOSS_SECOND_HALF
+from ..support.differences import check_array, check_number
+from ..support.tolerances import LOSS_COMPOSED, LOSS_SECOND, LOSS_SECOND_HALF
 from . import taps, tensors
 
 THREE = (0.2, 0.3, 0.5)

@@ -28,11 +28,11 @@ from vkssim.utils import interruption
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, python_process, vkssim, vkssim_process
 from ..ladder.ladders import encode, lossless, manifest
-from ..pictures import clip
-from ..waiting import PATIENCE, until
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE, until
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 1200

@@ -29,10 +29,10 @@ from vkssim.report import check_writable, reading, render
 from vkssim.types import FrameFormat
 from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
 
-from ..clips import write, y4m_bytes
-from ..commands import TINY, python_process, vkssim, vkssim_process
-from ..pictures import clip
 from ..report.reports import small_report
+from ..support.clips import write, y4m_bytes
+from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.pictures import clip
 
 SIDE = 16384  # MOST_PIXELS is its square
 LARGE = 1536

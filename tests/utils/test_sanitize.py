@@ -27,10 +27,10 @@ from vkssim.ladder.tables import csv_text, read_table, render_rows
 from vkssim.report import render, write
 from vkssim.utils.sanitize import cell, encodable, text_of_cell, visible
 
-from ..clips import raw_bytes, raw_flags
-from ..commands import TINY, python_process, vkssim, vkssim_process
-from ..pictures import clip
 from ..report.reports import small_report
+from ..support.clips import raw_bytes, raw_flags
+from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.pictures import clip
 
 LUMA = clip(2, 16, 16)
 NAME = os.fsdecode(b"\x1b]0;owned\x07\x1b[2J[red]x[b] \xff\xe2\x80\xae\xe2\x80\xa8\xc2\x9b{|}\r\nvkssim: fine.yuv")

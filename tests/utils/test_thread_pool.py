@@ -21,11 +21,11 @@ from vkssim.scoring.ranges import Part
 from vkssim.utils import thread_pool
 from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 
-from ..clips import raw_bytes, raw_flags, write
-from ..commands import TINY, python_process
 from ..frames.reading import describe
-from ..pictures import clip
-from ..waiting import PATIENCE
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, python_process
+from ..support.pictures import clip
+from ..support.waiting import PATIENCE
 
 FRAMES = 200
 LUMA = clip(1)

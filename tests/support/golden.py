@@ -12,7 +12,7 @@ import numpy as np
 
 from .pictures import Picture
 
-FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
 
 FEATURES = {

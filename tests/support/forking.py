@@ -28,7 +28,7 @@ from vkssim.types import FrameFormat
 
 from .pictures import pair
 
-CLIPS = [str(Path(__file__).parent.parent / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
+CLIPS = [str(Path(__file__).parents[2] / "fixtures" / f"bbb_576x324_{which}.mp4") for which in ("ref", "dis")]
 PAIR = pair(180, 190)
 IMAGES = [image[None, None].astype(np.float32) / 255 for image in PAIR]
 
