@@ -18,9 +18,9 @@ try:
     from agreement import Comparison, compare, tolerance_of, worst
 
     from vkssim import ScoreReport, VkssimError, score_files
+    from vkssim.backends.open import BACKENDS
     from vkssim.features import FEATURES
     from vkssim.frames.open import RawDescription
-    from vkssim.scorer import BACKENDS
     from vkssim.scoring.selection import Selection
     from vkssim.types import BIT_DEPTHS
 except ImportError as error:

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from agreement import Comparison, Scores, compare, tolerance_of
 
 from vkssim import score_files
-from vkssim.backends.base import Backend, BackendInfo
+from vkssim.backends.base import Backend
 from vkssim.backends.cpu import CpuBackend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
@@ -31,6 +31,7 @@ from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.host.api import vk
 from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance
+from vkssim.report.backend_info import BackendInfo
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.selection import Selection
 from vkssim.shaders.interface import INTERFACES, Shape

@@ -21,7 +21,7 @@ from vkssim.backends import loss_evaluation as losses
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.loss.spec import Loss, constants
-from vkssim.scorer import FrameScores, rows
+from vkssim.report.frame_scores import FrameScores, rows
 
 SIDE = 64
 CLIP_FRAMES = 1000

@@ -15,12 +15,12 @@ from typing import Any, Self
 
 import measure
 
+from vkssim.backends.open import open_backend
 from vkssim.backends.shared import SharedBackend
 from vkssim.files import score_sources
 from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import PictureOptions, open_pair
 from vkssim.host.devices import DeviceInfo
-from vkssim.scorer import open_backend
 from vkssim.scoring.selection import Selection
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

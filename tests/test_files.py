@@ -18,7 +18,7 @@ from vkssim.errors import DemandError, DeviceLostError, InputError, ReadError, T
 from vkssim.frames import raw
 from vkssim.frames.open import RawDescription
 from vkssim.host.executor import Executor
-from vkssim.scorer import FrameScores
+from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring.selection import Selection
 
 from .support.clips import raw_bytes, write, y4m_bytes

@@ -8,10 +8,9 @@ import math
 import pytest
 
 from vkssim import score_files
-from vkssim.features.base import Doubles
+from vkssim.backends.open import open_backend
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.scorer import open_backend
-from vkssim.types import FrameFormat
+from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores

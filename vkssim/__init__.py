@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "FrameScores": "scorer",
+    "FrameScores": "report.frame_scores",
     "PairScores": "many",
     "PictureOptions": "frames.pictures",
     "RawDescription": "frames.open",
@@ -51,8 +51,9 @@ if TYPE_CHECKING:
     from .frames.pictures import PictureOptions
     from .gradients import ms_ssim_and_grad, ssim_and_grad
     from .many import PairScores, score_many
+    from .report.frame_scores import FrameScores
     from .report.results import ScoreReport
-    from .scorer import FrameScores, Scorer
+    from .scorer import Scorer
     from .scoring.offset import find_offset
     from .scoring.selection import Selection
 

@@ -13,11 +13,10 @@ import numpy.typing as npt
 
 from .backends.device_cache import Kept
 from .errors import FrameError
-from .features.base import Doubles
 from .features.options import OptionValue
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
-from .types import FrameFormat, check_not_masked, has_colours_last
+from .types import Doubles, FrameFormat, check_not_masked, has_colours_last
 
 
 def ms_ssim(

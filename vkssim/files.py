@@ -10,27 +10,26 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from .backends.base import Backend
+from .backends.open import open_backend
 from .distributed.devices import alone, chosen_devices
 from .errors import DemandError, HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from .features.plane_metrics import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions, colour_warnings, open_pair
-from .frames.shape import unlike
-from .frames.source import FrameSource
+from .frames.open import RawDescription, readable_again
+from .frames.pictures import PictureOptions, colour_warnings, common_format, open_pair
+from .frames.source import FrameSource, check_unchanged
+from .report.frame_scores import FrameScores
 from .report.record import ClipPackets, scoring_record, with_whole_clips
 from .report.results import ScoreReport
 from .report.thresholds import Demand, check_names, parse_demand, parse_pooled
-from .scorer import FrameScores, open_backend
 from .scoring.inputs import check_inputs
 from .scoring.options import ScoreOptions, Selector
 from .scoring.ranges import Cut, Fingerprints, Part, PartScores
-from .scoring.recovery import Engines, readable_again, score_on
+from .scoring.recovery import Engines, score_on
 from .scoring.run import OnFrames, Progress, Run
 from .scoring.selection import Schedule, Selection
 from .scoring.timing import Clock, Shown
-from .scoring.verdict import ClipEnd, check_unchanged, judge
+from .scoring.verdict import ClipEnd, judge
 from .storage.remote import named
-from .types import FrameFormat
 from .utils.thread_pool import close_at_end
 from .utils.wording import counted
 
@@ -405,16 +404,3 @@ def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) ->
 
 def _stage_seconds(run: Run, engine: Backend) -> dict[str, float]:
     return {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
-
-
-def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
-    """The format of the luma of both sources. Raises InputError where they differ, with `chroma` also where that does."""
-    first, second = reference.info, distorted.info
-    if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
-        raise InputError(unlike(first, second))
-    if chroma and first.chroma != second.chroma:
-        raise InputError(
-            f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"
-            " alone (--planes y), or convert one of them"
-        )
-    return FrameFormat.of_bits(first.width, first.height, first.bits)

@@ -6,10 +6,9 @@ import functools
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 from weakref import WeakSet
@@ -17,90 +16,21 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-from .backends.base import Backend, BackendInfo, Batch
+from .backends.base import Batch
 from .backends.lending import Lending
-from .backends.open_device import warn
+from .backends.open import open_backend, opened_aloud
 from .errors import DeviceError, FrameError, OptionError, VkssimError
-from .features.base import Doubles
-from .features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from .features.plane_metrics import FrameMetrics, plane_formats
+from .report.backend_info import BackendInfo
+from .report.frame_scores import FrameScores, rows
 from .types import FrameFormat, Samples, check_not_masked
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """A frame: its luma, (H, W), or its planes Y, Cb and Cr where all are scored."""
 
-BACKENDS = ("vulkan", "cpu")
 
 _LARGE_FRAME_BYTES = 1 << 19
 _CORES_TO_SPARE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class FrameScores:
-    """The scores of one frame: its number, counted from 0, and a float for each metric, NaN where there is none.
-
-    `time` is when the reference shows it, in seconds from its first frame; None where the clip does not tell.
-    """
-
-    index: int
-    metrics: Mapping[str, float]
-    time: float | None = None
-
-
-def open_backend(
-    name: str,
-    planes: Sequence[PlaneMetrics],
-    *,
-    device: str | int | None = None,
-    batch: int | None = None,
-    slots: int = 4,
-    profile: bool = False,
-) -> Backend:
-    """The backend of that name, with `slots` batches; only the one asked for, never another.
-
-    Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
-    """
-    if name == "vulkan":
-        from .backends.selftest import check
-        from .backends.vulkan import VulkanBackend
-
-        with ExitStack() as guard:
-            engine = guard.enter_context(VulkanBackend(planes, device=device, batch=batch, slots=slots, profile=profile))
-            check(engine.device.info, engine.plan, device)
-            guard.pop_all()
-        return engine
-    if name == "cpu":
-        from .backends.cpu import CpuBackend
-
-        if device is not None:
-            raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
-        return CpuBackend(planes, slots)
-    raise unknown_backend(name)
-
-
-def unknown_backend(name: str) -> OptionError:
-    """What to say of a backend that there is not."""
-    return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
-
-
-def opened_aloud(backend: Backend) -> Backend:
-    """The backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
-    with ExitStack() as guard:
-        guard.callback(backend.close)
-        warn(backend.warnings)
-        guard.pop_all()
-    return backend
-
-
-def rows(
-    columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
-) -> list[FrameScores]:
-    """One FrameScores a frame from columns of scores; no time where none are given."""
-    names = tuple(columns)
-    values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return [
-        FrameScores(number, dict(zip(names, row, strict=True)), time)
-        for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
-    ]
 
 
 Parameters = ParamSpec("Parameters")

@@ -164,3 +164,6 @@ class FrameFormat:
             return True
         bits = 8.0 - float(np.log2(self.factor))
         return not (bits.is_integer() and (self.code is SampleCode.UINT16 or bits == 8))
+
+
+Doubles = npt.NDArray[np.float64]

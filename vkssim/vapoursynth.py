@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DeviceLostError, FrameError
-from .scorer import FrameScores, Scorer
+from .report.frame_scores import FrameScores
+from .scorer import Scorer
 from .utils.wording import counted
 
 if TYPE_CHECKING:

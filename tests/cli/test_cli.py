@@ -27,8 +27,8 @@ from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli import main
 from vkssim.cli.command import Command, Option
 from vkssim.features import FEATURES
-from vkssim.features.base import Doubles
 from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.types import Doubles
 from vkssim.utils.wording import counted
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.scorer import FrameScores
+from vkssim.report.frame_scores import FrameScores
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim, vkssim_process

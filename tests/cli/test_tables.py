@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vkssim.backends.base import BackendInfo
 from vkssim.cli import batch, tables
 from vkssim.cli.summary import print_summary
 from vkssim.cli.tables import print_table
 from vkssim.ladder.tables import _OLDEST_COLUMNS
 from vkssim.report import render
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 
 from ..support.commands import vkssim
 

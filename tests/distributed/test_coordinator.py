@@ -28,8 +28,8 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import Part
 from vkssim.storage.own_folder import OwnFolder

@@ -27,8 +27,8 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 from vkssim.scoring.options import ScoreOptions
 from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS

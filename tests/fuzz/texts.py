@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vkssim import PictureOptions, ScoreReport, Selection
-from vkssim.backends.base import BackendInfo
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.pictures import Crop
 from vkssim.ladder.compare import Demand
 from vkssim.maps.frames import choose_frames
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import NumberFormat
 from vkssim.report.thresholds import check_names, parse_demand, unmet
-from vkssim.scorer import FrameScores
 
 from .harness import Choices, refusals
 

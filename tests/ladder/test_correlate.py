@@ -13,9 +13,9 @@ import pytest
 from scipy import stats
 
 from vkssim.errors import InputError
-from vkssim.features.base import Doubles
 from vkssim.ladder import tables
 from vkssim.ladder.correlate import correlate, logistic
+from vkssim.types import Doubles
 
 from ..support.commands import TINY, vkssim
 from .ladders import ladder, manifest

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError, OptionError
-from vkssim.features.base import Doubles
 from vkssim.ladder import page_clips
 from vkssim.ladder.page_clips import read_clips
 from vkssim.ladder.tables import COLUMNS, Row, render_rows
 from vkssim.report import render
 from vkssim.report.results import PooledReport, pool
+from vkssim.types import Doubles
 from vkssim.utils.facts import brief
 
 from ..report.reports import small_record, small_report

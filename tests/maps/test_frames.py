@@ -13,15 +13,15 @@ import pytest
 from PIL import Image
 
 import vkssim
-from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.shown import shown
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
 from ..support.clips import raw_bytes, write, y4m_bytes

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vkssim.backends.base import BackendInfo
 from vkssim.page.budget import STEPS, data_uri, encode
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 
 from ..report.reports import small_record
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vkssim.backends.base import BackendInfo
 from vkssim.page.budget import STEPS, EncodedPictures, Fitted, encode, fitted
 from vkssim.page.pictures import shared_worst
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 
 
 def noise(seed: int, height: int = 60, width: int = 1000) -> np.ndarray:

@@ -19,9 +19,9 @@ from vkssim import __version__
 from vkssim.page import tables
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import render_page
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 from vkssim.scoring.selection import Selection
 
 from ..support.golden import FIXTURES

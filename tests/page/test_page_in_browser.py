@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from vkssim.backends.base import BackendInfo
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
 from vkssim.page.pictures import no_pictures
 from vkssim.page.render import render_page
 from vkssim.page.tables import Limit
 from vkssim.report import write
+from vkssim.report.backend_info import BackendInfo
 from vkssim.report.results import ScoreReport
 
 from ..support.browser import keep_priority, launch, visit

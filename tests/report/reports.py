@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from vkssim.backends.base import BackendInfo
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.open import RawDescription
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.report.results import ScoreReport
-from vkssim.scorer import FrameScores
 
 NAMES = ("float_ms_ssim", "float_ssim")
 

@@ -13,9 +13,10 @@ from xml.etree import ElementTree
 import pytest
 
 from vkssim.errors import OptionError, OutputError
-from vkssim.report import WRITERS, check_writable, render, write
+from vkssim.report import WRITERS, render, write
 from vkssim.report.record import ScoringRecord
 from vkssim.report.results import ScoreReport
+from vkssim.storage.atomic import check_writable
 from vkssim.utils import facts
 
 from ..support.golden import CLIPS, clip_report

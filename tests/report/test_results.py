@@ -10,8 +10,8 @@ import pytest
 from vkssim import errors
 from vkssim.errors import exit_code
 from vkssim.features import make_scorer
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import pool
-from vkssim.scorer import FrameScores
 from vkssim.types import FrameFormat
 
 from .reports import small_report

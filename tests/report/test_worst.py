@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from vkssim.cli.summary import print_summary, print_worst
+from vkssim.report.frame_scores import FrameScores
 from vkssim.report.worst import time_code, worst_frames
-from vkssim.scorer import FrameScores
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim

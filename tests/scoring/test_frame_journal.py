@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vkssim.backends.base import BackendInfo
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
-from vkssim.scorer import FrameScores
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring.frame_journal import FrameJournal
 from vkssim.utils.wording import counted
 

@@ -12,10 +12,9 @@ import pytest
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
 from vkssim.frames.fingerprint import input_states
-from vkssim.frames.open import open_source
+from vkssim.frames.open import open_source, readable_again
 from vkssim.frames.sequence import sequence
 from vkssim.ladder.manifest import read_manifest
-from vkssim.scoring.recovery import readable_again
 from vkssim.storage.remote import is_url, named
 
 from ..frames.encoding import encode_frames, noise_planes, video_frame
@@ -333,8 +332,8 @@ def test_errors_are_those_of_the_package(bucket: Bucket, tmp_path: Path) -> None
 
 
 def _pictures_of_a_stranger() -> Any:
-    from vkssim.backends.base import BackendInfo
     from vkssim.maps.frames import scored_pictures
+    from vkssim.report.backend_info import BackendInfo
     from vkssim.report.results import ScoreReport
 
     report = ScoreReport("s3://a/b", "s3://a/c", 16, 16, 8, ("float_ssim",), BackendInfo("cpu", "", ""))

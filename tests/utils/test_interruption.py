@@ -21,7 +21,7 @@ import pytest
 from vkssim.backends.cpu import CpuBackend
 from vkssim.frames.raw import RawFile
 from vkssim.host.device import Device
-from vkssim.report import check_writable
+from vkssim.storage.atomic import check_writable
 from vkssim.storage.journal_file import JournalFile, journal_path
 from vkssim.storage.own_folder import OwnFolder, parts_folder
 from vkssim.utils import interruption

@@ -25,9 +25,11 @@ from vkssim.frames.open import RawDescription, open_source
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
 from vkssim.ladder.journal import Journal
-from vkssim.report import check_writable, reading, render
+from vkssim.report import reading, render
+from vkssim.storage.atomic import check_writable
+from vkssim.storage.reading import read_whole
 from vkssim.types import FrameFormat
-from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, read_whole, shown
+from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, shown
 
 from ..report.reports import small_report
 from ..support.clips import write, y4m_bytes

@@ -18,13 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vkssim.backends.base import BackendInfo
 from vkssim.cli import choices, main
 from vkssim.errors import OutputError
 from vkssim.host import devices
 from vkssim.host.devices import DeviceInfo
 from vkssim.ladder.tables import csv_text, read_table, render_rows
 from vkssim.report import render, write
+from vkssim.report.backend_info import BackendInfo
 from vkssim.utils.sanitize import cell, encodable, text_of_cell, visible
 
 from ..report.reports import small_report

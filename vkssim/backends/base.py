@@ -11,22 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import FrameError
-from ..features.base import Doubles
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.largest_sample import largest_samples
-from ..types import Samples
-
-
-@dataclass(frozen=True)
-class BackendInfo:
-    """Which backend, on which device, with which driver."""
-
-    backend: str
-    device: str
-    driver: str
-
-    def __str__(self) -> str:
-        return f"{self.backend}: {self.device} ({self.driver})"
+from ..report.backend_info import BackendInfo
+from ..types import Doubles, Samples
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..features.base import Doubles
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.ingest import ingest
-from ..types import Samples
-from .base import Backend, BackendInfo, Batch, empty_planes, find_beyond
+from ..report.backend_info import BackendInfo
+from ..types import Doubles, Samples
+from .base import Backend, Batch, empty_planes, find_beyond
 
 
 class CpuBackend(Backend):

@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import Self
 
 from ..errors import DeviceError
-from ..features.base import Doubles
 from ..features.plane_metrics import PlaneMetrics
-from ..types import FrameFormat
+from ..types import Doubles, FrameFormat
 from .base import Backend, Batch
 
 

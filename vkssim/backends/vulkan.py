@@ -12,16 +12,17 @@ from itertools import chain, zip_longest
 import numpy as np
 import platformdirs
 
-from ..features.base import Doubles, FeaturePlan
+from ..features.base import FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
 from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_sample
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
+from ..report.backend_info import BackendInfo
 from ..shaders import load_module
 from ..shaders.interface import Shape
-from ..types import FrameFormat, Samples
-from .base import Backend, BackendInfo, Batch, LargestSamples, find_beyond, first_beyond
+from ..types import Doubles, FrameFormat, Samples
+from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .open_device import fitted, largest_batch, open_device
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 
 from ..errors import OutputError
+from ..report.frame_scores import FrameScores
 from ..report.numbers import NumberFormat
-from ..scorer import FrameScores
 from .output import print_text
 
 

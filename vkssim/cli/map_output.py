@@ -35,7 +35,7 @@ class MapOutput:
                 raise OptionError(f"--map-frames {self.frames} says which maps are written; --map DIR has to say where")
             return
         from ..maps.frames import FrameChoice, check_pictures, check_readable_again
-        from ..report import check_writable
+        from ..storage.atomic import check_writable
 
         FrameChoice.parse(self.frames or _DEFAULT_FRAMES)
         self._check_inputs_stay(inputs)

@@ -251,7 +251,8 @@ def page_output(
 
 
 def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:
-    from ..report import check_writable, write
+    from ..report import write
+    from ..storage.atomic import check_writable
 
     if target == "-":
         return print_text

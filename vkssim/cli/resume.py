@@ -64,7 +64,7 @@ def open_journal(
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:
-    from ..scoring.recovery import readable_again
+    from ..frames.open import readable_again
 
     for name in inputs:
         if not readable_again([name]):

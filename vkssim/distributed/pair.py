@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, InterruptedRunError, OptionError, VkssimError
-from ..frames.open import RawDescription
+from ..frames.open import RawDescription, readable_again
 from ..host.devices import DeviceInfo
+from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
-from ..scorer import FrameScores
 from ..scoring.options import ScoreOptions, check_options
 from ..scoring.ranges import Part, PartScores, merged
-from ..scoring.recovery import readable_again
 from ..scoring.run import OnFrames, Progress
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job

@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from ..backends.base import BackendInfo
 from ..frames.clip_facts import VideoPackets
+from ..report.backend_info import BackendInfo
+from ..report.frame_scores import FrameScores
 from ..report.record import ClipPackets, ScoringRecord
 from ..report.results import ScoreReport
-from ..scorer import FrameScores
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Cut, Part, PartScores
 from ..scoring.verdict import ClipEnd

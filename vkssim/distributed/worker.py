@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
+from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
 from ..files import score_part, video_packets
+from ..frames.open import open_regular
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
-from ..ladder.together import open_regular
-from ..scorer import open_backend
 from ..scoring.ranges import Part, PartScores
 from ..storage.own_folder import OwnFolder
 from ..utils.thread_pool import close_at_end

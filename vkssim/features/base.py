@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..host.plan import BufferSpec, Dispatch
-from ..types import DoublePlane, FloatPlane, FrameFormat
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .planes import KernelShape, PlanePair
 
 if TYPE_CHECKING:
     from .options import Settings
-
-Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from ..errors import FrameError
 from ..host.plan import Role
 from ..reference.ms_ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
-from ..types import DoublePlane, FloatPlane, FrameFormat
-from .base import Doubles, FeaturePlan, sum_groups
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from .base import FeaturePlan, sum_groups
 from .options import COMMON, Option, OptionValue, is_exact, one_of, parse_options, settings, to_decibel
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 

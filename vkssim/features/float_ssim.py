@@ -12,8 +12,8 @@ from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
-from ..types import DoublePlane, FloatPlane, FrameFormat
-from .base import Doubles, FeaturePlan, sum_groups
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from .base import FeaturePlan, sum_groups
 from .options import (
     COMMON,
     Option,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import OptionError
-from ..types import FrameFormat
+from ..reference.decibel import decibel
+from ..types import Doubles, FrameFormat
 from ..utils.limits import check_option, whole_number
 from ..utils.wording import did_you_mean
-from .base import Doubles
 
 OptionValue = str | float | bool
 
@@ -147,13 +147,6 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
     """The error for a feature that there is not."""
     return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}")
-
-
-def decibel(similarity: Doubles) -> Doubles:
-    """-10 log10(1 - similarity): infinite for 1, NaN for NaN. Over 1 by its last place, which is rounding, counts as 1."""
-    with np.errstate(divide="ignore"):
-        values: Doubles = -10 * np.log10(np.maximum(0.0, 1 - similarity))
-    return values
 
 
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import FrameError, OptionError
-from ..types import CHROMA_STEPS, FrameFormat, plane_shapes
+from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils.limits import MOST_FEATURES
 from . import make_scorer
-from .base import Doubles, FrameScorer
+from .base import FrameScorer
 
 PLANES = ("y", "cb", "cr")
 CHOICES = ("y", "yuv", "all")

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from ..errors import OptionError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_maps
-from ..types import DoublePlane, FloatPlane, FrameFormat
-from .base import Doubles
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .float_ssim import FloatSsim, FloatSsimScorer
 from .options import OptionValue
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window

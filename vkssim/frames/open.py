@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
@@ -262,3 +263,15 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
     if is_container(head):
         raise InputError(f"{path} is a container; only raw YUV and Y4M can be read from a pipe. Give the file itself")
     return raw_pipe(path, buffered, raw.layout(path))
+
+
+def readable_again(paths: Iterable[str]) -> bool:
+    """Return whether all of them can be read twice."""
+    return all(map(readable_twice, paths))
+
+
+def open_regular(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
+    """As `open_file`, but never a pipe. Raises InputError."""
+    if not readable_again([path]):
+        raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
+    return open_file(path, raw, stream)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..errors import InputError, OptionError
+from ..types import FrameFormat
 from ..utils.facts import Differs, fact
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
@@ -17,6 +18,7 @@ from .open import RawDescription, check_chroma, open_file, readable_twice, turne
 from .processed import ProcessedSource
 from .raw import RAW
 from .scale import RESAMPLERS, Deepen, Scale
+from .shape import unlike
 from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
@@ -200,3 +202,16 @@ def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
         return source
     assert bits is not None
     return ProcessedSource(source, Deepen(bits - source.info.bits))
+
+
+def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
+    """The format of the luma of both sources. Raises InputError where they differ, with `chroma` also where that does."""
+    first, second = reference.info, distorted.info
+    if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
+        raise InputError(unlike(first, second))
+    if chroma and first.chroma != second.chroma:
+        raise InputError(
+            f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"
+            " alone (--planes y), or convert one of them"
+        )
+    return FrameFormat.of_bits(first.width, first.height, first.bits)

@@ -204,3 +204,18 @@ class SequentialSource(FrameSource):
     def _following(self) -> int | None:
         """The fingerprint of the next frame, where frames depend on others."""
         return None
+
+
+def check_unchanged(source: FrameSource) -> None:
+    """Raise InputError where the file of a source is another one than when it was opened."""
+    if source.opened is not None and source.opened.changed:
+        raise changed_error(source.info.path, source.problem)
+
+
+def changed_error(path: str, problem: InputError | None = None) -> InputError:
+    """Return the error for a file that was changed while it was read, with the problem that reading it met."""
+    met = "" if problem is None else f" ({problem})"
+    return InputError(
+        f"{path} was changed while it was read{met}: it was written to, replaced or removed, and its scores may be of two"
+        " files. Score it again when nothing writes to it any more"
+    )

@@ -16,13 +16,12 @@ from typing import Any
 from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
-from ..frames.open import RawDescription
+from ..frames.open import RawDescription, readable_again
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..report.results import ScoreReport
 from ..scoring.offset import add_hint
 from ..scoring.options import ScoreOptions, check_options
-from ..scoring.recovery import readable_again
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
 from ..storage.location import Place

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import InputError
-from ..features.base import Doubles
+from ..types import Doubles
 from ..utils.extras import need
 from ..utils.wording import counted
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import InputError, OptionError
-from ..features.base import Doubles
 from ..report.results import ScoreReport, pool
 from ..report.thresholds import POOLINGS, split_demand
+from ..types import Doubles
 from ..utils.wording import did_you_mean
 
 FRAME = "frame"

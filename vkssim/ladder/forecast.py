@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.container import ContainerFile
+from ..frames.open import open_regular
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url
 from ..storage.remote import size as remote_size
 from .manifest import Pair
-from .together import open_regular
 
 MOST_OPENED = 1000
 """Pairs that are looked at; more are estimated by these."""

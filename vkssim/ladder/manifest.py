@@ -15,18 +15,10 @@ from ..errors import InputError
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
 from ..storage.location import Place, join, parent_of, suffix_of
+from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
 from ..types import BIT_DEPTHS
-from ..utils.limits import (
-    LARGEST_TABLE_BYTES,
-    LONGEST_PATH,
-    MOST_CELLS,
-    MOST_COLUMNS,
-    MOST_ROWS,
-    read_whole,
-    shown,
-    whole_number,
-)
+from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, shown, whole_number
 from ..utils.wording import counted
 
 Label = str | int | float | bool | None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..backends.base import BackendInfo
 from ..errors import InputError, OptionError, VkssimError
 from ..page.tables import POOLED
+from ..report.backend_info import BackendInfo
 from ..report.reading import read_report
 from ..report.results import PooledReport, ScoreReport
 from ..storage.location import suffix_of

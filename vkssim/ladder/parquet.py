@@ -7,9 +7,10 @@ from typing import Any
 
 from ..errors import InputError
 from ..storage.location import Place
+from ..storage.reading import read_whole
 from ..storage.remote import named
 from ..utils.extras import need
-from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, read_whole
+from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS
 from ..utils.wording import counted
 
 _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the file

@@ -11,18 +11,17 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Self
 
+from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
 from ..files import score_sources
-from ..frames.open import RawDescription, open_file, turned
+from ..frames.open import RawDescription, open_regular, turned
 from ..frames.pictures import made_alike
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..report.results import ScoreReport
-from ..scorer import open_backend
 from ..scoring.options import ScoreOptions
-from ..scoring.recovery import readable_again
 from ..storage.remote import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
@@ -147,13 +146,6 @@ class TogetherScorer:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def open_regular(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
-    """As `open_file`, but never a pipe. Raises InputError."""
-    if not readable_again([path]):
-        raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
-    return open_file(path, raw, stream)
 
 
 def _why_missing(path: str, raw: RawDescription) -> InputError | None:

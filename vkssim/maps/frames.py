@@ -15,16 +15,13 @@ import numpy.typing as npt
 from ..errors import InputError, OptionError
 from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
-from ..files import common_format
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions, open_pair
+from ..frames.open import RawDescription, readable_again
+from ..frames.pictures import PictureOptions, common_format, open_pair
 from ..frames.shown import shown
-from ..frames.source import FrameSource
+from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport
-from ..report.worst import worst_frames
-from ..scoring.recovery import readable_again
+from ..report.worst import metric_of_choice, worst_frames
 from ..scoring.selection import Selection
-from ..scoring.verdict import check_unchanged
 from ..storage.atomic import write_file
 from ..storage.remote import is_url, named
 from ..types import FloatPlane, Planes
@@ -36,7 +33,6 @@ from .mapper import SsimMapper
 Rgb = npt.NDArray[np.uint8]
 """(H, W, 3) uint8."""
 
-_METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 _COLOUR_MAP = "viridis"
 _PURPOSE = "a picture of a map"
 
@@ -254,11 +250,6 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
         there = f"{counted(len(scored), 'frame')} from {scored[0]} to {scored[-1]}" if scored else "none"
         raise OptionError(f"frame {', '.join(map(str, missing))} was not scored; {there} were")
     return sorted(set(choice.numbers))
-
-
-def metric_of_choice(report: ScoreReport) -> str:
-    """Return the score by which the worst frames of a report are chosen. The report has to have scores."""
-    return next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:

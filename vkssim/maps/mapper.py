@@ -8,12 +8,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..features.base import Doubles
+from ..backends.open import open_backend, opened_aloud
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
 from ..features.ssim_map import SsimMap
-from ..scorer import open_backend, opened_aloud
-from ..types import FrameFormat
+from ..types import Doubles, FrameFormat
 
 FloatMaps = npt.NDArray[np.float32]
 """(N, H', W') float32: SSIM of every window, at most 1."""

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..features.base import Doubles
+from ..types import Doubles
 
 WIDTH, HEIGHT = 1000, 400
 _COLUMNS = 800  # of a plot, each drawn as the least and the greatest score in it

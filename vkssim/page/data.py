@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..features.base import Doubles
+from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..scorer import FrameScores
+from ..types import Doubles
 from ..utils.sanitize import visible
 from .ladders import Ladders
 from .styles import MARKERS, line_style

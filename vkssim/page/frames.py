@@ -65,7 +65,7 @@ def frame_groups(reports: Sequence[ScoreReport], gallery: Gallery, metrics: Sequ
 def _group(
     reports: Sequence[ScoreReport], gallery: Gallery, group: FrameGroup, metrics: Sequence[str], places: dict[int, str]
 ) -> PageGroup:
-    from ..maps.frames import metric_of_choice
+    from ..report.worst import metric_of_choice
 
     metric = metric_of_choice(reports[group.clips[0]])
     frames = {clip: {frame.index: frame for frame in reports[clip].frames} for clip in group.clips}

@@ -109,7 +109,7 @@ def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
     of those that are equally bad in their clips, the lower score is chosen. Scores are those of float_ms_ssim, without it of
     float_ssim, without that of the first metric; a frame without a score is worse than any.
     """
-    from ..maps.frames import metric_of_choice
+    from ..report.worst import metric_of_choice
     from ..report.worst import worst_frames as worst_of_clip
 
     badness: dict[int, tuple[int, float]] = {}

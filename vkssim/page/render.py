@@ -17,9 +17,9 @@ import numpy as np
 
 from .. import __version__
 from ..errors import OptionError
-from ..features.base import Doubles
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
+from ..types import Doubles
 from ..utils.sanitize import visible
 from . import tables, tiles
 from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart

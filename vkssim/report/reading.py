@@ -7,13 +7,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-from ..backends.base import BackendInfo
 from ..errors import InputError
 from ..frames.pictures import PictureOptions
-from ..scorer import FrameScores
 from ..scoring.selection import Selection
+from ..storage.reading import read_whole
 from ..utils.facts import read
-from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES, read_whole
+from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES
+from .backend_info import BackendInfo
+from .frame_scores import FrameScores
 from .record import ScoringRecord
 from .results import ScoreReport
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from .. import __version__
-from ..backends.base import BackendInfo
-from ..features.base import Doubles
-from ..features.options import decibel
 from ..frames.pictures import PictureOptions
-from ..scorer import FrameScores
+from ..reference.decibel import decibel
 from ..scoring.selection import Selection
+from ..types import Doubles
+from .backend_info import BackendInfo
+from .frame_scores import FrameScores
 from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)

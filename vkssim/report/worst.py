@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..scorer import FrameScores
+from .frame_scores import FrameScores
 from .results import ScoreReport
+
+_METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 
 def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
@@ -26,3 +28,8 @@ def time_code(seconds: float) -> str:
     minutes, milliseconds = divmod(round(seconds * 1000), 60_000)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"
+
+
+def metric_of_choice(report: ScoreReport) -> str:
+    """Return the score by which the worst frames of a report are chosen. The report has to have scores."""
+    return next((name for name in _METRICS_OF_CHOICE if name in report.names), report.names[0])

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from .. import __version__
-from ..backends.base import BackendInfo
 from ..errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
 from ..frames.fingerprint import input_states
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..scorer import FrameScores
+from ..report.backend_info import BackendInfo
+from ..report.frame_scores import FrameScores
 from ..storage.checked_journal import CheckedJournal
 from ..storage.checked_lines import FRAMES, PARTS
 from ..utils.wording import counted

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ..backends.open import BACKENDS, unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.pictures import PictureOptions
 from ..report.thresholds import Demand, check_names
-from ..scorer import BACKENDS, unknown_backend
 from ..types import FrameFormat
 from .selection import Selection, check_sync
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from ..errors import VkssimError
+from ..frames.source import changed_error
 from ..report.record import ClipPackets, merged_records, with_whole_clips
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
 from .timing import Clock
-from .verdict import ClipEnd, changed_error, judge
+from .verdict import ClipEnd, judge
 
 Fingerprints = tuple[int | None, int | None]
 """Of a frame of the reference and one of the distorted clip."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ..backends.base import Backend
 from ..errors import DeviceLostError, DeviceMemoryError, VkssimError
 from ..features.plane_metrics import PlaneMetrics
-from ..frames.open import readable_twice
+from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..scorer import FrameScores
 from ..utils.wording import counted
-
-
-def readable_again(paths: Iterable[str]) -> bool:
-    """Return whether all of them can be read twice."""
-    return all(map(readable_twice, paths))
 
 
 class Engines:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from ..backends.base import Backend, Batch, Beyond
 from ..features.plane_metrics import FrameMetrics
 from ..frames.source import FrameSource, sample_problem
+from ..report.frame_scores import FrameScores, rows
 from ..report.results import ScoreReport
-from ..scorer import FrameScores, rows
 from ..types import Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from ..errors import DemandError, InputError
-from ..frames.source import FrameSource
+from ..frames.source import FrameSource, check_unchanged
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand, unmet
@@ -61,21 +61,6 @@ class ClipEnd:
         claimed, found = source.info.frames, source.length
         hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
         return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden, source.expected)
-
-
-def check_unchanged(source: FrameSource) -> None:
-    """Raise InputError where the file of a source is another one than when it was opened."""
-    if source.opened is not None and source.opened.changed:
-        raise changed_error(source.info.path, source.problem)
-
-
-def changed_error(path: str, problem: InputError | None = None) -> InputError:
-    """Return the error for a file that was changed while it was read, with the problem that reading it met."""
-    met = "" if problem is None else f" ({problem})"
-    return InputError(
-        f"{path} was changed while it was read{met}: it was written to, replaced or removed, and its scores may be of two"
-        " files. Score it again when nothing writes to it any more"
-    )
 
 
 def judge(

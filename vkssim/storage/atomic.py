@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..errors import OutputError
 from ..utils.interruption import unfinished
+from ..utils.limits import shown
 
 UNFINISHED = ".vkssim-"
 """What the names of files begin with that are still being written."""
@@ -71,3 +72,29 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def check_writable(path: Path) -> None:
+    """Raise OutputError where a file of that name cannot be written; asked before the first frame is scored."""
+    folder = path.parent
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None
+    except ValueError as error:
+        raise OutputError(f"{shown(str(path))} names no file: {error}") from None
+    if path.is_dir():
+        raise OutputError(f"{path} is a folder; give the name of a file in it")
+    if not folder.is_dir():
+        raise OutputError(f"{path} cannot be written: there is no folder {folder}")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise OutputError(f"{path} cannot be written: no permission")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe: writing to it is the only test
+    try:
+        with tempfile.TemporaryFile(dir=folder):  # has no name to be left behind where the system can do without
+            pass
+    except OSError as error:
+        raise OutputError(f"{path} cannot be written: {error.strerror}") from None

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, VkssimError
-from ..report import check_writable
-from .atomic import UNFINISHED, replace_file, write_file
+from .atomic import UNFINISHED, check_writable, replace_file, write_file
 from .location import Place, join
 from .remote import filesystem_of, is_url, named, os_error
 

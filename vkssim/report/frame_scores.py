@@ -1,0 +1,32 @@
+"""The scores of one frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..types import Doubles
+
+
+@dataclass(frozen=True, slots=True)
+class FrameScores:
+    """The scores of one frame: its number, counted from 0, and a float for each metric, NaN where there is none.
+
+    `time` is when the reference shows it, in seconds from its first frame; None where the clip does not tell.
+    """
+
+    index: int
+    metrics: Mapping[str, float]
+    time: float | None = None
+
+
+def rows(
+    columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
+) -> list[FrameScores]:
+    """One FrameScores a frame from columns of scores; no time where none are given."""
+    names = tuple(columns)
+    values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return [
+        FrameScores(number, dict(zip(names, row, strict=True)), time)
+        for number, row, time in zip(numbers, values, times or [None] * len(values), strict=True)
+    ]
