@@ -21,7 +21,7 @@ try:
     from vkssim.backends.open import BACKENDS
     from vkssim.features import FEATURES
     from vkssim.frames.open import RawDescription
-    from vkssim.scoring.selection import Selection
+    from vkssim.frames.selection import Selection
     from vkssim.types import BIT_DEPTHS
 except ImportError as error:
     import use_venv

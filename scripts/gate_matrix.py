@@ -28,12 +28,12 @@ from vkssim.backends.cpu import CpuBackend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
 from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.frames.selection import Selection
 from vkssim.host.api import vk
 from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.selection import Selection
 from vkssim.shaders.interface import INTERFACES, Shape
 from vkssim.types import FrameFormat
 

@@ -20,8 +20,8 @@ from vkssim.backends.shared import SharedBackend
 from vkssim.files import score_sources
 from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import PictureOptions, open_pair
+from vkssim.frames.selection import Selection
 from vkssim.host.devices import DeviceInfo
-from vkssim.scoring.selection import Selection
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

@@ -17,9 +17,9 @@ from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, ReadError, TruncatedInputError
 from vkssim.frames import raw
 from vkssim.frames.open import RawDescription
+from vkssim.frames.selection import Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
-from vkssim.scoring.selection import Selection
 
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import python_process

@@ -13,7 +13,7 @@ _HOME = {
     "RawDescription": "frames.open",
     "ScoreReport": "report.results",
     "Scorer": "scorer",
-    "Selection": "scoring.selection",
+    "Selection": "frames.selection",
     "VkssimError": "errors",
     "find_offset": "scoring.offset",
     "ms_ssim": "arrays",
@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     from .files import score_files
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
+    from .frames.selection import Selection
     from .gradients import ms_ssim_and_grad, ssim_and_grad
     from .many import PairScores, score_many
     from .report.frame_scores import FrameScores
     from .report.results import ScoreReport
     from .scorer import Scorer
     from .scoring.offset import find_offset
-    from .scoring.selection import Selection
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ from .errors import DemandError, HostMemoryError, InputError, InterruptedRunErro
 from .features.plane_metrics import FrameMetrics, PlaneMetrics, feature_texts, plane_formats
 from .frames.open import RawDescription, readable_again
 from .frames.pictures import PictureOptions, colour_warnings, common_format, open_pair
+from .frames.selection import Schedule, Selection
 from .frames.source import FrameSource, check_unchanged
 from .report.frame_scores import FrameScores
 from .report.record import ClipPackets, scoring_record, with_whole_clips
@@ -26,7 +27,6 @@ from .scoring.options import ScoreOptions, Selector
 from .scoring.ranges import Cut, Fingerprints, Part, PartScores
 from .scoring.recovery import Engines, score_on
 from .scoring.run import OnFrames, Progress, Run
-from .scoring.selection import Schedule, Selection
 from .scoring.timing import Clock, Shown
 from .scoring.verdict import ClipEnd, judge
 from .storage.remote import named

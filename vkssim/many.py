@@ -17,10 +17,10 @@ from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
+from .frames.selection import Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
 from .scoring.options import ScoreOptions, Selector, check_options
-from .scoring.selection import Selection
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]

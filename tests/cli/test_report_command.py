@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 from vkssim.backends.cpu import CpuBackend
+from vkssim.frames.selection import Selection
 from vkssim.maps import frames as maps
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.selection import Selection
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, python_process, vkssim, vkssim_process

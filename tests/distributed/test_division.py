@@ -22,9 +22,9 @@ from vkssim.frames.marks import KeyMarks
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.raw import RawFile
+from vkssim.frames.selection import Selection
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.ranges import Part
-from vkssim.scoring.selection import Selection
 
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode

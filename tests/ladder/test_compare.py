@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.selection import Selection
 from vkssim.report import render
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.selection import Selection
 
 from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES

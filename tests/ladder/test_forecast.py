@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from vkssim.distributed.rates import PIXELS_A_SECOND
+from vkssim.frames.selection import Selection
 from vkssim.ladder import forecast as module
 from vkssim.ladder.forecast import Forecast, forecast
 from vkssim.ladder.manifest import read_manifest
 from vkssim.scoring.options import ScoreOptions
-from vkssim.scoring.selection import Selection
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import vkssim

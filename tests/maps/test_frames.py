@@ -17,12 +17,12 @@ from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputEr
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.selection import Selection
 from vkssim.frames.shown import shown
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.selection import Selection
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.differences import check_array

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from vkssim import __version__
+from vkssim.frames.selection import Selection
 from vkssim.page import tables
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import render_page
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.selection import Selection
 
 from ..support.golden import FIXTURES
 from .pages import HOSTILE, METRICS, NULL_FRAME, TERMS, gallery, page_report

@@ -11,9 +11,9 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.selection import Selection
 from vkssim.report import render
 from vkssim.report.reading import read_report
-from vkssim.scoring.selection import Selection
 
 from ..support.golden import FIXTURES
 from .reports import small_record, small_report

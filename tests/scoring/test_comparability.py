@@ -10,9 +10,9 @@ import pytest
 from vkssim.errors import InputError
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.selection import Selection
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.comparability import Findings, Scored, check_alike, find_differences
-from vkssim.scoring.selection import Selection
 
 from ..report.reports import small_record
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from ..distributed.engines import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
+    from ..frames.selection import Selection
     from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..scoring.options import ScoreOptions
-    from ..scoring.selection import Selection
     from ..storage.location import Place
 
 

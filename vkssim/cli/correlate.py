@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from ..distributed.engines import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
+    from ..frames.selection import Selection
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
     from ..scoring.options import ScoreOptions
-    from ..scoring.selection import Selection
 
 _OPINIONS = ("mos", "dmos")
 _KIND = "distortion"

@@ -15,7 +15,7 @@ from .command import Choice, Option, Section, option
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
-    from ..scoring.selection import Selection
+    from ..frames.selection import Selection
 
 
 def option_group(name: str, make: Callable[..., Any], *options: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -52,7 +52,7 @@ def _selection(
     stream_reference: int | None,
     stream_distorted: int | None,
 ) -> Selection:
-    from ..scoring.selection import Selection
+    from ..frames.selection import Selection
 
     return Selection(
         frame_skip_ref, frame_skip_dist, frame_cnt, subsample, offset, start, end, stream_reference, stream_distorted

@@ -36,8 +36,8 @@ from .vmaf_flags import vmaf_flags
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
+    from ..frames.selection import Selection
     from ..report.results import ScoreReport
-    from ..scoring.selection import Selection
 
 _WORST = 3  # frames in the table on the terminal
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..frames.marks import Marks
+from ..frames.selection import Schedule, Selection
 from ..frames.source import FrameSource
 from ..scoring.ranges import Cut, Part
-from ..scoring.selection import Schedule, Selection
 
 _LEAST_PAIRS = 32  # of a part: with fewer a device waits for the first and the last of them more than it computes
 

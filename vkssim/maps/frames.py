@@ -17,11 +17,11 @@ from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
 from ..frames.open import RawDescription, readable_again
 from ..frames.pictures import PictureOptions, common_format, open_pair
+from ..frames.selection import Selection
 from ..frames.shown import shown
 from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport
 from ..report.worst import metric_of_choice, worst_frames
-from ..scoring.selection import Selection
 from ..storage.atomic import write_file
 from ..storage.remote import is_url, named
 from ..types import FloatPlane, Planes

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..frames.pictures import PictureOptions
-from ..scoring.selection import Selection
+from ..frames.selection import Selection
 from ..storage.reading import read_whole
 from ..utils.facts import read
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES

@@ -16,7 +16,7 @@ from .. import __version__
 from ..frames.clip_facts import ClipFacts, VideoPackets
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
-from ..scoring.selection import Selection
+from ..frames.selection import Selection
 from ..storage.remote import named
 from ..utils.facts import Differs, as_text, fact, facts_of
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import __version__
 from ..frames.pictures import PictureOptions
+from ..frames.selection import Selection
 from ..reference.decibel import decibel
-from ..scoring.selection import Selection
 from ..types import Doubles
 from .backend_info import BackendInfo
 from .frame_scores import FrameScores

@@ -20,12 +20,12 @@ from ..errors import DeviceError, InterruptedRunError, OptionError, OutputError,
 from ..frames.fingerprint import input_states
 from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
+from ..frames.selection import Selection
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..storage.checked_journal import CheckedJournal
 from ..storage.checked_lines import FRAMES, PARTS
 from ..utils.wording import counted
-from .selection import Selection
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from ..errors import DemandError, InputError, VkssimError
 from ..frames.open import RawDescription, readable_twice
 from ..frames.pictures import PictureOptions, open_pair
+from ..frames.selection import Selection
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
 from ..storage.remote import is_url, named
 from ..utils.interruption import check
 from ..utils.wording import counted
-from .selection import Selection
 
 MOST = 120
 """Frames that a clip may be shifted by, either way; fewer for short clips, of which enough frames have to be left."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from ..backends.open import BACKENDS, unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.pictures import PictureOptions
+from ..frames.selection import Selection, check_sync
 from ..report.thresholds import Demand, check_names
 from ..types import FrameFormat
-from .selection import Selection, check_sync
 
 Selector = str | int | Sequence[str | int] | None
 """A device, see `Scorer`, or several: ``"all"``, a list, or a text with commas between them."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..backends.base import Backend, Batch, Beyond
 from ..features.plane_metrics import FrameMetrics
+from ..frames.selection import Schedule
 from ..frames.source import FrameSource, sample_problem
 from ..report.frame_scores import FrameScores, rows
 from ..report.results import ScoreReport
@@ -20,7 +21,6 @@ from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
 from .ranges import Part
-from .selection import Schedule
 from .timing import Shown
 
 if TYPE_CHECKING:

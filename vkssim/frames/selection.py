@@ -11,10 +11,10 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import InputError, OptionError
-from ..frames.source import FrameSource
 from ..utils.facts import Differs, Fact, fact
 from ..utils.limits import LARGEST_NUMBER, MOST_DIGITS, shown, whole_number
 from .pairing import ROUNDING, SYNCS, ByIndex, ByTime, Pairing
+from .source import FrameSource
 
 _DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
 _SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
