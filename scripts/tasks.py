@@ -17,11 +17,11 @@ import measure
 
 from vkssim.backends.open import open_backend
 from vkssim.backends.shared import SharedBackend
-from vkssim.files import score_sources
 from vkssim.frames.open import RawDescription
 from vkssim.frames.pictures import PictureOptions, open_pair
 from vkssim.frames.selection import Selection
 from vkssim.host.devices import DeviceInfo
+from vkssim.scoring.session import score_sources
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24

@@ -18,10 +18,10 @@ from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, __ver
 from vkssim.backends.cpu import CpuBackend
 from vkssim.cli import main
 from vkssim.features import FEATURES
-from vkssim.files import score_sources
 from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
+from vkssim.scoring.session import score_sources
 from vkssim.utils.facts import facts_of, plain
 
 from ..distributed.in_parts import same_in_parts, small_parts

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import RangeError, VkssimError
-from ..report.record import ClipPackets
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores, joined
+from ..scoring.record import ClipPackets
 from ..storage.own_folder import OwnFolder
 from .parts_file import packed, packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey

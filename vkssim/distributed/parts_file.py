@@ -9,10 +9,11 @@ from typing import Any
 from ..frames.clip_facts import VideoPackets
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
-from ..report.record import ClipPackets, ScoringRecord
+from ..report.record import ScoringRecord
 from ..report.results import ScoreReport
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Cut, Part, PartScores
+from ..scoring.record import ClipPackets
 from ..scoring.verdict import ClipEnd
 from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read

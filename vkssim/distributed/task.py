@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..frames.open import RawDescription
-from ..report.record import ClipPackets
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores
+from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
 

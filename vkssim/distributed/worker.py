@@ -11,11 +11,11 @@ from typing import Self
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
-from ..files import score_part, video_packets
 from ..frames.open import open_regular
 from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..scoring.ranges import Part, PartScores
+from ..scoring.session import score_part, video_packets
 from ..storage.own_folder import OwnFolder
 from ..utils.thread_pool import close_at_end
 from .division import divided

@@ -14,7 +14,6 @@ from typing import Self
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
-from ..files import score_sources
 from ..frames.open import RawDescription, open_regular, turned
 from ..frames.pictures import made_alike
 from ..frames.sequence import sequence
@@ -22,6 +21,7 @@ from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..report.results import ScoreReport
 from ..scoring.options import ScoreOptions
+from ..scoring.session import score_sources
 from ..storage.remote import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open

@@ -8,9 +8,9 @@ from itertools import chain
 
 from ..errors import VkssimError
 from ..frames.source import changed_error
-from ..report.record import ClipPackets, merged_records, with_whole_clips
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
+from .record import ClipPackets, merged_records, with_whole_clips
 from .timing import Clock
 from .verdict import ClipEnd, judge
 

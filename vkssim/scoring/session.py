@@ -1,0 +1,246 @@
+"""One pair of clips, start to end: metrics chosen, frames scored, what is wrong with them said."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from ..backends.base import Backend
+from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
+from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from ..frames.open import RawDescription
+from ..frames.pictures import PictureOptions, colour_warnings, common_format
+from ..frames.selection import Schedule, Selection
+from ..frames.source import FrameSource, check_unchanged
+from ..report.frame_scores import FrameScores
+from ..report.results import ScoreReport
+from ..report.thresholds import Demand, check_names
+from ..storage.remote import named
+from ..utils.thread_pool import close_at_end
+from ..utils.wording import counted
+from .frame_journal import FrameJournal
+from .ranges import Cut, Fingerprints, Part, PartScores
+from .record import ClipPackets, scoring_record, with_whole_clips
+from .run import OnFrames, Progress, Run
+from .timing import Clock, Shown
+from .verdict import ClipEnd, judge
+
+EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
+"""Gives the backend for planes and their metrics."""
+
+
+def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) -> InterruptedRunError:
+    """Return the error for a run that was stopped, with the scores that there are."""
+    error = InterruptedRunError(problem)
+    error.signal = getattr(stop, "signal", signal.SIGINT)
+    error.report = report
+    return error
+
+
+def score_sources(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    open_engine: EngineOpener,
+    *,
+    features: Sequence[str] | str,
+    planes: str = "y",
+    raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
+    selection: Selection,
+    sync: str = "index",
+    pictures: PictureOptions,
+    strict: bool = False,
+    profile: bool = False,
+    progress: Progress | None = None,
+    on_frames: OnFrames | None = None,
+    demands: Sequence[Demand] = (),
+    done: Sequence[FrameScores] = (),
+    journal: FrameJournal | None = None,
+) -> ScoreReport:
+    """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
+
+    `paths` are their names in the report, `raw` is how they were opened, `pictures` what was done to them already. The backend
+    is closed at the end, the sources are not.
+    """
+    with ExitStack() as stack:
+        metrics = _metrics(sources, features, planes)
+        check_names(demands, metrics.names, metrics.similarities)
+        schedule = selection.schedule(*sources, sync)
+        engine = close_at_end(stack, open_engine(metrics.planes))
+        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
+        report = _begun(sources, paths, metrics, engine, **how)
+        if journal is not None and not journal.begun:
+            done = journal.begin(report.names, report.backend)
+        report.frames += done[:-1]
+        report.resumed = len(report.frames)
+        clock = Clock(paths, report.rate, _first_left(sources, schedule) if sync == "pts" else None)
+        told = {frame.index for frame in done[-1:]}
+        run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, told, journal)
+        try:
+            stack.enter_context(run)
+            run.score()
+            ends = _ends(sources, schedule, len(report.frames))
+            report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
+            judge(report, ends, clock, run.shorter, strict=strict, demands=demands)
+        except VkssimError as error:
+            error.report = _with_all(report, done)
+            raise
+        except MemoryError:
+            short = HostMemoryError()
+            short.report = _with_all(report, done)
+            raise short from None
+        except KeyboardInterrupt as stop:
+            _with_all(report, done)
+            frames = counted(len(report.frames), "frame")
+            report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
+            raise stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
+        finally:
+            if profile:
+                report.stage_seconds = _stage_seconds(run, engine)
+    return report
+
+
+def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
+    """Return the report of a run that failed, with the frames done before: the last of them was to be scored again."""
+    if len(report.frames) < len(done):
+        report.frames = list(done)
+    return report
+
+
+def score_part(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    open_engine: EngineOpener,
+    part: Part,
+    *,
+    features: Sequence[str] | str,
+    planes: str,
+    raw: RawDescription,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+    profile: bool = False,
+    progress: Progress | None = None,
+) -> PartScores:
+    """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
+
+    Nothing is judged: `parts.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in
+    parts after all.
+    """
+    with ExitStack() as stack:
+        metrics = _metrics(sources, features, planes)
+        schedule = selection.schedule(*sources, sync)
+        begins = _went_to(part.start, sources, schedule)
+        engine = close_at_end(stack, open_engine(metrics.planes))
+        before = dict(engine.stage_seconds())  # of other parts on the same engine
+        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
+        report = _begun(sources, paths, metrics, engine, **how)
+        shown: list[Shown] = []
+        run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
+        stack.enter_context(run)
+        run.score()
+        behind = _checked(part, sources, schedule, report)
+        if profile:
+            seconds = _stage_seconds(run, engine)
+            report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
+        return PartScores(
+            report,
+            [other for _, _, other in shown],
+            _ends(sources, schedule, part.first + len(report.frames)),
+            run.shorter,
+            _first_left(sources, schedule)() if sync == "pts" else None,
+            schedule.pairs,
+            begins,
+            behind,
+            video_packets(sources, selection) if part.is_whole else None,
+        )
+
+
+def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    if cut is None:
+        return None, None
+    (reference, distorted), (first, second), (place, other) = sources, schedule.frames(cut.pairs), cut.next
+    return reference.go_to(first, place), distorted.go_to(second, other)
+
+
+def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> Fingerprints:
+    """What follows the part. Raises RangeError where reading the clips from their start on might give something else."""
+    if part.is_whole:
+        return None, None
+    for source in sources:
+        if source.damage or source.remarks or source.problem is not None:
+            raise RangeError(f"{source.info.path} is damaged; what its decoder makes of that depends on where it begins")
+        try:
+            check_unchanged(source)
+        except InputError as error:
+            raise RangeError(str(error)) from None
+    if part.end is None:
+        return None, None
+    if part.first + len(report.frames) != part.end.pairs:
+        raise RangeError(f"{report.reference} and {report.distorted} end before pair {part.end.pairs}")
+    (reference, distorted), (first, second), (last, other) = sources, schedule.frames(part.end.pairs), part.end.last
+    return reference.check_passed(first, last), distorted.check_passed(second, other)
+
+
+def _ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
+    """Return how both clips ended, of which so many pairs were scored from the first on."""
+    reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
+    return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
+
+
+def _metrics(sources: tuple[FrameSource, FrameSource], features: Sequence[str] | str, planes: str) -> FrameMetrics:
+    formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, sources[0].info.chroma)
+    return FrameMetrics(features, formats, total=planes == "all")
+
+
+def _begun(
+    sources: tuple[FrameSource, FrameSource],
+    paths: tuple[str, str],
+    metrics: FrameMetrics,
+    engine: Backend,
+    *,
+    planes: str,
+    raw: RawDescription,
+    selection: Selection,
+    sync: str,
+    pictures: PictureOptions,
+) -> ScoreReport:
+    """The report before the first frame."""
+    info = sources[0].info
+    report = ScoreReport(named(paths[0]), named(paths[1]), info.width, info.height, info.bits, metrics.names, engine.info)
+    report.similarities = metrics.similarities
+    report.rate = None if info.fps is None else float(info.fps)
+    report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
+    report.warnings = [warning for source in sources for warning in source.info.warnings]
+    report.warnings += [*colour_warnings(info, sources[1].info), *engine.warnings]
+    report.selection, report.sync, report.pictures = selection, sync, pictures
+    report.scoring = scoring_record(
+        sources,
+        paths,
+        metrics,
+        engine.info.backend,
+        planes=planes,
+        raw=raw,
+        selection=selection,
+        sync=sync,
+        pictures=pictures,
+    )
+    return report
+
+
+def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
+    """Return the packets of both clips' video streams; None where a part of the clips was asked for, or a clip ended early."""
+    if not selection.takes_all or any(source.problem is not None for source in sources):
+        return None
+    return sources[0].packets(), sources[1].packets()
+
+
+def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
+    """When the first frames that are not skipped are shown, once they were read."""
+    (reference, distorted), (first, second) = sources, schedule.pairing.skips
+    return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
+
+
+def _stage_seconds(run: Run, engine: Backend) -> dict[str, float]:
+    return {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
