@@ -4,6 +4,7 @@
 #   prepare         what running needs: Vulkan loader, lavapipe, shader compiler, Python, and the package in .venv
 #   prepare test    the validation layer and the test tools as well
 #   pin_lavapipe    no driver but lavapipe from here on
+#   link_package    the package in a folder of links, shaped as it is once installed: for tools that follow no import hook
 #   RUN_TESTS       the command that runs the whole test-suite, side by side
 #   usage           the comment at the head of the calling script, for --help
 #
@@ -240,6 +241,14 @@ prepare() {
     install_package "$tests"
     [[ -z $tests ]] || find_browser >/dev/null || install_browser
     echo "$built/$tests" >"$stamp"
+}
+
+# vkssim.host and vkssim.shaders are the folders host/ and shaders/. Python finds them through the editable install's import
+# hook, which neither mypy nor import-linter follows.
+link_package() { # link_package FOLDER
+    rm -rf "$1/vkssim"
+    mkdir -p "$1/vkssim"
+    ln -s "$PWD"/vkssim/* "$PWD/host" "$PWD/shaders" "$1/vkssim/"
 }
 
 pin_lavapipe() { # a missing software driver is a failure; no other driver may take its place

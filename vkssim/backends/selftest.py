@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import platformdirs
 
-from .. import __version__
 from ..errors import WrongNumbersError
 from ..features.planes import KernelShape
 from ..host import private
 from ..host.devices import DeviceInfo
 from ..host.plan import Plan
 from ..shaders import load_module
+from ..utils.version import __version__
 
 if TYPE_CHECKING:
     from .known_answers import Case

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code, wants_memory
 from ..utils.interruption import listening
 from ..utils.sanitize import visible
+from ..utils.version import __version__
 from ..utils.wording import did_you_mean
 from .command import SETTINGS
 from .messages import say

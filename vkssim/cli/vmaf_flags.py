@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from .. import __version__
 from ..errors import OptionError
+from ..utils.version import __version__
 
 _WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
 _REFUSED = {

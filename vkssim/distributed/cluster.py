@@ -9,11 +9,11 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
-from .. import __version__
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
+from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
 from .pool import Engine, Seat, WorkerDiedError

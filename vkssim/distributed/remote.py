@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import ray
 
-from .. import __version__
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
+from ..utils.version import __version__
 from .assigned import device_of
 from .counters import Counters
 from .task import Done, Task, WorkerSpec

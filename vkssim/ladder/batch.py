@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..frames.open import RawDescription, readable_again
@@ -27,6 +26,7 @@ from ..storage.journal_file import journal_path
 from ..storage.location import Place
 from ..storage.remote import is_url, named
 from ..utils.facts import brief
+from ..utils.version import __version__
 from .journal import Journal, Record
 from .manifest import Pair
 from .object_journal import ObjectJournal

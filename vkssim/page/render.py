@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import __version__
 from ..errors import OptionError
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
 from ..utils.sanitize import visible
+from ..utils.version import __version__
 from . import tables, tiles
 from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time

@@ -70,11 +70,12 @@ def selection_flags(selection: Selection) -> list[str]:
 
 
 def given_flags(options: Any) -> Iterator[str]:
+    """Yield the words of a command line for the options that differ from their defaults."""
     return flags_of(options, {option.name: option.default for option in fields(options)})
 
 
 def flags_of(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a command line for those options that have not their defaults."""
+    """Yield the words of a command line for the options that differ from `defaults`."""
     for name, entry in facts_of(type(options)).items():
         value = getattr(options, name)
         if entry.flag is not None and value != defaults[name]:

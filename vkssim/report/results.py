@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .. import __version__
 from ..frames.pictures import PictureOptions
 from ..frames.selection import Selection
 from ..reference.decibel import decibel
 from ..types import Doubles
+from ..utils.version import __version__
 from .backend_info import BackendInfo
 from .frame_scores import FrameScores
 from .record import ScoringRecord

@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from typing import Any
 
-from .. import __version__
 from ..errors import OutputError
 from ..utils.facts import plain
 from ..utils.sanitize import visible
+from ..utils.version import __version__
 from .numbers import NumberFormat
 from .results import ScoreReport
 

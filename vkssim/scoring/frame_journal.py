@@ -15,7 +15,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from .. import __version__
 from ..errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
 from ..frames.fingerprint import input_states
 from ..frames.open import RawDescription
@@ -25,6 +24,7 @@ from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..storage.checked_journal import CheckedJournal
 from ..storage.checked_lines import FRAMES, PARTS
+from ..utils.version import __version__
 from ..utils.wording import counted
 
 Identity = Mapping[str, Any]

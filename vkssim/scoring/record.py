@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from .. import __version__
 from ..features.plane_metrics import FrameMetrics
 from ..frames.clip_facts import ClipFacts, VideoPackets
 from ..frames.open import RawDescription
@@ -15,6 +14,7 @@ from ..frames.selection import Selection
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
 from ..storage.remote import named
+from ..utils.version import __version__
 from .verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]

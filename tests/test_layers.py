@@ -1,0 +1,26 @@
+"""What an import loads: import-linter (`ci/layers`) sees which modules import which, and not what that loads in the end."""
+
+from __future__ import annotations
+
+import pytest
+
+from .support.commands import python_process
+
+LOADED = "import sys, {0}; print(*(name for name in sys.modules if name == 'vulkan' or name.startswith('vkssim.host.')))"
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "vkssim",
+        "vkssim.frames.container",
+        "vkssim.frames.open",
+        "vkssim.reference.ssim",
+        "vkssim.report.reading",
+        "vkssim.storage.folder",
+    ],
+)
+def test_what_reads_and_writes_files_loads_nothing_of_vulkan(module: str) -> None:
+    process = python_process("-c", LOADED.format(module))
+    assert process.returncode == 0, process.stderr.decode()
+    assert set(process.stdout.decode().split()) <= {"vkssim.host.errors"}
