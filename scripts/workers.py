@@ -17,12 +17,11 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.devices import spec_of
 from vkssim.distributed.pool import Engine, Pool
 from vkssim.distributed.processes import Processes
-from vkssim.distributed.task import Clips
 from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.open import RawDescription
 from vkssim.frames.raw import RawFile
 from vkssim.host.devices import DeviceInfo
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 
 _ROUNDS = 5
 _JOBS = 4  # pairs of clips in a run, so that all workers have something to do until its end

@@ -12,7 +12,6 @@ from .distributed.coordinator import Coordinator, Job
 from .distributed.engines import EngineOptions
 from .distributed.pool import Pool
 from .distributed.rates import SECONDS
-from .distributed.task import Clips
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.open import RawDescription
@@ -20,7 +19,7 @@ from .frames.pictures import PictureOptions
 from .frames.selection import Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
-from .scoring.options import ScoreOptions, Selector, check_options
+from .scoring.options import Clips, ScoreOptions, Selector, check_options
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]

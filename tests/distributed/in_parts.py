@@ -13,14 +13,14 @@ from vkssim import score_files
 from vkssim.distributed import coordinator, division
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import Pool, TaskKey
-from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
+from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.threads import Alone
 from vkssim.errors import VkssimError
 from vkssim.frames.open import RawDescription
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scoring import offset
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part, PartScores
 
 from ..frames.reading import NOTHING_SAID

@@ -25,11 +25,11 @@ from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
-from vkssim.distributed.task import Clips, Done
+from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
 from vkssim.report import render
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part, PartScores
 from vkssim.storage.own_folder import OwnFolder
 

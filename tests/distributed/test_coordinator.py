@@ -16,7 +16,7 @@ from vkssim.distributed.kept import KeptParts
 from vkssim.distributed.pair import score_in_parts
 from vkssim.distributed.parts_file import unpacked, unpacked_parts
 from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
-from vkssim.distributed.task import Clips, Done, Task
+from vkssim.distributed.task import Done, Task
 from vkssim.distributed.threads import Alone
 from vkssim.distributed.worker import Worker
 from vkssim.errors import (
@@ -30,7 +30,7 @@ from vkssim.errors import (
 )
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part
 from vkssim.storage.own_folder import OwnFolder
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vkssim.distributed import division
 from vkssim.distributed.division import divided
 from vkssim.distributed.parts_file import packed_parts, unpacked_parts
-from vkssim.distributed.task import Clips, Task
+from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.clip_facts import VideoPackets
@@ -23,7 +23,7 @@ from vkssim.frames.open import RawDescription, open_source
 from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.raw import RawFile
 from vkssim.frames.selection import Selection
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part
 
 from ..frames.reading import NOTHING_SAID, describe

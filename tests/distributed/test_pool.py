@@ -9,7 +9,7 @@ import pytest
 
 from vkssim.distributed import pool as pool_module
 from vkssim.distributed.pool import MOST_ATTEMPTS, Engine, Pool, Seat, TaskKey, WorkerDiedError
-from vkssim.distributed.task import Clips, Done, Task
+from vkssim.distributed.task import Done, Task
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,
@@ -21,7 +21,7 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part, PartScores
 
 Answer = Callable[[], Done]

@@ -22,14 +22,14 @@ from vkssim import score_files
 from vkssim.distributed import processes
 from vkssim.distributed.pool import WorkerDiedError
 from vkssim.distributed.processes import ProcessSeat, _work
-from vkssim.distributed.task import Clips, Done, Task, WorkerSpec
+from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError
 from vkssim.host.device import Device
 from vkssim.report import render
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted

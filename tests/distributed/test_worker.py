@@ -10,10 +10,10 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import worker as module
-from vkssim.distributed.task import Clips, Task, WorkerSpec
+from vkssim.distributed.task import Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceMemoryError
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import joined
 
 from ..support.clips import write, y4m_bytes

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.task import Clips, Task, WorkerSpec
+from vkssim.distributed.task import Task, WorkerSpec
 from vkssim.distributed.threads import Alone
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import Part
 from vkssim.utils import thread_pool
 from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use

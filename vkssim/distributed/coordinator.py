@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from ..errors import RangeError, VkssimError
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
-from ..scoring.options import ScoreOptions
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Part, PartScores, joined
 from ..scoring.record import ClipPackets
 from ..storage.own_folder import OwnFolder
 from .parts_file import packed, packed_parts, unpacked, unpacked_parts
 from .pool import Pool, TaskKey
 from .rates import SECONDS
-from .task import Clips, Done, Task
+from .task import Done, Task
 
 _PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
 _PARTS, _WHOLE = "parts", "whole"

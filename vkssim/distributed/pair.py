@@ -13,14 +13,14 @@ from ..host.devices import DeviceInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
-from ..scoring.options import ScoreOptions, check_options
+from ..scoring.options import Clips, ScoreOptions, check_options
 from ..scoring.ranges import Part, PartScores, merged
 from ..scoring.run import OnFrames, Progress
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import spec_of
 from .pool import Engine, Pool
-from .task import Clips, Done
+from .task import Done
 
 if TYPE_CHECKING:
     from ..scoring.frame_journal import FrameJournal

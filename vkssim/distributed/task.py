@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..frames.open import RawDescription
-from ..scoring.options import ScoreOptions
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Part, PartScores
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
-
-
-@dataclass(frozen=True)
-class Clips:
-    """Two clips, by the paths or URLs that workers open themselves."""
-
-    reference: str
-    distorted: str
-    raw: RawDescription = field(default_factory=RawDescription)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from ..distributed.coordinator import Coordinator, Job
 from ..distributed.engines import EngineOptions
 from ..distributed.pool import Pool
-from ..distributed.task import Clips, Done
+from ..distributed.task import Done
 from ..errors import OutputError
-from ..scoring.options import ScoreOptions
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Part, PartScores
 from .batch import Outcomes, Scored
 from .manifest import Pair

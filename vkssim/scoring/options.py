@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..backends.open import BACKENDS, unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
+from ..frames.open import RawDescription
 from ..frames.pictures import PictureOptions
 from ..frames.selection import Selection, check_sync
 from ..report.thresholds import Demand, check_names
@@ -41,3 +42,12 @@ def check_options(options: ScoreOptions, demands: Sequence[Demand] = ()) -> None
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
     check_names(demands, metrics.names, metrics.similarities)
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Two clips, by the paths or URLs that workers open themselves."""
+
+    reference: str
+    distorted: str
+    raw: RawDescription = field(default_factory=RawDescription)
