@@ -17,11 +17,13 @@ import measure
 
 from vkssim.backends.open import open_backend
 from vkssim.backends.shared import SharedBackend
+from vkssim.features.plane_metrics import feature_texts
 from vkssim.frames.open import RawDescription
-from vkssim.frames.pictures import PictureOptions, open_pair
 from vkssim.frames.selection import Selection
 from vkssim.host.devices import DeviceInfo
-from vkssim.scoring.session import score_sources
+from vkssim.scoring.options import Clips as PairClips
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.session import open_sources, score_sources
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24
@@ -95,17 +97,11 @@ class Worker:
         """Score a range of frames."""
         bytes_before, cpu_before, began = _bytes_read(), _cpu_seconds(), time.perf_counter()
         with ExitStack() as stack:
-            paths = str(clips.reference), str(clips.distorted)
-            reference, distorted = (stack.enter_context(clip) for clip in open_pair(*paths, clips.raw, PictureOptions()))
-            report = score_sources(
-                (reference, distorted),
-                paths,
-                partial(self._engine.part, 0, 1),
-                features=self._features,
-                selection=Selection(start=start, end=start + frames),
-                pictures=PictureOptions(),
-                profile=self._profile,
-            )
+            pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
+            options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
+            reference, distorted = (stack.enter_context(clip) for clip in open_sources(pair, options))
+            opener = partial(self._engine.part, 0, 1)
+            report = score_sources((reference, distorted), pair, opener, options, profile=self._profile)
         seconds, cpu, read = time.perf_counter() - began, _cpu_seconds() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames
         kernels, upload = self._device_seconds(report.stage_seconds)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 from vkssim import Scorer, ScoreReport, score_files
-from vkssim.errors import DemandError, DeviceLostError, InputError, ReadError, TruncatedInputError
+from vkssim.errors import DemandError, DeviceLostError, InputError, OptionError, ReadError, TruncatedInputError
 from vkssim.frames import raw
 from vkssim.frames.open import RawDescription
 from vkssim.frames.selection import Selection
@@ -37,6 +38,8 @@ KINDS: dict[str, tuple[Callable[[Picture], bytes], RawDescription]] = {
 """Files of known length, read at random, and those that only reading to the end can tell the length of."""
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
+
+FEATURE = "float_ssim=scale=1"
 
 
 def _score(folder: Path, kind: str, reference: Picture, distorted: Picture, **options: Any) -> ScoreReport:
@@ -188,10 +191,53 @@ def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample:
     whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
     marked = [replace(frame, metrics={"float_ssim": -1.0 - frame.index}) for frame in whole.frames[:3]]
     told: list[FrameScores] = []
-    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked, on_frames=told.extend)
+    with pytest.warns(DeprecationWarning, match="resume=PATH"):
+        resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked, on_frames=told.extend)
     assert resumed.frames == marked[:2] + whole.frames[2:]
     assert told == whole.frames[3:]
     assert resumed.warnings == whole.warnings
+
+
+class _Stopped(Exception):  # noqa: N818 - no error of vkssim
+    """As if the process ended there."""
+
+
+def _stop_behind(index: int) -> Callable[[Sequence[FrameScores]], None]:
+    """Raise _Stopped once the frame of that number is scored."""
+
+    def stop(frames: Sequence[FrameScores]) -> None:
+        if frames[-1].index == index:
+            raise _Stopped
+
+    return stop
+
+
+@every_kind
+def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str) -> None:
+    """From Python, by a path beside which the frames lie until all are scored; nothing is left then."""
+    make, raw = KINDS[kind]
+    paths = [write(tmp_path / name, make(luma)) for name, luma in (("ref", LUMA), ("dis", DISTORTED))]
+    store = tmp_path / "store" / "run"
+    store.parent.mkdir()
+    score = partial(score_files, *paths, features=FEATURE, raw=raw, backend="cpu")
+    whole = score()
+    with pytest.raises(_Stopped):
+        score(resume=store, on_frames=_stop_behind(6))
+    assert [path.name for path in store.parent.iterdir()] == ["run.journal"]
+    with pytest.raises(OptionError, match="is of another run: selection of frames differ"):
+        score(resume=store, selection=Selection(count=3))
+    told: list[FrameScores] = []
+    resumed = score(resume=str(store), on_frames=told.extend)
+    assert resumed.frames == whole.frames
+    assert (resumed.resumed, told) == (6, whole.frames[7:])
+    assert list(store.parent.iterdir()) == []
+
+
+def test_neither_a_pipe_nor_a_url_is_resumed(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="cannot be read a second time"):
+        score_files("-", "dis.yuv", raw=RAW, resume=tmp_path / "run")
+    with pytest.raises(OptionError, match="is a URL"):
+        score_files("ref.yuv", "dis.yuv", raw=RAW, resume="s3://bucket/run")
 
 
 @every_kind

@@ -1,34 +1,29 @@
-"""Scores two video files: reads both ahead of the device, batch after batch."""
+"""Scores two video files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import warnings
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from .backends.open import open_backend
-from .distributed.devices import alone, chosen_devices
-from .errors import DemandError
+from .distributed.devices import chosen_devices
+from .distributed.pair import score_pair
+from .distributed.store import RunStore, open_store
+from .errors import VkssimError
 from .features.plane_metrics import feature_texts
-from .frames.open import RawDescription, readable_again
-from .frames.pictures import PictureOptions, open_pair
+from .frames.open import RawDescription
+from .frames.pictures import PictureOptions
 from .frames.selection import Selection
 from .report.frame_scores import FrameScores
 from .report.results import ScoreReport
 from .report.thresholds import parse_demand, parse_pooled
-from .scoring.inputs import check_inputs
-from .scoring.options import ScoreOptions, Selector
-from .scoring.recovery import Engines, score_on
+from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run import OnFrames, Progress
-from .scoring.session import score_sources, stopped_error
-from .utils.thread_pool import close_at_end
-from .utils.wording import counted
 
 if TYPE_CHECKING:
-    from .distributed.kept import KeptParts
-    from .scoring.frame_journal import FrameJournal
+    pass
 
 
 def score_files(
@@ -49,8 +44,9 @@ def score_files(
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
     pooled: Sequence[str] = (),
+    resume: str | os.PathLike[str] | None = None,
     done: Sequence[FrameScores] = (),
-    journal: FrameJournal | KeptParts | None = None,
+    journal: RunStore | None = None,
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -91,11 +87,12 @@ def score_files(
     pooled
         Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: raise OptionError before anything is
         scored where the report will have no such value.
-    done
-        The first frames' scores from an earlier run of the same, which was cut off: this one goes on behind them. The last of
-        them is scored once more, so that something is read of what comes before. For one device.
-    journal
-        Keeps each batch as it is scored, and has the frames done in place of `done`; for several devices a `KeptParts`.
+    resume
+        A path beside which scores are kept until the run is done, in ``PATH.journal``, of several devices also in
+        ``PATH.parts``. Where a run of the same was cut off, this one goes on with what that one left there, and
+        `ScoreReport.resumed` counts its frames. Raises OptionError where those are of another run.
+    done, journal
+        Deprecated, for `resume`.
 
     Returns
     -------
@@ -114,68 +111,24 @@ def score_files(
 
     """
     demands = [*map(parse_demand, fail_under), *map(parse_pooled, pooled)]
-    paths = os.fspath(reference), os.fspath(distorted)
-    check_inputs(*paths)
-    devices = chosen_devices(backend, device)
-    hinted = partial(_with_hint, paths, raw, selection, sync, pictures)
-    if len(devices) > 1:
-        from .distributed.pair import score_on_devices
-
-        options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict)
-        several = partial(score_on_devices, paths, raw, options, devices, profile, demands, progress, on_frames, done, journal)
-        return hinted(several)
-    one = cast("FrameJournal | None", journal)
-    batch = None if on_frames is None else 1
-    engines = Engines(partial(open_backend, backend, device=alone(devices, device), profile=profile), batch)
-
-    def score(done: Sequence[FrameScores]) -> ScoreReport:
-        with ExitStack() as stack:
-            opened = open_pair(*paths, raw, pictures, chroma=planes != "y", streams=selection.streams)
-            first, second = (close_at_end(stack, source) for source in opened)
-            return score_sources(
-                (first, second),
-                paths,
-                engines,
-                features=features,
-                planes=planes,
-                raw=raw,
-                selection=selection,
-                sync=sync,
-                pictures=pictures,
-                strict=strict,
-                profile=profile,
-                progress=progress,
-                on_frames=on_frames,
-                demands=demands,
-                done=done,
-                journal=one,
-            )
-
-    return hinted(partial(score_on, score, engines, done, again=readable_again(paths)))
-
-
-def _with_hint(
-    paths: tuple[str, str],
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
-    score: Callable[[], ScoreReport],
-) -> ScoreReport:
-    """Return the report of a run, with a warning where the clips scored low and seem to be shifted."""
-    from .scoring.offset import add_hint
-
-    outcome: ScoreReport | DemandError
-    try:
-        outcome = score()
-    except DemandError as error:
-        outcome = error
-    try:
-        add_hint(outcome, paths, raw, selection, sync, pictures)
-    except KeyboardInterrupt as stop:
-        report = outcome.report if isinstance(outcome, DemandError) else outcome
-        frames = counted(len(report.frames), "frame")
-        raise stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
-    if isinstance(outcome, DemandError):
-        raise outcome
-    return outcome
+    clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
+    score = partial(
+        score_pair, clips, options, device, profile=profile, progress=progress, on_frames=on_frames, demands=demands
+    )
+    if done or journal is not None:
+        warnings.warn(
+            "done= and journal= of score_files are deprecated; resume=PATH does both", DeprecationWarning, stacklevel=2
+        )
+        return score(done=done, store=journal)
+    if resume is None:
+        return score()
+    several = len(chosen_devices(backend, device)) > 1
+    with open_store(resume, clips, options, several=several, resume=True, tell=lambda _text: None) as store:
+        try:
+            report = score(store=store)
+        except VkssimError as error:
+            store.settle([error])
+            raise
+        store.settle([])
+        return report

@@ -116,14 +116,6 @@ def _scored(
             if bar is not None:
                 bar(done, len(jobs))
             clips = job.clips
-            add_hint(
-                outcome,
-                (clips.reference, clips.distorted),
-                clips.raw,
-                options.selection,
-                options.sync,
-                options.pictures,
-                of_many=True,
-            )
+            add_hint(outcome, clips, options, of_many=True)
             report, error = (outcome, None) if isinstance(outcome, ScoreReport) else (None, outcome)
             yield PairScores(int(job.key), clips.reference, clips.distorted, report, error)

@@ -241,10 +241,10 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 
         score_part = worker.score_part
 
-        def deadly(sources: Any, paths: tuple[str, str], *others: Any, **options: Any) -> PartScores:
-            if paths[1].endswith(poison):
+        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> PartScores:
+            if clips.distorted.endswith(poison):
                 os.kill(os.getpid(), signal.SIGKILL)
-            return score_part(sources, paths, *others, **options)
+            return score_part(sources, clips, *others, **options)
 
         worker.score_part = deadly
 

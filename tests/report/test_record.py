@@ -21,6 +21,7 @@ from vkssim.features import FEATURES
 from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
+from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.session import score_sources
 from vkssim.utils.facts import facts_of, plain
 
@@ -324,9 +325,7 @@ def test_what_grants_access_is_in_no_record(folder: Path) -> None:
     urls = "https://user:secret@host/a.mkv?sig=secret", "https://host/b.mp4?sig=secret"
     paths = [str(folder / name) for name in ("ref.mkv", "dis.mp4")]
     with open_source(paths[0], RawDescription()) as first, open_source(paths[1], RawDescription()) as second:
-        report = score_sources(
-            (first, second), urls, CpuBackend, features=FEATURE, selection=Selection(), pictures=PictureOptions()
-        )
+        report = score_sources((first, second), Clips(*urls), CpuBackend, ScoreOptions((FEATURE,)))
     for form in ("json", "xml", "csv"):
         assert "secret" not in render(report, form)
     assert record_of(report).distorted.path.startswith("https://host/b.mp4?…")

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, find_offset, score_files, score_many
+from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
 from vkssim.errors import DemandError, InputError, InterruptedRunError
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
+from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..ladder.ladders import manifest
 from ..page.pages import page_report
@@ -228,7 +229,7 @@ def test_clips_of_a_batch_by_url_are_not_read_again(monkeypatch: pytest.MonkeyPa
         frame.metrics["float_ssim"] = 0.5  # type: ignore[index]
     monkeypatch.setattr("vkssim.scoring.offset._found", lambda *_arguments: Shift(3, 8))
     for paths, hints in ((("s3://clips/a.y4m", "b.y4m"), 0), (("a.y4m", "b.y4m"), 1)):
-        add_hint(report, paths, RawDescription(), Selection(), "index", PictureOptions(), of_many=True)
+        add_hint(report, Clips(*paths), ScoreOptions(("float_ssim",)), of_many=True)
         assert len(_hints(report)) == hints
 
 

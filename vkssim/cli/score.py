@@ -188,8 +188,10 @@ def command(
     Command lines of libvmaf's tool `vmaf` are understood: -n, --threads, --cpumask and --gpumask are accepted and change
     nothing; --model, --aom_ctc and --nflx_ctc are refused, for there is no VMAF here.
     """
-    from ..files import score_files
-    from ..report.thresholds import parse_pooled
+    from ..distributed.pair import score_pair
+    from ..features.plane_metrics import feature_texts
+    from ..report.thresholds import parse_demand, parse_pooled
+    from ..scoring.options import Clips, ScoreOptions
     from .live import LiveLines
 
     if live and to_standard_output(paths, form):
@@ -207,24 +209,22 @@ def command(
     if find_offset:
         selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    what: dict[str, Any] = {"features": features, "planes": planes, "raw": raw, "selection": selection, "sync": sync}
-    what["pictures"] = pictures
+    clips = Clips(reference, distorted, raw)
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"])
+    demands = [*map(parse_demand, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
-    journal = open_journal(paths, form, (reference, distorted), what, resume=resume, quiet=quiet, parts=several)
+    journal = open_journal(paths, form, clips, options, several=several, resume=resume, quiet=quiet)
     failures: list[VkssimError] = []
     try:
-        report = score_files(
-            reference,
-            distorted,
-            strict=strict,
+        report = score_pair(
+            clips,
+            options,
+            where["device"],
             profile=profile,
             progress=progress,
             on_frames=lines,
-            fail_under=fail_under,
-            pooled=printed,
-            journal=journal,
-            **what,
-            **where,
+            demands=demands,
+            store=journal,
         )
     except VkssimError as error:
         if error.report is None or not error.report.frames:

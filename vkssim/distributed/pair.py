@@ -1,57 +1,138 @@
-"""Scores two files on several workers."""
+"""Scores a pair of clips: in this process on one device, or in ranges on several workers."""
 
 from __future__ import annotations
 
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, InterruptedRunError, OptionError, VkssimError
-from ..frames.open import RawDescription, readable_again
+from ..backends.open import open_backend
+from ..errors import DemandError, InputError, InterruptedRunError, OptionError, VkssimError
+from ..frames.open import readable_again
 from ..host.devices import DeviceInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
-from ..scoring.options import Clips, ScoreOptions, check_options
+from ..scoring.inputs import check_inputs
+from ..scoring.offset import add_hint
+from ..scoring.options import Clips, ScoreOptions, Selector, check_options
 from ..scoring.ranges import Part, PartScores, merged
+from ..scoring.recovery import Engines, score_on
 from ..scoring.run import OnFrames, Progress
+from ..scoring.session import open_sources, score_sources, stopped_error
+from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
-from .devices import spec_of
+from .devices import alone, chosen_devices, spec_of
 from .pool import Engine, Pool
 from .task import Done
 
 if TYPE_CHECKING:
-    from ..scoring.frame_journal import FrameJournal
     from .kept import KeptParts
+    from .store import RunStore
 
 
-def score_on_devices(
-    paths: tuple[str, str],
-    raw: RawDescription,
+def score_pair(
+    clips: Clips,
+    options: ScoreOptions,
+    device: Selector = None,
+    *,
+    profile: bool = False,
+    progress: Progress | None = None,
+    on_frames: OnFrames | None = None,
+    demands: Sequence[Demand] = (),
+    done: Sequence[FrameScores] = (),
+    store: RunStore | None = None,
+) -> ScoreReport:
+    """Score a pair of clips on the device or devices that are asked for; see `score_files` for all but the store.
+
+    `store` keeps what is scored, and gives back what an earlier run of the same had scored: see `store.open_store`.
+    """
+    check_inputs(*clips.paths)
+    devices = chosen_devices(options.backend, device)
+    outcome: ScoreReport | DemandError
+    try:
+        if len(devices) > 1:
+            outcome = _on_several(clips, options, devices, profile, progress, on_frames, demands, done, store)
+        else:
+            chosen = replace(options, device=alone(devices, device))
+            outcome = _on_one(clips, chosen, profile, progress, on_frames, demands, done, store)
+    except DemandError as error:
+        outcome = error
+    try:
+        add_hint(outcome, clips, options)
+    except KeyboardInterrupt as stop:
+        report = outcome.report if isinstance(outcome, DemandError) else outcome
+        frames = counted(len(report.frames), "frame")
+        raise stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
+    if isinstance(outcome, DemandError):
+        raise outcome
+    return outcome
+
+
+def _on_one(
+    clips: Clips,
+    options: ScoreOptions,
+    profile: bool,
+    progress: Progress | None,
+    on_frames: OnFrames | None,
+    demands: Sequence[Demand],
+    done: Sequence[FrameScores],
+    store: RunStore | None,
+) -> ScoreReport:
+    """Score a pair in this process. A device that fails is opened again where the clips can be; see `recovery`."""
+    from ..scoring.frame_journal import FrameJournal
+
+    if not (store is None or isinstance(store, FrameJournal)):
+        raise OptionError("this store keeps ranges, as several devices score them; give several devices, or another store")
+    batch = None if on_frames is None else 1
+    engines = Engines(partial(open_backend, options.backend, device=options.device, profile=profile), batch)
+
+    def score(done: Sequence[FrameScores]) -> ScoreReport:
+        with ExitStack() as stack:
+            first, second = (close_at_end(stack, source) for source in open_sources(clips, options))
+            return score_sources(
+                (first, second),
+                clips,
+                engines,
+                options,
+                profile=profile,
+                progress=progress,
+                on_frames=on_frames,
+                demands=demands,
+                done=done,
+                journal=store,
+            )
+
+    return score_on(score, engines, done, again=readable_again(clips.paths))
+
+
+def _on_several(
+    clips: Clips,
     options: ScoreOptions,
     devices: Sequence[DeviceInfo],
     profile: bool,
-    demands: Sequence[Demand],
     progress: Progress | None,
     on_frames: OnFrames | None,
+    demands: Sequence[Demand],
     done: Sequence[FrameScores],
-    journal: FrameJournal | KeptParts | None,
+    store: RunStore | None,
 ) -> ScoreReport:
-    """As `score_files`, a worker for each device."""
+    """Score a pair in ranges, with a worker in a process of its own for each device."""
     from .kept import KeptParts
     from .processes import Processes
 
-    if done or not (journal is None or isinstance(journal, KeptParts)):
+    if done or not (store is None or isinstance(store, KeptParts)):
         raise OptionError("frames that are done already are for one device; several go on with the parts that they keep")
-    if not readable_again(paths):
+    if not readable_again(clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     check_options(options, demands)
     with Processes([spec_of(device, profile=profile) for device in devices]) as engine:
-        return score_in_parts(
-            Clips(*paths, raw), options, engine, demands=demands, progress=progress, on_frames=on_frames, kept=journal
-        )
+        return score_in_parts(clips, options, engine, demands=demands, progress=progress, on_frames=on_frames, kept=store)
 
 
 def score_in_parts(

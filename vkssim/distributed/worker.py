@@ -11,13 +11,10 @@ from typing import Self
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
-from ..frames.open import open_regular
-from ..frames.pictures import made_alike
 from ..frames.source import FrameSource
 from ..scoring.ranges import Part, PartScores
-from ..scoring.session import score_part, video_packets
+from ..scoring.session import open_ordinary_sources, score_part, video_packets
 from ..storage.own_folder import OwnFolder
-from ..utils.thread_pool import close_at_end
 from .division import divided
 from .parts_file import packed
 from .rates import PIXELS_A_SECOND
@@ -63,7 +60,7 @@ class Worker:
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()
         with ExitStack() as stack:
-            sources = self._sources(stack, task)
+            sources = open_ordinary_sources(stack, task.clips, task.options)
             part = task.part
             if part is None:
                 pixels = sources[0].info.width * sources[0].info.height
@@ -84,28 +81,10 @@ class Worker:
             read = sum(source.bytes_read for source in sources)
             return Done(scores, [part], frames, read, seconds, self._spec.label, kept=kept)
 
-    def _sources(self, stack: ExitStack, task: Task) -> tuple[FrameSource, FrameSource]:
-        clips, options = task.clips, task.options
-        files = zip((clips.reference, clips.distorted), options.selection.streams, strict=True)
-        reference, distorted = (close_at_end(stack, open_regular(path, clips.raw, stream)) for path, stream in files)
-        return made_alike(reference, distorted, clips.raw, options.pictures, chroma=options.planes != "y")
-
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
-        options = task.options
-        return score_part(
-            sources,
-            (task.clips.reference, task.clips.distorted),
-            partial(self._engine.part, 0, 1),
-            part,
-            features=options.features,
-            planes=options.planes,
-            raw=task.clips.raw,
-            selection=options.selection,
-            sync=options.sync,
-            pictures=options.pictures,
-            profile=self._spec.profile,
-            progress=self._check,
-        )
+        opener = partial(self._engine.part, 0, 1)
+        profile = self._spec.profile
+        return score_part(sources, task.clips, opener, task.options, part, profile=profile, progress=self._check)
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():

@@ -204,8 +204,7 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
 
 def _add_hint(pair: Pair, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
     """Warn where the clips of a pair that scored low seem to be shifted."""
-    paths = pair.reference_path, pair.distorted_path
-    add_hint(outcome, paths, pair.raw, options.selection, options.sync, options.pictures, of_many=True)
+    add_hint(outcome, pair.clips, options, of_many=True)
 
 
 def _keep(

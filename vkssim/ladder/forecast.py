@@ -83,7 +83,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
         clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
         files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
         reference, distorted = files
-        sources = made_alike(reference, distorted, pair.raw, pictures, chroma=options.planes != "y")
+        sources = made_alike(reference, distorted, pair.raw, pictures, options.chroma)
         schedule = options.selection.schedule(*sources, options.sync)
         frames = schedule.pairs or 0
         info = reference.info

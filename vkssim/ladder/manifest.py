@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import InputError
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.open import RawDescription
+from ..scoring.options import Clips
 from ..storage.location import Place, join, parent_of, suffix_of
 from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
@@ -54,6 +55,11 @@ class Pair:
     def distorted_path(self) -> str:
         """Where the distorted clip is."""
         return self._place(self.distorted)
+
+    @property
+    def clips(self) -> Clips:
+        """Return both clips by where they are."""
+        return Clips(self.reference_path, self.distorted_path, self.raw)
 
     def _place(self, name: str) -> str:
         return name if is_url(name) else join(self.folder, name)

@@ -9,7 +9,7 @@ from ..distributed.engines import EngineOptions
 from ..distributed.pool import Pool
 from ..distributed.task import Done
 from ..errors import OutputError
-from ..scoring.options import Clips, ScoreOptions
+from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores
 from .batch import Outcomes, Scored
 from .manifest import Pair
@@ -42,7 +42,7 @@ def in_parts(
         with where.open() as engine:
             pool = Pool(engine, tell)
             coordinator = Coordinator(pool, options, folder=folder, seconds=seconds, on_part=count)
-            jobs = [Job(key, Clips(pair.reference_path, pair.distorted_path, pair.raw)) for key, pair in pairs.items()]
+            jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
                 if isinstance(outcome, OutputError):  # of the folder, which is no pair's fault
                     raise outcome

@@ -20,7 +20,7 @@ from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..report.results import ScoreReport
-from ..scoring.options import ScoreOptions
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.session import score_sources
 from ..storage.remote import is_url
 from ..utils.interruption import take
@@ -73,7 +73,7 @@ class TogetherScorer:
             places: dict[Future[ScoreReport], int] = {}
             stack.push(partial(self._end, stack, pool, places))
             places |= {
-                pool.submit(self._score_one, place, source, (reference, path), len(distorted), raw): place
+                pool.submit(self._score_one, place, source, Clips(reference, path, raw), len(distorted)): place
                 for place, (source, path) in enumerate(zip(references, distorted, strict=True))
             }
             # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
@@ -112,26 +112,13 @@ class TogetherScorer:
             return [source, *(stack.enter_context(open_regular(path, raw, stream)) for _ in range(readers - 1))]
         return Tee(turned(source), readers).readers
 
-    def _score_one(
-        self, place: int, reference: FrameSource, paths: tuple[str, str], parts: int, raw: RawDescription
-    ) -> ScoreReport:
+    def _score_one(self, place: int, reference: FrameSource, clips: Clips, parts: int) -> ScoreReport:
         options = self._options
         with ExitStack() as stack:
             close_at_end(stack, reference)
-            distorted = close_at_end(stack, open_regular(paths[1], raw, options.selection.stream_distorted))
-            return score_sources(
-                made_alike(reference, distorted, raw, options.pictures, chroma=options.planes != "y"),
-                paths,
-                partial(self._engine.part, place, parts),
-                features=options.features,
-                planes=options.planes,
-                raw=raw,
-                selection=options.selection,
-                sync=options.sync,
-                pictures=options.pictures,
-                strict=options.strict,
-                progress=self._check,
-            )
+            distorted = close_at_end(stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted))
+            sources = made_alike(reference, distorted, clips.raw, options.pictures, options.chroma)
+            return score_sources(sources, clips, partial(self._engine.part, place, parts), options, progress=self._check)
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():

@@ -17,15 +17,13 @@ from typing import Any, Self
 
 from ..errors import DeviceError, InterruptedRunError, OptionError, OutputError, ReadError, VkssimError, WorkerLostError
 from ..frames.fingerprint import input_states
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..storage.checked_journal import CheckedJournal
 from ..storage.checked_lines import FRAMES, PARTS
 from ..utils.version import __version__
 from ..utils.wording import counted
+from .options import Clips, ScoreOptions
 
 Identity = Mapping[str, Any]
 """What a run's scores depend on, as JSON has it, by the names that a user knows."""
@@ -34,28 +32,18 @@ CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostE
 """The errors after which a run may go on."""
 
 
-def run_identity(
-    reference: str,
-    distorted: str,
-    *,
-    features: Sequence[str],
-    planes: str,
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
-) -> Identity:
-    """What the scores of two files depend on, but for the device; files by their paths, sizes and times of change."""
+def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
+    """Return what the scores of two files depend on, but for the device; files by their paths, sizes and times of change."""
     return {
         "version of vkssim": __version__,
-        "reference": _digest(reference),
-        "distorted clip": _digest(distorted),
-        "description of raw files": asdict(raw),
-        "features": list(features),
-        "planes": planes,
-        "selection of frames": asdict(selection),
-        "sync": sync,
-        "crop or scaling": asdict(pictures),
+        "reference": _digest(clips.reference),
+        "distorted clip": _digest(clips.distorted),
+        "description of raw files": asdict(clips.raw),
+        "features": list(options.features),
+        "planes": options.planes,
+        "selection of frames": asdict(options.selection),
+        "sync": options.sync,
+        "crop or scaling": asdict(options.pictures),
     }
 
 
@@ -98,7 +86,6 @@ class FrameJournal:
 
         Raises OptionError where they are of another run.
         """
-        self.begun = True
         identity = self._identity | {"scores": list(names), "backend": backend.backend}
         identity |= {"device": backend.device, "driver": backend.driver}
         identity = json.loads(json.dumps(identity))
@@ -114,6 +101,7 @@ class FrameJournal:
                     f"{path} is of another run: {', '.join(differing)} differ. Without --resume it is begun anew, its"
                     f" {self._kept} frames are lost then"
                 )
+            self.begun = True
             self._journal.go_on()
             if self._kept:
                 self._tell(f"goes on behind {counted(self._kept, 'frame')} of {path}")
@@ -121,7 +109,7 @@ class FrameJournal:
             return [FrameScores(index, dict(zip(names, values, strict=True)), time) for index, time, values in frames]
         if self._kept:
             self._tell(f"{path} had {counted(self._kept, 'frame')} of a run that was cut off; --resume would have kept them")
-        self._kept = 0
+        self.begun, self._kept = True, 0
         self._journal.begin(identity)
         return []
 
@@ -136,10 +124,13 @@ class FrameJournal:
             error.args = (f"{error}; --resume goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
-        """Remove it where the run is done and its scores are where they belong, whatever they are."""
+        """Remove it where the run is done and its scores are where they belong, whatever they are.
+
+        A run that never began leaves what it found, which may be another run's.
+        """
         for failure in failures:
             self.leave(failure)
-        if not any(isinstance(failure, CUT_OFF) for failure in failures):
+        if self.begun and not any(isinstance(failure, CUT_OFF) for failure in failures):
             self._kept = 0
 
     def close(self) -> None:

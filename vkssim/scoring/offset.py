@@ -22,6 +22,7 @@ from ..report.results import ScoreReport
 from ..storage.remote import is_url, named
 from ..utils.interruption import check
 from ..utils.wording import counted
+from .options import Clips, ScoreOptions
 
 MOST = 120
 """Frames that a clip may be shifted by, either way; fewer for short clips, of which enough frames have to be left."""
@@ -76,11 +77,8 @@ def find_offset(
 
 def add_hint(
     outcome: ScoreReport | Exception,
-    paths: tuple[str, str],
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
+    clips: Clips,
+    options: ScoreOptions,
     *,
     of_many: bool = False,
 ) -> None:
@@ -90,33 +88,31 @@ def add_hint(
     for the others too, and clips by URL are not read again, for other machines may have scored them.
     """
     report = outcome.report if isinstance(outcome, DemandError) else outcome  # then too all frames were scored
-    if not isinstance(report, ScoreReport) or sync != "index" or (of_many and any(map(is_url, paths))):
+    if not isinstance(report, ScoreReport) or options.sync != "index" or (of_many and any(map(is_url, clips.paths))):
         return
-    if selection.takes_all and len(report.frames) <= _LEAST:
+    if options.selection.takes_all and len(report.frames) <= _LEAST:
         return  # one of the clips is too short to tell
     name = report.names[0] if report.names else None
     if name in report.similarities and report.frames and np.nanmean(report.column(name)) < _LOW:
-        warning = _hint(paths, raw, selection, pictures, of_many)
+        warning = _hint(clips, options, of_many)
         report.warnings += [] if warning is None else [warning]
 
 
-def _hint(
-    paths: tuple[str, str], raw: RawDescription, selection: Selection, pictures: PictureOptions, of_many: bool
-) -> str | None:
+def _hint(clips: Clips, options: ScoreOptions, of_many: bool) -> str | None:
     """Return the sentence on two clips that seem to be shifted; None where they do not."""
-    if not all(map(readable_twice, paths)):
+    if not all(map(readable_twice, clips.paths)):
         return None
     try:
-        shift = _found(paths, raw, selection, pictures, _FIRST)
+        shift = _found(clips.paths, clips.raw, options.selection, options.pictures, _FIRST)
     except (VkssimError, MemoryError):  # the offset is not certain, or cannot be looked for; the scores are there all the same
         return None
     if not shift.offset:
         return None
-    offset = selection.offset + shift.offset
+    offset = options.selection.offset + shift.offset
     cure = "compares these, and shifts every other pair as well" if of_many else "compares these, or --find-offset"
     return (
-        f"the clips seem to be shifted: frame i of {named(paths[0])} looks like frame i{offset:+d} of {named(paths[1])}, in the"
-        f" {counted(shift.frames, 'frame')} that were looked at. --offset {offset} {cure}"
+        f"the clips seem to be shifted: frame i of {named(clips.reference)} looks like frame i{offset:+d} of"
+        f" {named(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were looked at. --offset {offset} {cure}"
     )
 
 

@@ -1,4 +1,4 @@
-"""How clips are scored, as one value that can be handed on."""
+"""Which clips are scored, and how: two values that every layer hands on whole."""
 
 from __future__ import annotations
 
@@ -18,6 +18,20 @@ Selector = str | int | Sequence[str | int] | None
 
 
 @dataclass(frozen=True)
+class Clips:
+    """The two clips of a pair, by path or URL; `raw` describes those of them that are raw files."""
+
+    reference: str
+    distorted: str
+    raw: RawDescription = field(default_factory=RawDescription)
+
+    @property
+    def paths(self) -> tuple[str, str]:
+        """Return the reference and the distorted clip."""
+        return self.reference, self.distorted
+
+
+@dataclass(frozen=True)
 class ScoreOptions:
     """How every clip is scored; see `score_files`."""
 
@@ -29,6 +43,11 @@ class ScoreOptions:
     strict: bool = False
     backend: str = "vulkan"
     device: str | int | None = None
+
+    @property
+    def chroma(self) -> bool:
+        """Return True where chroma is scored as well."""
+        return self.planes != "y"
 
 
 _LARGE_ENOUGH = 1024  # for every metric with every option
@@ -42,12 +61,3 @@ def check_options(options: ScoreOptions, demands: Sequence[Demand] = ()) -> None
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
     check_names(demands, metrics.names, metrics.similarities)
-
-
-@dataclass(frozen=True)
-class Clips:
-    """Two clips, by the paths or URLs that workers open themselves."""
-
-    reference: str
-    distorted: str
-    raw: RawDescription = field(default_factory=RawDescription)

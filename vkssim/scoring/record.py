@@ -8,13 +8,11 @@ from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
 from ..frames.clip_facts import ClipFacts, VideoPackets
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
 from ..storage.remote import named
 from ..utils.version import __version__
+from .options import Clips, ScoreOptions
 from .verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
@@ -23,15 +21,10 @@ ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
 
 def scoring_record(
     sources: tuple[FrameSource, FrameSource],
-    paths: tuple[str, str],
+    clips: Clips,
     metrics: FrameMetrics,
     backend: str,
-    *,
-    planes: str,
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
+    options: ScoreOptions,
 ) -> ScoringRecord:
     """Return how two sources are going to be scored, reference first. What only reading tells comes by `with_whole_clips`."""
     info = sources[0].info
@@ -42,22 +35,22 @@ def scoring_record(
     )
     reference, distorted = (
         replace(source.clip_facts(), path=named(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
-        for source, path in zip(sources, paths, strict=True)
+        for source, path in zip(sources, clips.paths, strict=True)
     )
     record = ScoringRecord(
         version=__version__,
         command="",
         features=features,
-        planes=planes,
-        sync=sync,
+        planes=options.planes,
+        sync=options.sync,
         width=info.width,
         height=info.height,
         bits=info.bits,
-        chroma=None if planes == "y" else info.chroma,
+        chroma=info.chroma if options.chroma else None,
         cropped_to=info.crop,
-        selection=selection,
-        pictures=pictures,
-        raw=raw,
+        selection=options.selection,
+        pictures=options.pictures,
+        raw=clips.raw,
         reference=reference,
         distorted=distorted,
     )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any
 
 from ..backends.base import Backend
 from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions, colour_warnings, common_format
+from ..frames.open import open_regular
+from ..frames.pictures import colour_warnings, common_format, made_alike, open_pair
 from ..frames.selection import Schedule, Selection
 from ..frames.source import FrameSource, check_unchanged
 from ..report.frame_scores import FrameScores
@@ -21,6 +20,7 @@ from ..storage.remote import named
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .frame_journal import FrameJournal
+from .options import Clips, ScoreOptions
 from .ranges import Cut, Fingerprints, Part, PartScores
 from .record import ClipPackets, scoring_record, with_whole_clips
 from .run import OnFrames, Progress, Run
@@ -39,18 +39,26 @@ def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) ->
     return error
 
 
+def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+    """Open both clips of a pair, the reference first, with everything done to their pictures that the options ask for."""
+    return open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams)
+
+
+def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+    """Open both clips as `open_sources` does, but no pipes; the files are closed with the stack. Raises InputError."""
+    reference, distorted = (
+        close_at_end(stack, open_regular(path, clips.raw, stream))
+        for path, stream in zip(clips.paths, options.selection.streams, strict=True)
+    )
+    return made_alike(reference, distorted, clips.raw, options.pictures, options.chroma)
+
+
 def score_sources(
     sources: tuple[FrameSource, FrameSource],
-    paths: tuple[str, str],
+    clips: Clips,
     open_engine: EngineOpener,
+    options: ScoreOptions,
     *,
-    features: Sequence[str] | str,
-    planes: str = "y",
-    raw: RawDescription = RawDescription(),  # noqa: B008 - frozen
-    selection: Selection,
-    sync: str = "index",
-    pictures: PictureOptions,
-    strict: bool = False,
     profile: bool = False,
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
@@ -58,31 +66,30 @@ def score_sources(
     done: Sequence[FrameScores] = (),
     journal: FrameJournal | None = None,
 ) -> ScoreReport:
-    """Score two sources that are open already, reference first, on the backend that `open_engine` gives; else as `score_files`.
+    """Score two open sources, reference first, on the backend that `open_engine` gives. The rest is as in `score_files`.
 
-    `paths` are their names in the report, `raw` is how they were opened, `pictures` what was done to them already. The backend
-    is closed at the end, the sources are not.
+    `clips` says by which names the report knows them and how they were opened. What `options.pictures` asks for was done to the
+    sources already. The backend is closed at the end, the sources are not.
     """
     with ExitStack() as stack:
-        metrics = _metrics(sources, features, planes)
+        metrics = _metrics(sources, options)
         check_names(demands, metrics.names, metrics.similarities)
-        schedule = selection.schedule(*sources, sync)
+        schedule = options.selection.schedule(*sources, options.sync)
         engine = close_at_end(stack, open_engine(metrics.planes))
-        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
-        report = _begun(sources, paths, metrics, engine, **how)
+        report = _begun(sources, clips, metrics, engine, options)
         if journal is not None and not journal.begun:
             done = journal.begin(report.names, report.backend)
         report.frames += done[:-1]
         report.resumed = len(report.frames)
-        clock = Clock(paths, report.rate, _first_left(sources, schedule) if sync == "pts" else None)
+        clock = Clock(clips.paths, report.rate, _first_left(sources, schedule) if options.sync == "pts" else None)
         told = {frame.index for frame in done[-1:]}
         run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, told, journal)
         try:
             stack.enter_context(run)
             run.score()
             ends = _ends(sources, schedule, len(report.frames))
-            report.scoring = with_whole_clips(report.scoring, video_packets(sources, selection), ends, run.shorter)
-            judge(report, ends, clock, run.shorter, strict=strict, demands=demands)
+            report.scoring = with_whole_clips(report.scoring, video_packets(sources, options.selection), ends, run.shorter)
+            judge(report, ends, clock, run.shorter, strict=options.strict, demands=demands)
         except VkssimError as error:
             error.report = _with_all(report, done)
             raise
@@ -110,32 +117,26 @@ def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
 
 def score_part(
     sources: tuple[FrameSource, FrameSource],
-    paths: tuple[str, str],
+    clips: Clips,
     open_engine: EngineOpener,
+    options: ScoreOptions,
     part: Part,
     *,
-    features: Sequence[str] | str,
-    planes: str,
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
     profile: bool = False,
     progress: Progress | None = None,
 ) -> PartScores:
     """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
 
-    Nothing is judged: `parts.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in
+    Nothing is judged: `ranges.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in
     parts after all.
     """
     with ExitStack() as stack:
-        metrics = _metrics(sources, features, planes)
-        schedule = selection.schedule(*sources, sync)
+        metrics = _metrics(sources, options)
+        schedule = options.selection.schedule(*sources, options.sync)
         begins = _went_to(part.start, sources, schedule)
         engine = close_at_end(stack, open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # of other parts on the same engine
-        how: dict[str, Any] = {"planes": planes, "raw": raw, "selection": selection, "sync": sync, "pictures": pictures}
-        report = _begun(sources, paths, metrics, engine, **how)
+        report = _begun(sources, clips, metrics, engine, options)
         shown: list[Shown] = []
         run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
         stack.enter_context(run)
@@ -149,11 +150,11 @@ def score_part(
             [other for _, _, other in shown],
             _ends(sources, schedule, part.first + len(report.frames)),
             run.shorter,
-            _first_left(sources, schedule)() if sync == "pts" else None,
+            _first_left(sources, schedule)() if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             behind,
-            video_packets(sources, selection) if part.is_whole else None,
+            video_packets(sources, options.selection) if part.is_whole else None,
         )
 
 
@@ -189,43 +190,30 @@ def _ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: i
     return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
 
 
-def _metrics(sources: tuple[FrameSource, FrameSource], features: Sequence[str] | str, planes: str) -> FrameMetrics:
-    formats = plane_formats(common_format(*sources, chroma=planes != "y"), planes, sources[0].info.chroma)
-    return FrameMetrics(features, formats, total=planes == "all")
+def _metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
+    formats = plane_formats(common_format(*sources, chroma=options.chroma), options.planes, sources[0].info.chroma)
+    return FrameMetrics(options.features, formats, total=options.planes == "all")
 
 
 def _begun(
     sources: tuple[FrameSource, FrameSource],
-    paths: tuple[str, str],
+    clips: Clips,
     metrics: FrameMetrics,
     engine: Backend,
-    *,
-    planes: str,
-    raw: RawDescription,
-    selection: Selection,
-    sync: str,
-    pictures: PictureOptions,
+    options: ScoreOptions,
 ) -> ScoreReport:
-    """The report before the first frame."""
+    """Return the report as it is before the first frame."""
     info = sources[0].info
-    report = ScoreReport(named(paths[0]), named(paths[1]), info.width, info.height, info.bits, metrics.names, engine.info)
+    report = ScoreReport(
+        named(clips.reference), named(clips.distorted), info.width, info.height, info.bits, metrics.names, engine.info
+    )
     report.similarities = metrics.similarities
     report.rate = None if info.fps is None else float(info.fps)
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
     report.warnings = [warning for source in sources for warning in source.info.warnings]
     report.warnings += [*colour_warnings(info, sources[1].info), *engine.warnings]
-    report.selection, report.sync, report.pictures = selection, sync, pictures
-    report.scoring = scoring_record(
-        sources,
-        paths,
-        metrics,
-        engine.info.backend,
-        planes=planes,
-        raw=raw,
-        selection=selection,
-        sync=sync,
-        pictures=pictures,
-    )
+    report.selection, report.sync, report.pictures = options.selection, options.sync, options.pictures
+    report.scoring = scoring_record(sources, clips, metrics, engine.info.backend, options)
     return report
 
 
