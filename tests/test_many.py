@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import vkssim
-from vkssim.distributed import engines
-from vkssim.distributed.pool import WorkerDiedError
+from vkssim.distributed import worker_options as engines
+from vkssim.distributed.scheduler import WorkerDiedError
 from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimError

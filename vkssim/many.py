@@ -9,9 +9,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from .distributed.coordinator import Coordinator, Job
-from .distributed.engines import EngineOptions
-from .distributed.pool import Pool
 from .distributed.rates import SECONDS
+from .distributed.scheduler import Pool
+from .distributed.worker_options import EngineOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.open import RawDescription

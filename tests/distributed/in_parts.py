@@ -12,7 +12,7 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import coordinator, division
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import Pool, TaskKey
+from vkssim.distributed.scheduler import Pool, TaskKey
 from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.threads import Alone
 from vkssim.errors import VkssimError

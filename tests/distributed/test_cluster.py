@@ -24,7 +24,7 @@ from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import MOST_ATTEMPTS, Pool
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
@@ -267,7 +267,7 @@ DRIVER = """
 import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pool import Pool
+from vkssim.distributed.scheduler import Pool
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
 from vkssim.scoring.options import ScoreOptions

@@ -11,14 +11,14 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.engines import EngineOptions
-from vkssim.distributed.kept import KeptParts
 from vkssim.distributed.pair import score_in_parts
-from vkssim.distributed.parts_file import unpacked, unpacked_parts
-from vkssim.distributed.pool import MOST_ATTEMPTS, Pool, WorkerDiedError
+from vkssim.distributed.range_file import unpacked, unpacked_parts
+from vkssim.distributed.range_store import KeptParts
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool, WorkerDiedError
 from vkssim.distributed.task import Done, Task
 from vkssim.distributed.threads import Alone
 from vkssim.distributed.worker import Worker
+from vkssim.distributed.worker_options import EngineOptions
 from vkssim.errors import (
     DemandError,
     DeviceLostError,

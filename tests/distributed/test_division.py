@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from vkssim.distributed import division
 from vkssim.distributed.division import divided
-from vkssim.distributed.parts_file import packed_parts, unpacked_parts
+from vkssim.distributed.range_file import packed_parts, unpacked_parts
 from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError

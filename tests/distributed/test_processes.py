@@ -20,8 +20,8 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import processes
-from vkssim.distributed.pool import WorkerDiedError
 from vkssim.distributed.processes import ProcessSeat, _work
+from vkssim.distributed.scheduler import WorkerDiedError
 from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import InputError, OptionError

@@ -33,7 +33,7 @@ from .output import PathOrUrl, check_target
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
-    from ..distributed.engines import EngineOptions
+    from ..distributed.worker_options import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..frames.selection import Selection
@@ -135,7 +135,7 @@ def command(
 
     A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
     """
-    from ..distributed.engines import EngineOptions
+    from ..distributed.worker_options import EngineOptions
     from ..ladder.manifest import read_manifest
     from ..scoring.options import ScoreOptions
 

@@ -33,7 +33,7 @@ from .output import print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..distributed.engines import EngineOptions
+    from ..distributed.worker_options import EngineOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..frames.selection import Selection
@@ -119,7 +119,7 @@ def command(
     For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
     ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, by the name of what differs.
     """
-    from ..distributed.engines import EngineOptions
+    from ..distributed.worker_options import EngineOptions
     from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
     from ..scoring.comparability import check_alike
     from ..scoring.options import ScoreOptions

@@ -16,7 +16,7 @@ from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
-from .pool import Engine, Seat, WorkerDiedError
+from .scheduler import Engine, Seat, WorkerDiedError
 from .task import Done, Task
 
 PATIENCE = 60.0

@@ -13,9 +13,9 @@ from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import Part, PartScores, joined
 from ..scoring.record import ClipPackets
 from ..storage.own_folder import OwnFolder
-from .parts_file import packed, packed_parts, unpacked, unpacked_parts
-from .pool import Pool, TaskKey
+from .range_file import packed, packed_parts, unpacked, unpacked_parts
 from .rates import SECONDS
+from .scheduler import Pool, TaskKey
 from .task import Done, Task
 
 _PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last

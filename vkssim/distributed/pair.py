@@ -28,11 +28,11 @@ from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import alone, chosen_devices, spec_of
-from .pool import Engine, Pool
+from .scheduler import Engine, Pool
 from .task import Done
 
 if TYPE_CHECKING:
-    from .kept import KeptParts
+    from .range_store import KeptParts
     from .store import RunStore
 
 
@@ -123,8 +123,8 @@ def _on_several(
     store: RunStore | None,
 ) -> ScoreReport:
     """Score a pair in ranges, with a worker in a process of its own for each device."""
-    from .kept import KeptParts
     from .processes import Processes
+    from .range_store import KeptParts
 
     if done or not (store is None or isinstance(store, KeptParts)):
         raise OptionError("frames that are done already are for one device; several go on with the parts that they keep")

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
-from .pool import Engine, Seat, WorkerDiedError
+from .scheduler import Engine, Seat, WorkerDiedError
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
 

@@ -13,7 +13,7 @@ from ..scoring.options import Clips, ScoreOptions
 from ..storage.journal_file import journal_path
 from ..storage.own_folder import OwnFolder, parts_folder
 from ..storage.remote import is_url, named
-from .kept import KeptParts
+from .range_store import KeptParts
 
 RunStore = FrameJournal | KeptParts
 """Frames in their order, as one device scores them; or ranges of frames, as several do."""

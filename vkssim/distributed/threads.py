@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from ..utils.thread_pool import ThreadPool
-from .pool import Engine, Seat
+from .scheduler import Engine, Seat
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
 

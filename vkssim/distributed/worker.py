@@ -16,7 +16,7 @@ from ..scoring.ranges import Part, PartScores
 from ..scoring.session import open_ordinary_sources, score_part, video_packets
 from ..storage.own_folder import OwnFolder
 from .division import divided
-from .parts_file import packed
+from .range_file import packed
 from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..distributed.coordinator import Coordinator, Job
-from ..distributed.engines import EngineOptions
-from ..distributed.pool import Pool
+from ..distributed.scheduler import Pool
 from ..distributed.task import Done
+from ..distributed.worker_options import EngineOptions
 from ..errors import OutputError
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores

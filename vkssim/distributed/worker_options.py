@@ -10,7 +10,7 @@ from ..host.devices import choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
 from .devices import chosen_devices, spec_of
-from .pool import Engine
+from .scheduler import Engine
 from .task import WorkerSpec
 
 ENGINES = ("local", "ray")

@@ -6,7 +6,7 @@ import pytest
 
 from vkssim.distributed import devices
 from vkssim.distributed.devices import alone, chosen_devices
-from vkssim.distributed.engines import EngineOptions
+from vkssim.distributed.worker_options import EngineOptions
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 

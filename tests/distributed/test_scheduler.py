@@ -7,8 +7,8 @@ from concurrent.futures import Future
 
 import pytest
 
-from vkssim.distributed import pool as pool_module
-from vkssim.distributed.pool import MOST_ATTEMPTS, Engine, Pool, Seat, TaskKey, WorkerDiedError
+from vkssim.distributed import scheduler as pool_module
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Engine, Pool, Seat, TaskKey, WorkerDiedError
 from vkssim.distributed.task import Done, Task
 from vkssim.errors import (
     DeviceError,
