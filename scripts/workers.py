@@ -16,7 +16,8 @@ from measure import Row, raw_clips
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.devices import spec_of
 from vkssim.distributed.processes import Processes
-from vkssim.distributed.scheduler import Engine, Pool
+from vkssim.distributed.scheduler import Pool
+from vkssim.distributed.worker_pool import Engine
 from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.open import RawDescription
 from vkssim.frames.raw import RawFile

@@ -14,11 +14,12 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pair import score_in_parts
 from vkssim.distributed.range_file import unpacked, unpacked_parts
 from vkssim.distributed.range_store import KeptParts
-from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool, WorkerDiedError
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool
 from vkssim.distributed.task import Done, Task
 from vkssim.distributed.threads import Alone
 from vkssim.distributed.worker import Worker
 from vkssim.distributed.worker_options import EngineOptions
+from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import (
     DemandError,
     DeviceLostError,

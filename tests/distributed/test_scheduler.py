@@ -8,8 +8,9 @@ from concurrent.futures import Future
 import pytest
 
 from vkssim.distributed import scheduler as pool_module
-from vkssim.distributed.scheduler import MOST_ATTEMPTS, Engine, Pool, Seat, TaskKey, WorkerDiedError
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool, TaskKey
 from vkssim.distributed.task import Done, Task
+from vkssim.distributed.worker_pool import Engine, Seat, WorkerDiedError
 from vkssim.errors import (
     DeviceError,
     DeviceLostError,

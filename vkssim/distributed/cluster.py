@@ -16,8 +16,8 @@ from ..utils.sanitize import visible
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
-from .scheduler import Engine, Seat, WorkerDiedError
 from .task import Done, Task
+from .worker_pool import Engine, Seat, WorkerDiedError
 
 PATIENCE = 60.0
 """Seconds that a cluster may have no worker."""

@@ -28,8 +28,9 @@ from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import alone, chosen_devices, spec_of
-from .scheduler import Engine, Pool
+from .scheduler import Pool
 from .task import Done
+from .worker_pool import Engine
 
 if TYPE_CHECKING:
     from .range_store import KeptParts

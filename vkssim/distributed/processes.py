@@ -16,9 +16,9 @@ from multiprocessing.connection import Connection, wait
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
-from .scheduler import Engine, Seat, WorkerDiedError
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
+from .worker_pool import Engine, Seat, WorkerDiedError
 
 SECONDS_TO_BEGIN = 300.0
 """How long a process that was started may take until its first sign of life."""

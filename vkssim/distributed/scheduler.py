@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from statistics import mean
-from typing import Self
 
 from ..errors import (
     DeviceError,
@@ -27,6 +25,7 @@ from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.wording import counted
 from .task import Done, Task
+from .worker_pool import Engine, Seat, WorkerDiedError
 
 MOST_ATTEMPTS = 4
 """At a task; of a worker, one after the other; and tasks given up in a row, until nothing is believed any more."""
@@ -35,48 +34,6 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 _LATE = 2.0  # times the mean duration of a task, from where on an idle worker tries it as well
 _LEAST_DURATIONS, _MOST_DURATIONS = 3, 100
 _SECONDS_UNTIL_LATE = 60.0  # while fewer durations are known; for idle workers of other machines, whom it costs nothing
-
-
-class WorkerDiedError(Exception):
-    """The process of a worker ended, or its node did, before its task was done."""
-
-
-class Seat(ABC):
-    """A place where a worker runs, one task at a time."""
-
-    label: str
-    host: str = ""
-    """The machine that it is on."""
-
-    @abstractmethod
-    def submit(self, task: Task) -> Future[Done]:
-        """Have the worker do a task. The future raises WorkerDiedError, or what `Worker.do` raises."""
-
-    @abstractmethod
-    def renew(self) -> None:
-        """Put a new worker in the place of one that died."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End the worker, whatever it does; a second call does nothing."""
-
-
-class Engine(ABC):
-    """Where workers run; use with `with`."""
-
-    @abstractmethod
-    def seats(self) -> Sequence[Seat]:
-        """The seats there are now; of a cluster they come and go. Raises DeviceError where there never was one."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """End all workers; a second call does nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 from ..utils.thread_pool import ThreadPool
-from .scheduler import Engine, Seat
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
+from .worker_pool import Engine, Seat
 
 
 class ThreadSeat(Seat):

@@ -10,8 +10,8 @@ from ..host.devices import choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
 from .devices import chosen_devices, spec_of
-from .scheduler import Engine
 from .task import WorkerSpec
+from .worker_pool import Engine
 
 ENGINES = ("local", "ray")
 
