@@ -15,9 +15,9 @@ from measure import Row, raw_clips
 
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.devices import spec_of
-from vkssim.distributed.processes import Processes
-from vkssim.distributed.scheduler import Pool
-from vkssim.distributed.worker_pool import Engine
+from vkssim.distributed.processes import ProcessPool
+from vkssim.distributed.scheduler import Scheduler
+from vkssim.distributed.worker_pool import WorkerPool
 from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.open import RawDescription
 from vkssim.frames.raw import RawFile
@@ -39,7 +39,7 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
     where = {"section": "workers", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": _JOBS * frames}
     counts = sorted({1 << power for power in range(len(devices).bit_length())} | {len(devices)})
     with raw_clips(width, height, bits, frames) as clips, ExitStack() as stack:
-        engines = {n: stack.enter_context(Processes([spec_of(device) for device in devices[:n]])) for n in counts}
+        engines = {n: stack.enter_context(ProcessPool([spec_of(device) for device in devices[:n]])) for n in counts}
         options = ScoreOptions((feature,))
         rates: dict[int, list[float]] = {n: [] for n in counts}
         for engine in engines.values():
@@ -64,8 +64,8 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
     return rows
 
 
-def _score(engine: Engine, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
-    pool = Pool(engine, print)
+def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
+    pool = Scheduler(engine, print)
     jobs = [Job(str(number), Clips(str(clips[0]), str(clips[1]), raw)) for number in range(_JOBS)]
     for _, outcome in Coordinator(pool, options).score(jobs):
         if isinstance(outcome, Exception):

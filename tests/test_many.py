@@ -89,7 +89,7 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
 def test_options_are_checked_before_anything_runs(
     pairs: Pairs, monkeypatch: pytest.MonkeyPatch, options: dict[str, object], message: str
 ) -> None:
-    monkeypatch.setattr(engines.EngineOptions, "open", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr(engines.WorkerOptions, "open", lambda *_, **__: pytest.fail("it was opened"))
     with pytest.raises(OptionError, match=message):
         vkssim.score_many(pairs, **options)  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 import numpy.typing as npt
 
-from .backends.device_cache import Kept
+from .backends.device_cache import DeviceCache
 from .errors import FrameError
 from .features.options import OptionValue
 from .maps.mapper import FloatMaps, SsimMapper
@@ -304,5 +304,5 @@ def _batch(images: npt.NDArray[Any]) -> int | None:
     return 1 if len(images) == 1 else None
 
 
-_kept: Kept[Scorer] = Kept(most=1)
-_kept_mapper: Kept[SsimMapper] = Kept(most=1)
+_kept: DeviceCache[Scorer] = DeviceCache(most=1)
+_kept_mapper: DeviceCache[SsimMapper] = DeviceCache(most=1)

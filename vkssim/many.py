@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from .distributed.coordinator import Coordinator, Job
 from .distributed.rates import SECONDS
-from .distributed.scheduler import Pool
-from .distributed.worker_options import EngineOptions
+from .distributed.scheduler import Scheduler
+from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.open import RawDescription
@@ -94,7 +94,7 @@ def score_many(
     """
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
     check_options(options)
-    where = EngineOptions(engine, backend, device, address, software)
+    where = WorkerOptions(engine, backend, device, address, software)
     jobs = [
         Job(str(number), Clips(os.fspath(reference), os.fspath(distorted), raw))
         for number, (reference, distorted) in enumerate(pairs)
@@ -103,15 +103,17 @@ def score_many(
 
 
 def _scored(
-    jobs: Sequence[Job], options: ScoreOptions, where: EngineOptions, seconds: float, progress: bool
+    jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
         bar = progress_bar("pairs") if progress else None
         if bar is not None:
             stack.callback(bar.close)
             bar(0, len(jobs))
-        pool = Pool(stack.enter_context(where.open()), lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2))
-        outcomes = Coordinator(pool, options, seconds=seconds).score(jobs)
+        scheduler = Scheduler(
+            stack.enter_context(where.open()), lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2)
+        )
+        outcomes = Coordinator(scheduler, options, seconds=seconds).score(jobs)
         for done, (job, outcome) in enumerate(outcomes, 1):
             if bar is not None:
                 bar(done, len(jobs))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .backends.base import Batch
 from .backends.lending import Lending
-from .backends.open import open_backend, opened_aloud
+from .backends.open import open_backend, open_with_warnings
 from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.backend_info import BackendInfo
@@ -148,7 +148,7 @@ class Scorer:
         self._in_use = threading.RLock()
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
-        self._backend = opened_aloud(open_backend(backend, self._metrics.planes, device=device, batch=batch))
+        self._backend = open_with_warnings(open_backend(backend, self._metrics.planes, device=device, batch=batch))
         self._copier = self._make_copier()
         self._free = list(reversed(self._backend.batches))
         self._filling: Batch | None = None

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vkssim.backends.device_cache import Kept
+from vkssim.backends.device_cache import DeviceCache
 from vkssim.host.devices import DEVICE_VARIABLE
 
 from ..support.waiting import PATIENCE
@@ -26,25 +26,25 @@ class _Thing:
 
 
 @pytest.fixture
-def kept() -> Iterator[Kept[_Thing]]:
-    made: Kept[_Thing] = Kept(most=2)
+def kept() -> Iterator[DeviceCache[_Thing]]:
+    made: DeviceCache[_Thing] = DeviceCache(most=2)
     yield made
     made.close()
 
 
-def _use(kept: Kept[_Thing], key: str) -> _Thing:
+def _use(kept: DeviceCache[_Thing], key: str) -> _Thing:
     with kept.use(key, _Thing) as thing:
         return thing
 
 
-def test_the_same_key_gives_the_same_thing(kept: Kept[_Thing]) -> None:
+def test_the_same_key_gives_the_same_thing(kept: DeviceCache[_Thing]) -> None:
     first = _use(kept, "a")
     assert _use(kept, "a") is first
     assert _use(kept, "b") is not first
     assert not first.closed
 
 
-def test_what_was_used_longest_ago_is_closed(kept: Kept[_Thing]) -> None:
+def test_what_was_used_longest_ago_is_closed(kept: DeviceCache[_Thing]) -> None:
     first, second = _use(kept, "a"), _use(kept, "b")
     _use(kept, "a")
     _use(kept, "c")
@@ -53,7 +53,7 @@ def test_what_was_used_longest_ago_is_closed(kept: Kept[_Thing]) -> None:
     assert _use(kept, "b") is not second
 
 
-def test_a_use_that_fails_closes_its_thing(kept: Kept[_Thing]) -> None:
+def test_a_use_that_fails_closes_its_thing(kept: DeviceCache[_Thing]) -> None:
     other, first = _use(kept, "b"), _use(kept, "a")
     with pytest.raises(RuntimeError, match="half way"), kept.use("a", _Thing):
         raise RuntimeError("half way")
@@ -61,7 +61,7 @@ def test_a_use_that_fails_closes_its_thing(kept: Kept[_Thing]) -> None:
     assert _use(kept, "a") is not first
 
 
-def test_a_thing_that_cannot_be_made_leaves_nothing(kept: Kept[_Thing]) -> None:
+def test_a_thing_that_cannot_be_made_leaves_nothing(kept: DeviceCache[_Thing]) -> None:
     def fail() -> _Thing:
         raise RuntimeError("no device")
 
@@ -70,13 +70,13 @@ def test_a_thing_that_cannot_be_made_leaves_nothing(kept: Kept[_Thing]) -> None:
     assert not _use(kept, "a").closed
 
 
-def test_another_device_by_the_environment_is_another_thing(kept: Kept[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_device_by_the_environment_is_another_thing(kept: DeviceCache[_Thing], monkeypatch: pytest.MonkeyPatch) -> None:
     first = _use(kept, "a")
     monkeypatch.setenv(DEVICE_VARIABLE, "another")
     assert _use(kept, "a") is not first
 
 
-def test_close_lets_go_of_everything(kept: Kept[_Thing]) -> None:
+def test_close_lets_go_of_everything(kept: DeviceCache[_Thing]) -> None:
     things = [_use(kept, "a"), _use(kept, "b")]
     kept.close()
     kept.close()
@@ -84,7 +84,7 @@ def test_close_lets_go_of_everything(kept: Kept[_Thing]) -> None:
     assert _use(kept, "a") not in things
 
 
-def test_forgetting_closes_nothing(kept: Kept[_Thing]) -> None:
+def test_forgetting_closes_nothing(kept: DeviceCache[_Thing]) -> None:
     thing = _use(kept, "a")
     kept.forget()
     assert _use(kept, "a") is not thing
@@ -95,7 +95,7 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
     """In a process of its own: the child makes a thing anew, and closes that one alone when it ends."""
     script = """
         import os
-        from vkssim.backends.device_cache import Kept
+        from vkssim.backends.device_cache import DeviceCache
 
         class Thing:
             def __init__(self):
@@ -103,7 +103,7 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
             def close(self):
                 os.write(1, b"parent closes\\n" if self.maker == parent else b"child closes\\n")
 
-        parent, kept = os.getpid(), Kept(most=2)
+        parent, kept = os.getpid(), DeviceCache(most=2)
         with kept.use("a", Thing):
             pass
         child = os.fork()

@@ -12,9 +12,9 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import coordinator, division
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import Pool, TaskKey
+from vkssim.distributed.scheduler import Scheduler, TaskKey
 from vkssim.distributed.task import Done, Task, WorkerSpec
-from vkssim.distributed.threads import Alone
+from vkssim.distributed.threads import LocalPool
 from vkssim.errors import VkssimError
 from vkssim.frames.open import RawDescription
 from vkssim.report import render
@@ -29,7 +29,7 @@ CPU = WorkerSpec("cpu", None, "cpu", "cpu")
 FEATURES = ("float_ssim=scale=1",)
 
 
-class AnyOrder(Pool):
+class AnyOrder(Scheduler):
     """Hands tasks out in another order than they come, the same every time."""
 
     _random = random.Random(0)
@@ -54,7 +54,7 @@ def in_parts(
     def note(_job: Job, part: Part, _scores: PartScores, _done: Done | None) -> None:
         parts.append(part)
 
-    with Alone(CPU) as engine:
+    with LocalPool(CPU) as engine:
         scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_part=note)
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, parts

@@ -24,7 +24,7 @@ from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.open import RawDescription
@@ -157,7 +157,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         run.devices.add(done.device)
         meanwhile()
 
-    pool = Pool(engine, run.told.append)
+    pool = Scheduler(engine, run.told.append)
     coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=str(folder), seconds=0.001, on_part=on_part)
     for job, outcome in coordinator.score(jobs):
         assert job.key not in run.outcomes, "told twice"
@@ -222,8 +222,8 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
     with Cluster(address=nodes.address, backend="cpu") as engine:
         run = _score(engine, jobs, tmp_path / "parts", remove)
         nodes.add_node(node_ip_address=joining, **NODE)
-        until(lambda: any(joining in seat.label for seat in engine.seats()))
-        assert not [seat for seat in engine.seats() if doomed in seat.label]
+        until(lambda: any(joining in worker.label for worker in engine.workers()))
+        assert not [worker for worker in engine.workers() if doomed in worker.label]
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
@@ -267,7 +267,7 @@ DRIVER = """
 import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import Pool
+from vkssim.distributed.scheduler import Scheduler
 from vkssim.distributed.task import Clips
 from vkssim.frames.open import RawDescription
 from vkssim.scoring.options import ScoreOptions
@@ -277,7 +277,7 @@ raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine:
     options = ScoreOptions((feature,))
-    for _ in Coordinator(Pool(engine, print), options, folder=folder, seconds=0.001).score(jobs):
+    for _ in Coordinator(Scheduler(engine, print), options, folder=folder, seconds=0.001).score(jobs):
         pass
 """
 
@@ -318,7 +318,7 @@ def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], t
     """Ray is told that there is one; nothing else takes its place."""
     with Cluster(address=nodes.address, patience=0.1) as engine:
         with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*--software"):
-            engine.seats()
+            engine.workers()
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
         until(lambda: _ready(engine))
         with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
@@ -327,7 +327,7 @@ def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], t
 
 def _ready(engine: Cluster) -> bool:
     with suppress(NoDeviceError):
-        return bool(engine.seats())
+        return bool(engine.workers())
     return False
 
 

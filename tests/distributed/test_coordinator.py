@@ -13,12 +13,12 @@ from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pair import score_in_parts
 from vkssim.distributed.range_file import unpacked, unpacked_parts
-from vkssim.distributed.range_store import KeptParts
-from vkssim.distributed.scheduler import MOST_ATTEMPTS, Pool
+from vkssim.distributed.range_store import RangeStore
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done, Task
-from vkssim.distributed.threads import Alone
+from vkssim.distributed.threads import LocalPool
 from vkssim.distributed.worker import Worker
-from vkssim.distributed.worker_options import EngineOptions
+from vkssim.distributed.worker_options import WorkerOptions
 from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import (
     DemandError,
@@ -87,13 +87,13 @@ def _in_one(clips: Clips) -> ScoreReport:
     return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
 
 
-def _score(clips: Clips, kept: KeptParts | None = None) -> ScoreReport:
-    with Alone(CPU) as engine:
-        return score_in_parts(clips, OPTIONS, engine, kept=kept)
+def _score(clips: Clips, kept: RangeStore | None = None) -> ScoreReport:
+    with LocalPool(CPU) as pool:
+        return score_in_parts(clips, OPTIONS, pool, kept=kept)
 
 
-def _kept(folder: Path, *, resume: bool = False, identity: object = 1) -> KeptParts:
-    return KeptParts(folder / "scores.json", {"what": identity}, resume=resume, tell=lambda _text: None)
+def _kept(folder: Path, *, resume: bool = False, identity: object = 1) -> RangeStore:
+    return RangeStore(folder / "scores.json", {"what": identity}, resume=resume, tell=lambda _text: None)
 
 
 def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
@@ -209,7 +209,7 @@ def test_damaged_parts_are_not_believed(
 def test_a_journal_of_an_older_version_is_begun_anew(clips: Clips, tmp_path: Path) -> None:
     (tmp_path / "scores.json.journal").write_bytes(b'vkssim parts 1 {"what": 1}\n')
     notes: list[str] = []
-    with KeptParts(tmp_path / "scores.json", {"what": 1}, resume=True, tell=notes.append) as kept:
+    with RangeStore(tmp_path / "scores.json", {"what": 1}, resume=True, tell=notes.append) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
     assert ["is of an older version, without checksums" in note for note in notes] == [True]
 
@@ -225,11 +225,11 @@ def test_a_part_that_is_refused_has_all_scored_in_one(
     frames: list[FrameScores] = []
     steps: list[tuple[int, int | None]] = []
     _fail_at(monkeypatch, first, RangeError("not there"))
-    with _kept(tmp_path) as kept, Alone(CPU) as engine:
+    with _kept(tmp_path) as kept, LocalPool(CPU) as pool:
         report = score_in_parts(
             clips,
             OPTIONS,
-            engine,
+            pool,
             progress=lambda done, total: steps.append((done, total)),
             on_frames=frames.extend,
             kept=kept,
@@ -266,8 +266,8 @@ def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pyt
 
     monkeypatch.setattr(Worker, "do", other)
     frames: list[FrameScores] = []
-    with Alone(CPU) as engine:
-        report = score_in_parts(clips, OPTIONS, engine, on_frames=frames.extend)
+    with LocalPool(CPU) as pool:
+        report = score_in_parts(clips, OPTIONS, pool, on_frames=frames.extend)
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
 
@@ -328,9 +328,9 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     for name in names:
         if name != "absent":
             write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
-    with Alone(CPU) as engine:
+    with LocalPool(CPU) as pool:
         folder = str(tmp_path / "parts")
-        coordinator = Coordinator(Pool(engine, lambda _trouble: None), OPTIONS, folder=folder)
+        coordinator = Coordinator(Scheduler(pool, lambda _trouble: None), OPTIONS, folder=folder)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {job.key: outcome for job, outcome in coordinator.score(jobs)}
         assert OwnFolder(folder).names() == set()
@@ -355,7 +355,7 @@ def test_a_batch_whose_parts_cannot_be_kept_ends(clips: Clips, tmp_path: Path, m
             raise OutputError("the folder is full")
         write_file(self, name, data)
 
-    monkeypatch.setattr(EngineOptions, "several", lambda _self: True)
+    monkeypatch.setattr(WorkerOptions, "several", lambda _self: True)
     monkeypatch.setattr(OwnFolder, "write", full)
     path = manifest(tmp_path / "m.csv", [{"reference": clips.reference, "distorted": clips.distorted}])
     result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)

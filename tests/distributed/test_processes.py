@@ -20,7 +20,7 @@ import pytest
 
 from vkssim import score_files
 from vkssim.distributed import processes
-from vkssim.distributed.processes import ProcessSeat, _work
+from vkssim.distributed.processes import ProcessHandle, _work
 from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.distributed.worker_pool import WorkerDiedError
@@ -219,21 +219,21 @@ TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
 
 def test_a_worker_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_work", _die_in_the_middle)
-    seat = ProcessSeat(CPU)
-    future = seat.submit(TASK)
+    worker = ProcessHandle(CPU)
+    future = worker.submit(TASK)
     with pytest.raises(WorkerDiedError, match="exit code -9"):
         future.result(60)
-    seat.close()
+    worker.close()
 
 
 def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_work", _send_what_cannot_travel)
-    seat = ProcessSeat(CPU)
+    worker = ProcessHandle(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="LibraryError: of some library") as raised:
-            seat.submit(TASK).result(60)
+            worker.submit(TASK).result(60)
         assert "in fail" in str(raised.value.__cause__)
-    seat.close()
+    worker.close()
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)

@@ -6,7 +6,7 @@ import pytest
 
 from vkssim.distributed import devices
 from vkssim.distributed.devices import alone, chosen_devices
-from vkssim.distributed.worker_options import EngineOptions
+from vkssim.distributed.worker_options import WorkerOptions
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.host.devices import DeviceInfo, DeviceKind
 
@@ -71,13 +71,13 @@ def test_what_there_is_not(three: list[DeviceInfo]) -> None:
 )
 def test_what_does_not_go_together(options: dict[str, object], said: str) -> None:
     with pytest.raises(OptionError, match=said):
-        EngineOptions(**options)  # type: ignore[arg-type]
+        WorkerOptions(**options)  # type: ignore[arg-type]
 
 
 def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
-    workers = EngineOptions(device="0,2")
+    workers = WorkerOptions(device="0,2")
     assert workers.several()
     assert [spec.kind for spec in workers.specs()] == ["gpu", "software"]
     assert [spec.device for spec in workers.specs()] == [str(three[0].uuid), str(three[2].uuid)]
-    (numpy,) = EngineOptions(backend="cpu").specs()
+    (numpy,) = WorkerOptions(backend="cpu").specs()
     assert (numpy.backend, numpy.device, numpy.kind) == ("cpu", None, "cpu")

@@ -10,7 +10,7 @@ from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.layout import plane_shapes
-from vkssim.frames.scale import RESAMPLERS, Deepen, Scale
+from vkssim.frames.scale import RESAMPLERS, Scale, ToBitDepth
 
 from .encoding import noise_planes, video_frame
 
@@ -48,12 +48,12 @@ def test_samples_stay_where_they_are(resampler: str) -> None:
 def test_notes() -> None:
     info = VideoInfo("clip", "raw", 64, 48, 8, chroma="420", notes=("before",))
     assert Scale(96, 80, "bicubic", 8, "420").info(info).notes == ("before", "scaled from 64x48 to 96x80, bicubic")
-    deep = Deepen(2).info(info)
+    deep = ToBitDepth(2).info(info)
     assert (deep.bits, deep.notes[1]) == (10, "brought from 8 to 10 bits, exactly")
 
 
 def test_deeper() -> None:
     planes = noise_planes(64, 48, "420", 10)
-    for plane, other in zip(Deepen(6)(planes), planes, strict=True):
+    for plane, other in zip(ToBitDepth(6)(planes), planes, strict=True):
         assert plane.dtype == np.uint16
         np.testing.assert_array_equal(plane / 256, other / 4)

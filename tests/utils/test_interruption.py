@@ -199,9 +199,9 @@ def test_killed_at_random_moments() -> None:
 
 AT_THE_END = """
 import os
-from vkssim.distributed.range_store import KeptParts
+from vkssim.distributed.range_store import RangeStore
 from vkssim.scoring.frame_journal import FrameJournal
-FrameJournal.settle = KeptParts.settle = lambda *_words: os._exit(9)
+FrameJournal.settle = RangeStore.settle = lambda *_words: os._exit(9)
 from vkssim.__main__ import run
 run()
 """

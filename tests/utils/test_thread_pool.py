@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from vkssim.distributed.task import Task, WorkerSpec
-from vkssim.distributed.threads import Alone
+from vkssim.distributed.threads import LocalPool
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
@@ -164,10 +164,10 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(RawFile, "read", hang)
     monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.1)
-    engine = Alone(WorkerSpec("cpu", None, "cpu", "cpu"))
+    engine = LocalPool(WorkerSpec("cpu", None, "cpu", "cpu"))
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
-    (seat,) = engine.seats()
-    future = seat.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), Part()))
+    (worker,) = engine.workers()
+    future = worker.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), Part()))
     assert hangs.wait(PATIENCE)
     engine.close()
     assert not future.done()

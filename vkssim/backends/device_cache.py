@@ -26,7 +26,7 @@ Thing = TypeVar("Thing", bound=Closable)
 Result = TypeVar("Result")
 
 
-class Kept(Generic[Thing]):
+class DeviceCache(Generic[Thing]):
     """The things used last, each under a key, for whoever asks for the same again. One caller uses them at a time.
 
     All are closed when the process ends. A forked child forgets them: the device is its parent's.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import OptionError
 from ..loss.spec import Loss
 from ..loss.wang import product
-from .device_cache import Kept
+from .device_cache import DeviceCache
 from .loss_engine import LossEngine
 
 Planes = npt.NDArray[Any]
@@ -19,7 +19,7 @@ Doubles = npt.NDArray[np.float64]
 
 BACKENDS = ("vulkan", "cpu")
 
-_kept: Kept[LossEngine] = Kept(most=4)
+_kept: DeviceCache[LossEngine] = DeviceCache(most=4)
 
 
 def evaluate(

@@ -49,7 +49,7 @@ def unknown_backend(name: str) -> OptionError:
     return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
-def opened_aloud(backend: Backend) -> Backend:
+def open_with_warnings(backend: Backend) -> Backend:
     """The backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
     with ExitStack() as guard:
         guard.callback(backend.close)

@@ -33,7 +33,7 @@ from .output import PathOrUrl, check_target
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
-    from ..distributed.worker_options import EngineOptions
+    from ..distributed.worker_options import WorkerOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..frames.selection import Selection
@@ -135,12 +135,12 @@ def command(
 
     A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
     """
-    from ..distributed.worker_options import EngineOptions
+    from ..distributed.worker_options import WorkerOptions
     from ..ladder.manifest import read_manifest
     from ..scoring.options import ScoreOptions
 
     options = ScoreOptions(features, planes, selection, sync, pictures, strict, **split_devices(where)[1])
-    workers = EngineOptions(**where, **engine)
+    workers = WorkerOptions(**where, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
@@ -158,7 +158,7 @@ def score_manifest(
     options: ScoreOptions,
     frames: Place | None,
     quiet: bool,
-    workers: EngineOptions | None = None,
+    workers: WorkerOptions | None = None,
     task_seconds: float = SECONDS,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows."""
@@ -207,7 +207,7 @@ def score_manifest(
     return rows
 
 
-def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOptions, task_seconds: float) -> None:
+def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOptions, task_seconds: float) -> None:
     from ..ladder.forecast import forecast
 
     kinds, cores = workers.kinds()
@@ -232,7 +232,7 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: EngineOpt
     )
 
 
-def _in_parts(workers: EngineOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
+def _in_parts(workers: WorkerOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
     from ..ladder.on_workers import in_parts
 
     def show(frames: int, count: int) -> None:

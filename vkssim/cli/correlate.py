@@ -33,7 +33,7 @@ from .output import print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..distributed.worker_options import EngineOptions
+    from ..distributed.worker_options import WorkerOptions
     from ..frames.open import RawDescription
     from ..frames.pictures import PictureOptions
     from ..frames.selection import Selection
@@ -119,7 +119,7 @@ def command(
     For every score, each with its 95 % confidence interval: PLCC and RMSE after a logistic fit, PLCC of the scores as they are
     ("raw"), SROCC and KROCC. Rows that were not scored alike are refused, by the name of what differs.
     """
-    from ..distributed.worker_options import EngineOptions
+    from ..distributed.worker_options import WorkerOptions
     from ..ladder.tables import check_scored, csv_text, how_scored, is_results, labels_of, read_table, score_columns
     from ..scoring.comparability import check_alike
     from ..scoring.options import ScoreOptions
@@ -132,7 +132,7 @@ def command(
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
         options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
-        rows = _scored(rows, table, opinion, path, urls, raw, options, EngineOptions(**where), quiet)
+        rows = _scored(rows, table, opinion, path, urls, raw, options, WorkerOptions(**where), quiet)
     check_scored(rows)
     say_findings(check_alike(how_scored(rows), force=force))
     groups = _groups(rows, by)
@@ -182,7 +182,7 @@ def _scored(
     urls: bool,
     raw: RawDescription,
     options: ScoreOptions,
-    workers: EngineOptions,
+    workers: WorkerOptions,
     quiet: bool,
 ) -> list[Row]:
     """The results of a manifest, scored after its opinions have been seen to be numbers."""

@@ -17,7 +17,7 @@ from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
 from .task import Done, Task
-from .worker_pool import Engine, Seat, WorkerDiedError
+from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 PATIENCE = 60.0
 """Seconds that a cluster may have no worker."""
@@ -39,7 +39,7 @@ class _Place:
     cpus: int | None = None
 
 
-class ClusterSeat(Seat):
+class ClusterHandle(WorkerHandle):
     """A worker in an actor of Ray. `begun` is how people know its device, once it is there; no task may come before."""
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
@@ -70,7 +70,7 @@ class ClusterSeat(Seat):
         self.begun: Future[str] = _outcome(begun)
 
     def submit(self, task: Task) -> Future[Done]:
-        """See Seat. The future raises DeviceError where the worker could not begin."""
+        """See WorkerHandle. The future raises DeviceError where the worker could not begin."""
         try:
             self.label = self._begun()
         except (VkssimError, WorkerDiedError) as error:
@@ -94,18 +94,18 @@ class ClusterSeat(Seat):
             raise UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}") from error
 
     def renew(self) -> None:
-        """See Seat."""
+        """See WorkerHandle."""
         self.close()
         self._open()
 
     def close(self) -> None:
-        """See Seat."""
+        """See WorkerHandle."""
         import ray
 
         ray.kill(self._actor)
 
 
-class Cluster(Engine):
+class Cluster(WorkerPool):
     """A worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
 
     Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `patience`, in seconds, is how long there may be
@@ -125,53 +125,55 @@ class Cluster(Engine):
         self._profile = profile
         self._software = software
         self._patience = patience
-        self._seats: dict[_Place, ClusterSeat] = {}
+        self._workers: dict[_Place, ClusterHandle] = {}
         self._looked: float | None = None
         self._ours = connect(address)
 
-    def seats(self) -> Sequence[Seat]:
-        """See Engine. Waits while there is none; raises NoDeviceError after `patience` seconds."""
+    def workers(self) -> Sequence[WorkerHandle]:
+        """See WorkerPool. Waits while there is none; raises NoDeviceError after `patience` seconds."""
         if self._looked is None:
             self._look()
-            if not self._seats:  # nobody waits a minute for what is not there
+            if not self._workers:  # nobody waits a minute for what is not there
                 raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
             together = time.monotonic() + _SECONDS_TOGETHER
-            while time.monotonic() < together and not all(seat.begun.done() for seat in self._seats.values()):
+            while time.monotonic() < together and not all(worker.begun.done() for worker in self._workers.values()):
                 with at_once():
                     time.sleep(_SECONDS_BETWEEN_TRIES)
         until = time.monotonic() + self._patience
         while True:
             self._look()
-            begun = [seat for seat in self._seats.values() if seat.begun.done()]
-            if begun and (len(begun) == len(self._seats) or any(seat.begun.exception() is None for seat in begun)):
+            begun = [worker for worker in self._workers.values() if worker.begun.done()]
+            if begun and (len(begun) == len(self._workers) or any(worker.begun.exception() is None for worker in begun)):
                 return begun  # those that cannot begin say so when they get a task
             if time.monotonic() > until:
-                hint = "something else may hold them, `ray status` says what" if self._seats else _MORE_NODES
+                hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._patience:g} s: {_what_there_is()}; {hint}")
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def _look(self) -> None:
-        """Have a seat at every place there is, and none elsewhere."""
+        """Have a worker at every place there is, and none elsewhere."""
         if self._looked is not None and time.monotonic() < self._looked + _SECONDS_BETWEEN_LOOKS:
             return
         self._looked = time.monotonic()
         places = list(_places(self._backend, self._software))
-        for place in self._seats.keys() - places:
-            self._seats.pop(place).close()
+        for place in self._workers.keys() - places:
+            self._workers.pop(place).close()
         for place in places:
-            if place not in self._seats:
-                self._seats[place] = ClusterSeat(place, self._backend, self._profile)
+            if place not in self._workers:
+                self._workers[place] = ClusterHandle(place, self._backend, self._profile)
 
     def close(self) -> None:
-        """See Engine."""
+        """See WorkerPool."""
         import ray
 
-        seats = list(self._seats.values())
-        self._seats.clear()
-        for seat in seats:
-            seat.close()
-        wait([seat.doing for seat in seats if seat.doing is not None], _SECONDS_TO_END)  # nothing is written behind the end
+        workers = list(self._workers.values())
+        self._workers.clear()
+        for worker in workers:
+            worker.close()
+        wait(
+            [worker.doing for worker in workers if worker.doing is not None], _SECONDS_TO_END
+        )  # nothing is written behind the end
         if self._ours:
             self._ours = False
             ray.shutdown()
@@ -211,7 +213,7 @@ def _places(backend: str, software: bool) -> Iterator[_Place]:
 
 
 def _outcome(reference: Any) -> Future[Any]:
-    """What a call of an actor comes to, with the errors that `Seat.submit` promises."""
+    """What a call of an actor comes to, with the errors that `WorkerHandle.submit` promises."""
     outcome: Future[Any] = Future()
     reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
     return outcome

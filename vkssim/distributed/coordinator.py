@@ -15,7 +15,7 @@ from ..scoring.record import ClipPackets
 from ..storage.own_folder import OwnFolder
 from .range_file import packed, packed_parts, unpacked, unpacked_parts
 from .rates import SECONDS
-from .scheduler import Pool, TaskKey
+from .scheduler import Scheduler, TaskKey
 from .task import Done, Task
 
 _PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
@@ -50,7 +50,7 @@ class _State:
 
 
 class Coordinator:
-    """Scores jobs on a pool.
+    """Scores jobs on a scheduler.
 
     Where there is a `folder`, a path or a URL, each part's scores are kept in it until the job is done, and found there by the
     next run: it does only what is missing. The folder is made, and stays. Workers write there what they have scored; what one
@@ -61,7 +61,7 @@ class Coordinator:
 
     def __init__(
         self,
-        pool: Pool,
+        scheduler: Scheduler,
         options: ScoreOptions,
         *,
         folder: str | None = None,
@@ -69,7 +69,7 @@ class Coordinator:
         demands: Sequence[Demand] = (),
         on_part: OnPart = lambda _job, _part, _scores, _done: None,
     ) -> None:
-        self._pool = pool
+        self._scheduler = scheduler
         self._options = options
         self._path = folder
         self._folder = None if folder is None else OwnFolder(folder)
@@ -89,7 +89,7 @@ class Coordinator:
         """
         waiting = deque(enumerate(jobs))
         while waiting or self._states:
-            while waiting and self._pool.hungry:
+            while waiting and self._scheduler.needs_work:
                 number, job = waiting.popleft()
                 outcome = self._begin(number, job, len(waiting) + 1)
                 if outcome is not None:
@@ -97,16 +97,16 @@ class Coordinator:
                     self._end(number)
             if not self._states:
                 continue
-            key, done = self._pool.take()
+            key, done = self._scheduler.take()
             state = self._states[key.job]
             outcome = self._took(key.job, state, key.place, done)
             if outcome is not None:
-                self._pool.drop(key.job)
+                self._scheduler.drop(key.job)
                 yield state.job, outcome
                 self._end(key.job)
 
     def _begin(self, number: int, job: Job, jobs: int) -> ScoreReport | Exception | None:
-        """Put what is missing of a job into the pool; its outcome where nothing is."""
+        """Put what is missing of a job into the scheduler; its outcome where nothing is."""
         state = self._states[number] = _State(job)
         found = self._found(state)
         if not all(map(state.fits, state.scores)):
@@ -115,10 +115,10 @@ class Coordinator:
         for place, scores in state.scores.items():
             self._on_part(job, state.parts[place], scores, None)
         if not found:
-            self._pool.look()
-            least = -(-_PARTS_EACH * self._pool.seats // jobs)
+            self._scheduler.look()
+            least = -(-_PARTS_EACH * self._scheduler.workers // jobs)
             task = Task(job.clips, self._options, None, self._seconds, least, self._path, self._name(job, _WHOLE))
-            self._pool.put(TaskKey(number, 0), task)
+            self._scheduler.put(TaskKey(number, 0), task)
             return None
         if len(state.scores) == len(state.parts):
             return self._joined(state)
@@ -149,7 +149,7 @@ class Coordinator:
             if place not in state.scores:
                 name = self._part_name(state.job, part)
                 task = Task(state.job.clips, self._options, part, folder=self._path, name=name)
-                self._pool.put(TaskKey(number, place), task)
+                self._scheduler.put(TaskKey(number, place), task)
 
     def _took(self, number: int, state: _State, place: int, done: Done | Exception) -> ScoreReport | Exception | None:
         if isinstance(done, RangeError) and len(state.parts) > 1:
@@ -177,7 +177,7 @@ class Coordinator:
 
     def _start_over(self, number: int, state: _State) -> None:
         """Have the clips scored in one part: they are not what their packets promised."""
-        self._pool.drop(number)
+        self._scheduler.drop(number)
         self._remove(state)
         state.parts, state.packets, state.scores = [Part()], None, {}
         self._put_parts(number, state)

@@ -21,19 +21,19 @@ from ..scoring.inputs import check_inputs
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_options
 from ..scoring.ranges import Part, PartScores, merged
-from ..scoring.recovery import Engines, score_on
+from ..scoring.recovery import BackendReopener, score_on
 from ..scoring.run import OnFrames, Progress
 from ..scoring.session import open_sources, score_sources, stopped_error
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
 from .devices import alone, chosen_devices, spec_of
-from .scheduler import Pool
+from .scheduler import Scheduler
 from .task import Done
-from .worker_pool import Engine
+from .worker_pool import WorkerPool
 
 if TYPE_CHECKING:
-    from .range_store import KeptParts
+    from .range_store import RangeStore
     from .store import RunStore
 
 
@@ -91,7 +91,7 @@ def _on_one(
     if not (store is None or isinstance(store, FrameJournal)):
         raise OptionError("this store keeps ranges, as several devices score them; give several devices, or another store")
     batch = None if on_frames is None else 1
-    engines = Engines(partial(open_backend, options.backend, device=options.device, profile=profile), batch)
+    opener = BackendReopener(partial(open_backend, options.backend, device=options.device, profile=profile), batch)
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
@@ -99,7 +99,7 @@ def _on_one(
             return score_sources(
                 (first, second),
                 clips,
-                engines,
+                opener,
                 options,
                 profile=profile,
                 progress=progress,
@@ -109,7 +109,7 @@ def _on_one(
                 journal=store,
             )
 
-    return score_on(score, engines, done, again=readable_again(clips.paths))
+    return score_on(score, opener, done, again=readable_again(clips.paths))
 
 
 def _on_several(
@@ -124,36 +124,36 @@ def _on_several(
     store: RunStore | None,
 ) -> ScoreReport:
     """Score a pair in ranges, with a worker in a process of its own for each device."""
-    from .processes import Processes
-    from .range_store import KeptParts
+    from .processes import ProcessPool
+    from .range_store import RangeStore
 
-    if done or not (store is None or isinstance(store, KeptParts)):
+    if done or not (store is None or isinstance(store, RangeStore)):
         raise OptionError("frames that are done already are for one device; several go on with the parts that they keep")
     if not readable_again(clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     check_options(options, demands)
-    with Processes([spec_of(device, profile=profile) for device in devices]) as engine:
-        return score_in_parts(clips, options, engine, demands=demands, progress=progress, on_frames=on_frames, kept=store)
+    with ProcessPool([spec_of(device, profile=profile) for device in devices]) as pool:
+        return score_in_parts(clips, options, pool, demands=demands, progress=progress, on_frames=on_frames, kept=store)
 
 
 def score_in_parts(
     clips: Clips,
     options: ScoreOptions,
-    engine: Engine,
+    pool: WorkerPool,
     *,
     demands: Sequence[Demand] = (),
     progress: Progress | None = None,
     on_frames: OnFrames | None = None,
-    kept: KeptParts | None = None,
+    kept: RangeStore | None = None,
 ) -> ScoreReport:
-    """As `score_files` on all workers of an engine. `kept` has the parts of an earlier run, and gets those of this one."""
+    """As `score_files` on all workers of an pool. `kept` has the parts of an earlier run, and gets those of this one."""
     frames = _InOrder(progress, on_frames)
     troubles: list[str] = []
     started = time.perf_counter()
     outcome: ScoreReport | Exception
     try:
         coordinator = Coordinator(
-            Pool(engine, troubles.append),
+            Scheduler(pool, troubles.append),
             options,
             folder=None if kept is None else kept.folder,
             demands=demands,

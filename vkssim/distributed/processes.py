@@ -18,7 +18,7 @@ from weakref import WeakSet
 from ..utils.interruption import SIGNALS
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
-from .worker_pool import Engine, Seat, WorkerDiedError
+from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_TO_BEGIN = 300.0
 """How long a process that was started may take until its first sign of life."""
@@ -188,7 +188,7 @@ def _held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class ProcessSeat(Seat):
+class ProcessHandle(WorkerHandle):
     """A worker in a process of its own, which starts with its first task."""
 
     def __init__(self, spec: WorkerSpec) -> None:
@@ -196,10 +196,10 @@ class ProcessSeat(Seat):
         self._spec = spec
         self._worked = False
         self._process: _Process | None = None
-        _seats.add(self)
+        _workers.add(self)
 
     def submit(self, task: Task) -> Future[Done]:
-        """See Seat."""
+        """See WorkerHandle."""
         if self._process is None:
             self._process = _Process(self._spec, worked=self._worked)
         return self._process.submit(task)
@@ -210,7 +210,7 @@ class ProcessSeat(Seat):
             self._process.look()
 
     def renew(self) -> None:
-        """See Seat."""
+        """See WorkerHandle."""
         self.close()
 
     def let_go(self) -> None:
@@ -219,41 +219,41 @@ class ProcessSeat(Seat):
             self._process.let_go()
 
     def close(self) -> None:
-        """See Seat."""
+        """See WorkerHandle."""
         process, self._process = self._process, None
         if process is not None:
             self._worked = process.worked
             process.close()
 
 
-_seats: WeakSet[ProcessSeat] = WeakSet()
+_workers: WeakSet[ProcessHandle] = WeakSet()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_seats.clear)  # they are the parent's
+    os.register_at_fork(after_in_child=_workers.clear)  # they are the parent's
 
 
 @atexit.register  # later than multiprocessing's own, so that it is called before that, which waits for processes without bound
-def _close_seats() -> None:
-    for seat in list(_seats):
-        seat.let_go()
-    for seat in list(_seats):
-        seat.close()
+def _close_workers() -> None:
+    for worker in list(_workers):
+        worker.let_go()
+    for worker in list(_workers):
+        worker.close()
 
 
-class Processes(Engine):
+class ProcessPool(WorkerPool):
     """A worker for each of `specs`; a device that is there twice has two workers."""
 
     def __init__(self, specs: Sequence[WorkerSpec]) -> None:
-        self._seats = [ProcessSeat(spec) for spec in specs]
+        self._workers = [ProcessHandle(spec) for spec in specs]
 
-    def seats(self) -> Sequence[Seat]:
-        """See Engine."""
-        for seat in self._seats:
-            seat.look()
-        return self._seats
+    def workers(self) -> Sequence[WorkerHandle]:
+        """See WorkerPool."""
+        for worker in self._workers:
+            worker.look()
+        return self._workers
 
     def close(self) -> None:
-        """See Engine."""
-        for seat in self._seats:
-            seat.let_go()
-        for seat in self._seats:
-            seat.close()
+        """See WorkerPool."""
+        for worker in self._workers:
+            worker.let_go()
+        for worker in self._workers:
+            worker.close()

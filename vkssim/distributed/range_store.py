@@ -17,7 +17,7 @@ from ..storage.journal_file import journal_path
 from ..storage.own_folder import OwnFolder, parts_folder
 
 
-class KeptParts:
+class RangeStore:
     """The folder of a run's parts beside its output; use with `with`.
 
     A journal file beside it says of which run they are, and keeps other processes out. `resume` goes on from what is there;

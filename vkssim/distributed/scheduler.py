@@ -1,4 +1,4 @@
-"""Hands tasks to workers, and to another one where a worker fails. What runs the workers is an engine's business."""
+"""Hands tasks to workers, and to another one where a worker fails. A worker pool runs the workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.wording import counted
 from .task import Done, Task
-from .worker_pool import Engine, Seat, WorkerDiedError
+from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 MOST_ATTEMPTS = 4
 """At a task; of a worker, one after the other; and tasks given up in a row, until nothing is believed any more."""
@@ -45,20 +45,20 @@ class TaskKey:
 
 
 @dataclass(eq=False)
-class _Errand:
+class _PendingTask:
     """A task on its way: which workers have tried it and which are at it, since when, and how often it failed."""
 
     key: TaskKey
     task: Task
-    tried_by: set[Seat] = field(default_factory=set)
-    seats: set[Seat] = field(default_factory=set)
+    tried_by: set[WorkerHandle] = field(default_factory=set)
+    workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
     attempts: int = 0
     doubted: bool = False
     done: bool = False
 
 
-class Pool:
+class Scheduler:
     """Takes tasks in the order in which they come, and gives their outcomes in the order in which they are there.
 
     A task whose worker died or lost its device goes to another worker, MOST_ATTEMPTS times in all. When there is nothing left
@@ -66,45 +66,45 @@ class Pool:
     hears what the user should know of workers that fail.
     """
 
-    def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
-        self._engine = engine
+    def __init__(self, pool: WorkerPool, tell: Callable[[str], None]) -> None:
+        self._pool = pool
         self._tell = tell
-        self._queue: deque[_Errand] = deque()
-        self._running: dict[Future[Done], tuple[_Errand, Seat]] = {}
+        self._queue: deque[_PendingTask] = deque()
+        self._running: dict[Future[Done], tuple[_PendingTask, WorkerHandle]] = {}
         # A signal that ends `concurrent.futures.wait` may leave futures locked, and whoever sets them waiting for ever.
         self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
-        self._failures: Counter[Seat] = Counter()  # one after the other
-        self._retired: set[Seat] = set()
+        self._failures: Counter[WorkerHandle] = Counter()  # one after the other
+        self._retired: set[WorkerHandle] = set()
         self._given_up = 0  # tasks, one after the other
         self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
-        self._seats: list[Seat] = []
+        self._workers: list[WorkerHandle] = []
 
     @property
-    def seats(self) -> int:
+    def workers(self) -> int:
         """How many workers there were at the last look."""
-        return len(self._seats)
+        return len(self._workers)
 
     def look(self) -> None:
         """See which workers there are. Raises DeviceError where there is none."""
-        self._seats = [seat for seat in self._engine.seats() if seat not in self._retired]
-        if not self._seats:
+        self._workers = [worker for worker in self._pool.workers() if worker not in self._retired]
+        if not self._workers:
             raise self._last_error
 
     @property
-    def hungry(self) -> bool:
+    def needs_work(self) -> bool:
         """True where there are fewer tasks than would keep all workers busy."""
-        return len(self._queue) < max(1, len(self._seats))
+        return len(self._queue) < max(1, len(self._workers))
 
     def put(self, key: TaskKey, task: Task) -> None:
         """Add a task, by a key of its own."""
-        self._queue.append(_Errand(key, task))
+        self._queue.append(_PendingTask(key, task))
 
     def drop(self, job: int) -> None:
         """Want nothing more of a job's tasks."""
-        self._queue = deque(errand for errand in self._queue if errand.key.job != job)
-        for errand, _ in self._running.values():
-            errand.done = errand.done or errand.key.job == job
+        self._queue = deque(pending for pending in self._queue if pending.key.job != job)
+        for pending, _ in self._running.values():
+            pending.done = pending.done or pending.key.job == job
 
     def take(self) -> tuple[TaskKey, Done | Exception]:
         """Wait for the next outcome: what came of a task, or why nothing did.
@@ -119,107 +119,107 @@ class Pool:
                     future = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
             except Empty:
                 continue
-            errand, seat = self._running.pop(future)
-            errand.seats.discard(seat)
-            outcome = self._outcome(future, errand, seat)
-            if isinstance(outcome, Exception) and errand.seats:  # the other attempt decides
+            pending, worker = self._running.pop(future)
+            pending.workers.discard(worker)
+            outcome = self._outcome(future, pending, worker)
+            if isinstance(outcome, Exception) and pending.workers:  # the other attempt decides
                 continue
-            if outcome is not None and not errand.done:
-                errand.done = True
-                return errand.key, outcome
+            if outcome is not None and not pending.done:
+                pending.done = True
+                return pending.key, outcome
 
     def _hand_out(self) -> None:
-        busy = {seat for _, seat in self._running.values()}
-        for seat in self._seats:
-            errand = None if seat in busy else self._next_for(seat)
-            if errand is not None:
-                errand.tried_by.add(seat)
-                errand.seats.add(seat)
-                errand.started = time.monotonic()
-                future = seat.submit(errand.task)
-                self._running[future] = errand, seat
+        busy = {worker for _, worker in self._running.values()}
+        for worker in self._workers:
+            pending = None if worker in busy else self._next_for(worker)
+            if pending is not None:
+                pending.tried_by.add(worker)
+                pending.workers.add(worker)
+                pending.started = time.monotonic()
+                future = worker.submit(pending.task)
+                self._running[future] = pending, worker
                 future.add_done_callback(self._finished.put)
 
-    def _next_for(self, seat: Seat) -> _Errand | None:
+    def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
         """The first task that this worker has not failed at, or all have; where there is none, one that is late elsewhere."""
-        for place, errand in enumerate(self._queue):
-            if self._may_try(errand, seat):
+        for place, pending in enumerate(self._queue):
+            if self._may_try(pending, worker):
                 del self._queue[place]
-                return errand
+                return pending
         known = len(self._durations) >= _LEAST_DURATIONS
         since = time.monotonic() - (_LATE * mean(self._durations) if known else _SECONDS_UNTIL_LATE)
         late = [
-            errand
-            for errand, other in self._running.values()
-            if errand.started < since and not errand.done and (known or other.host != seat.host)
+            pending
+            for pending, other in self._running.values()
+            if pending.started < since and not pending.done and (known or other.host != worker.host)
         ]
-        alone = [errand for errand in late if len(errand.seats) == 1 and self._may_try(errand, seat)]
-        return min(alone, key=lambda errand: errand.started, default=None)
+        alone = [pending for pending in late if len(pending.workers) == 1 and self._may_try(pending, worker)]
+        return min(alone, key=lambda pending: pending.started, default=None)
 
-    def _may_try(self, errand: _Errand, seat: Seat) -> bool:
+    def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
         """Return True where the worker has not failed at a task, or all have, so that none would do better."""
-        return seat not in errand.tried_by or errand.tried_by.issuperset(self._seats)
+        return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
-    def _outcome(self, future: Future[Done], errand: _Errand, seat: Seat) -> Done | Exception | None:
+    def _outcome(self, future: Future[Done], pending: _PendingTask, worker: WorkerHandle) -> Done | Exception | None:
         """What came of an attempt; None where another one may do better."""
         try:
             done = future.result()
         except WorkerDiedError as error:
-            seat.renew()
-            return self._failed(errand, seat, f"a worker on {seat.label} ended without a word ({error})")
+            worker.renew()
+            return self._failed(pending, worker, f"a worker on {worker.label} ended without a word ({error})")
         except (DeviceLostError, DeviceTimeoutError) as error:
             self._last_error = error
-            return self._failed(errand, seat, str(error))
+            return self._failed(pending, worker, str(error))
         except DeviceMemoryError as error:
             return error
         except DeviceError as error:
             self._last_error = error
-            self._retire(seat, str(error))
-            self._again(errand)
+            self._retire(worker, str(error))
+            self._again(pending)
             return None
         except RangeError as error:
             return error
         except InputError as error:
-            return None if self._doubted(errand, seat) else error
+            return None if self._doubted(pending, worker) else error
         except Exception as error:
             return error
-        self._failures[seat] = self._given_up = 0
+        self._failures[worker] = self._given_up = 0
         if done.scores is not None:
             self._durations.append(done.seconds)
         return done
 
-    def _doubted(self, errand: _Errand, seat: Seat) -> bool:
+    def _doubted(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
         """Have clips that a node cannot read tried once on another one: the first may lack a share that the others have."""
-        if errand.doubted or not any(other.host != seat.host for other in self._seats):
+        if pending.doubted or not any(other.host != worker.host for other in self._workers):
             return False
-        errand.doubted = True
-        errand.tried_by.update(other for other in self._seats if other.host == seat.host)
-        self._again(errand)
+        pending.doubted = True
+        pending.tried_by.update(other for other in self._workers if other.host == worker.host)
+        self._again(pending)
         return True
 
-    def _failed(self, errand: _Errand, seat: Seat, why: str) -> VkssimError | None:
-        errand.attempts += 1
-        if errand.done or errand.seats:
+    def _failed(self, pending: _PendingTask, worker: WorkerHandle, why: str) -> VkssimError | None:
+        pending.attempts += 1
+        if pending.done or pending.workers:
             return None
-        if errand.attempts < MOST_ATTEMPTS:
-            self._failures[seat] += 1
+        if pending.attempts < MOST_ATTEMPTS:
+            self._failures[worker] += 1
             self._tell(f"{why}; what it scored goes to another one")
-            if self._failures[seat] >= MOST_ATTEMPTS:
-                self._retire(seat, why)
-            self._again(errand)
+            if self._failures[worker] >= MOST_ATTEMPTS:
+                self._retire(worker, why)
+            self._again(pending)
             return None
         self._failures.clear()  # it was the task's fault
         self._given_up += 1
-        clips = errand.task.clips
-        lost = WorkerLostError(f"{named(clips.distorted)} was tried {counted(errand.attempts, 'time')} and given up: {why}")
+        clips = pending.task.clips
+        lost = WorkerLostError(f"{named(clips.distorted)} was tried {counted(pending.attempts, 'time')} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost
         return lost
 
-    def _again(self, errand: _Errand) -> None:
-        if not (errand.done or errand.seats):
-            self._queue.appendleft(errand)
+    def _again(self, pending: _PendingTask) -> None:
+        if not (pending.done or pending.workers):
+            self._queue.appendleft(pending)
 
-    def _retire(self, seat: Seat, why: str) -> None:
-        self._retired.add(seat)
-        self._tell(f"{seat.label} is used no more: {why}")
+    def _retire(self, worker: WorkerHandle, why: str) -> None:
+        self._retired.add(worker)
+        self._tell(f"{worker.label} is used no more: {why}")

@@ -13,9 +13,9 @@ from ..scoring.options import Clips, ScoreOptions
 from ..storage.journal_file import journal_path
 from ..storage.own_folder import OwnFolder, parts_folder
 from ..storage.remote import is_url, named
-from .range_store import KeptParts
+from .range_store import RangeStore
 
-RunStore = FrameJournal | KeptParts
+RunStore = FrameJournal | RangeStore
 """Frames in their order, as one device scores them; or ranges of frames, as several do."""
 
 
@@ -44,7 +44,7 @@ def open_store(
         raise OptionError(f"{named(output)} is a URL; what a run goes on from lies beside a local path")
     identity = run_identity(clips, options)
     if several:
-        return KeptParts(Path(output), identity, resume=resume, tell=tell)
+        return RangeStore(Path(output), identity, resume=resume, tell=tell)
     ranges = OwnFolder(parts_folder(output))
     ranges.exists()  # an error here leaves no journal behind
     journal = FrameJournal(journal_path(Path(output)), identity, resume=resume, tell=tell)

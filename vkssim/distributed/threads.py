@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from ..utils.thread_pool import ThreadPool
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
-from .worker_pool import Engine, Seat
+from .worker_pool import WorkerHandle, WorkerPool
 
 
-class ThreadSeat(Seat):
+class ThreadHandle(WorkerHandle):
     """A worker on a thread of this process, which does not survive what ends it."""
 
     def __init__(self, spec: WorkerSpec) -> None:
@@ -20,29 +20,29 @@ class ThreadSeat(Seat):
         self._thread = ThreadPool(1, "vkssim-worker")
 
     def submit(self, task: Task) -> Future[Done]:
-        """See Seat."""
+        """See WorkerHandle."""
         return self._thread.submit(self._worker.do, task)
 
     def renew(self) -> None:
-        """See Seat; never asked for, since the pool would have ended with the worker."""
+        """See WorkerHandle; never asked for, since the pool would have ended with the worker."""
 
     def close(self) -> None:
-        """See Seat."""
+        """See WorkerHandle."""
         self._worker.stop()
         self._thread.close()
         self._worker.close()
 
 
-class Alone(Engine):
+class LocalPool(WorkerPool):
     """One worker, here."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        self._seat = ThreadSeat(spec)
+        self._worker = ThreadHandle(spec)
 
-    def seats(self) -> Sequence[Seat]:
-        """See Engine."""
-        return [self._seat]
+    def workers(self) -> Sequence[WorkerHandle]:
+        """See WorkerPool."""
+        return [self._worker]
 
     def close(self) -> None:
-        """See Engine."""
-        self._seat.close()
+        """See WorkerPool."""
+        self._worker.close()

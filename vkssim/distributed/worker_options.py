@@ -11,13 +11,13 @@ from ..host.instance import shared_instance
 from ..scoring.options import Selector
 from .devices import chosen_devices, spec_of
 from .task import WorkerSpec
-from .worker_pool import Engine
+from .worker_pool import WorkerPool
 
 ENGINES = ("local", "ray")
 
 
 @dataclass(frozen=True)
-class EngineOptions:
+class WorkerOptions:
     """Where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
 
     Without an address it is the one that RAY_ADDRESS names or that runs on this machine, else a new one. `software` lets nodes
@@ -42,7 +42,7 @@ class EngineOptions:
         """Whether there may be more than one worker."""
         return self.engine != "local" or len(chosen_devices(self.backend, self.device)) > 1
 
-    def open(self, *, profile: bool = False) -> Engine:
+    def open(self, *, profile: bool = False) -> WorkerPool:
         """Start the workers. Raises DeviceError where there is no device for them."""
         if self.engine == "ray":
             from .cluster import Cluster
@@ -50,12 +50,12 @@ class EngineOptions:
             return Cluster(backend=self.backend, address=self.address, software=self.software, profile=profile)
         specs = self.specs(profile=profile)
         if len(specs) > 1:
-            from .processes import Processes
+            from .processes import ProcessPool
 
-            return Processes(specs)
-        from .threads import Alone
+            return ProcessPool(specs)
+        from .threads import LocalPool
 
-        return Alone(specs[0])
+        return LocalPool(specs[0])
 
     def kinds(self) -> tuple[list[str], int]:
         """The kind of each worker there would be, see `WorkerSpec`, and how many cores they have together."""

@@ -14,7 +14,7 @@ class WorkerDiedError(Exception):
     """The process of a worker ended, or its node did, before its task was done."""
 
 
-class Seat(ABC):
+class WorkerHandle(ABC):
     """A place where a worker runs, one task at a time."""
 
     label: str
@@ -34,12 +34,12 @@ class Seat(ABC):
         """End the worker, whatever it does; a second call does nothing."""
 
 
-class Engine(ABC):
+class WorkerPool(ABC):
     """Where workers run; use with `with`."""
 
     @abstractmethod
-    def seats(self) -> Sequence[Seat]:
-        """The seats there are now; of a cluster they come and go. Raises DeviceError where there never was one."""
+    def workers(self) -> Sequence[WorkerHandle]:
+        """Return the workers that there are now; those of a cluster come and go. Raises DeviceError where there never was one."""
 
     @abstractmethod
     def close(self) -> None:

@@ -17,7 +17,7 @@ from .info import VideoInfo
 from .open import RawDescription, check_chroma, open_file, readable_twice, turned
 from .processed import ProcessedSource
 from .raw import RAW
-from .scale import RESAMPLERS, Deepen, Scale
+from .scale import RESAMPLERS, Scale, ToBitDepth
 from .shape import unlike
 from .source import FrameSource
 
@@ -97,12 +97,12 @@ def open_pair(
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
         first, second = (stack.enter_context(open_file(path, raw, stream)) for path, stream in clips)
-        sources = made_alike(first, second, raw, pictures, chroma)
+        sources = match_pair(first, second, raw, pictures, chroma)
         stack.pop_all()
     return sources
 
 
-def made_alike(
+def match_pair(
     reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
 ) -> tuple[FrameSource, FrameSource]:
     """Two open files as `open_pair` gives them; closing what is returned closes the files."""
@@ -119,7 +119,7 @@ def made_alike(
     bits = max(first.info.bits, second.info.bits) if rgb or pictures.scale is not None or pictures.deepen else None
 
     def alike(source: FrameSource) -> FrameSource:
-        return _deepened(_scaled(source, size, pictures.resampler, aspect), bits)
+        return _to_bit_depth(_scaled(source, size, pictures.resampler, aspect), bits)
 
     sources = alike(first), alike(second)
     if chroma:
@@ -197,11 +197,11 @@ def _scaled(source: FrameSource, size: tuple[int, int] | None, resampler: str, s
     return ProcessedSource(source, Scale(*size, resampler, info.bits, info.chroma, sample_aspect))
 
 
-def _deepened(source: FrameSource, bits: int | None) -> FrameSource:
+def _to_bit_depth(source: FrameSource, bits: int | None) -> FrameSource:
     if bits in (None, source.info.bits):
         return source
     assert bits is not None
-    return ProcessedSource(source, Deepen(bits - source.info.bits))
+    return ProcessedSource(source, ToBitDepth(bits - source.info.bits))
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:

@@ -76,7 +76,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Deepen:
+class ToBitDepth:
     """Samples times a power of two. libvmaf divides those of b bits by 2^(b-8), so that scores stay the same to the bit.
 
     Only the limit of `clip_db` depends on the depth.

@@ -12,7 +12,7 @@ from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.container import ContainerFile
 from ..frames.open import open_regular
-from ..frames.pictures import made_alike
+from ..frames.pictures import match_pair
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url
@@ -83,7 +83,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
         clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
         files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
         reference, distorted = files
-        sources = made_alike(reference, distorted, pair.raw, pictures, options.chroma)
+        sources = match_pair(reference, distorted, pair.raw, pictures, options.chroma)
         schedule = options.selection.schedule(*sources, options.sync)
         frames = schedule.pairs or 0
         info = reference.info

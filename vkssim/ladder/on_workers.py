@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..distributed.coordinator import Coordinator, Job
-from ..distributed.scheduler import Pool
+from ..distributed.scheduler import Scheduler
 from ..distributed.task import Done
-from ..distributed.worker_options import EngineOptions
+from ..distributed.worker_options import WorkerOptions
 from ..errors import OutputError
 from ..scoring.options import ScoreOptions
 from ..scoring.ranges import Part, PartScores
@@ -16,7 +16,7 @@ from .manifest import Pair
 
 
 def in_parts(
-    where: EngineOptions,
+    where: WorkerOptions,
     folder: str,
     seconds: float,
     tell: Callable[[str], None],
@@ -37,11 +37,11 @@ def in_parts(
         def count(_job: Job, _part: Part, scores: PartScores, _done: Done | None) -> None:
             nonlocal frames
             frames += len(scores.report.frames)
-            on_frames(frames, pool.seats)
+            on_frames(frames, scheduler.workers)
 
         with where.open() as engine:
-            pool = Pool(engine, tell)
-            coordinator = Coordinator(pool, options, folder=folder, seconds=seconds, on_part=count)
+            scheduler = Scheduler(engine, tell)
+            coordinator = Coordinator(scheduler, options, folder=folder, seconds=seconds, on_part=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
                 if isinstance(outcome, OutputError):  # of the folder, which is no pair's fault

@@ -15,7 +15,7 @@ from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
 from ..frames.open import RawDescription, open_regular, turned
-from ..frames.pictures import made_alike
+from ..frames.pictures import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee
@@ -117,7 +117,7 @@ class TogetherScorer:
         with ExitStack() as stack:
             close_at_end(stack, reference)
             distorted = close_at_end(stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted))
-            sources = made_alike(reference, distorted, clips.raw, options.pictures, options.chroma)
+            sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
             return score_sources(sources, clips, partial(self._engine.part, place, parts), options, progress=self._check)
 
     def _check(self, _done: int, _total: int | None) -> None:

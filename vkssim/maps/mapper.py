@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ..backends.open import open_backend, opened_aloud
+from ..backends.open import open_backend, open_with_warnings
 from ..features.options import OptionValue
 from ..features.plane_metrics import PlaneMetrics
 from ..features.ssim_map import SsimMap
@@ -48,7 +48,7 @@ class SsimMapper:
     ) -> None:
         self._scorer = SsimMap().for_frames(frame, options)
         planes = [PlaneMetrics("y", frame, (self._scorer,))]
-        self._backend = opened_aloud(open_backend(backend, planes, device=device, batch=batch))
+        self._backend = open_with_warnings(open_backend(backend, planes, device=device, batch=batch))
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
         """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides.

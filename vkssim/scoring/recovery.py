@@ -12,7 +12,7 @@ from ..report.results import ScoreReport
 from ..utils.wording import counted
 
 
-class Engines:
+class BackendReopener:
     """Opens the backend of a run as often as it takes. `batch` is the size of its batches, None until it is known."""
 
     def __init__(self, open_engine: Callable[..., Backend], batch: int | None) -> None:
@@ -34,7 +34,7 @@ class Engines:
 
 
 def score_on(
-    score: Callable[[Sequence[FrameScores]], ScoreReport], engines: Engines, done: Sequence[FrameScores], *, again: bool
+    score: Callable[[Sequence[FrameScores]], ScoreReport], engines: BackendReopener, done: Sequence[FrameScores], *, again: bool
 ) -> ScoreReport:
     """The report of a run that `score` makes on `engines`, given the frames that are done.
 

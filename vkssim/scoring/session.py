@@ -10,7 +10,7 @@ from ..backends.base import Backend
 from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.open import open_regular
-from ..frames.pictures import colour_warnings, common_format, made_alike, open_pair
+from ..frames.pictures import colour_warnings, common_format, match_pair, open_pair
 from ..frames.selection import Schedule, Selection
 from ..frames.source import FrameSource, check_unchanged
 from ..report.frame_scores import FrameScores
@@ -27,7 +27,7 @@ from .run import OnFrames, Progress, Run
 from .timing import Clock, Shown
 from .verdict import ClipEnd, judge
 
-EngineOpener = Callable[[Sequence[PlaneMetrics]], Backend]
+BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """Gives the backend for planes and their metrics."""
 
 
@@ -50,13 +50,13 @@ def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions)
         close_at_end(stack, open_regular(path, clips.raw, stream))
         for path, stream in zip(clips.paths, options.selection.streams, strict=True)
     )
-    return made_alike(reference, distorted, clips.raw, options.pictures, options.chroma)
+    return match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
 
 
 def score_sources(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
-    open_engine: EngineOpener,
+    open_engine: BackendOpener,
     options: ScoreOptions,
     *,
     profile: bool = False,
@@ -118,7 +118,7 @@ def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
 def score_part(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
-    open_engine: EngineOpener,
+    open_engine: BackendOpener,
     options: ScoreOptions,
     part: Part,
     *,
