@@ -43,7 +43,7 @@ class Api:
 
     @functools.cached_property
     def module(self) -> Any:
-        """The imported `vulkan` package. Raises NoLoaderError where it or the loader's library is missing."""
+        """Return the imported `vulkan` package. Raises NoLoaderError where it or the loader's library is missing."""
         try:
             import vulkan
         except OSError as error:
@@ -54,7 +54,7 @@ class Api:
 
     @property
     def ffi(self) -> Any:
-        """The cffi object that owns the binding's types."""
+        """Return the cffi object that owns the binding's types."""
         return self.module.ffi
 
     def __getattr__(self, name: str) -> Any:
@@ -65,7 +65,7 @@ class Api:
         return value
 
     def load(self, device: Any, name: str) -> Callable[..., Any]:
-        """A function of an extension, which the loader's library does not export."""
+        """Return a function of an extension, which the loader's library does not export."""
         return self._translated(name, self.vkGetDeviceProcAddr(device, name))
 
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -20,16 +20,19 @@ _HEADER = struct.Struct("<16sIQ32s")  # magic, form, length of the data, its SHA
 
 
 def packed(data: bytes) -> bytes:
-    """The content of a file for the driver's data."""
+    """Return the content of a file for the driver's data."""
     return _HEADER.pack(_MAGIC, _FORM, len(data), hashlib.sha256(data).digest()) + data
 
 
 def unpacked(content: bytes) -> bytes:
-    """The driver's data from the content of a file; nothing where that is not, to the bit, what `packed` gives."""
+    """Return the driver's data from the content of a file; nothing where that is not, to the bit, what `packed` gives."""
     data = content[_HEADER.size :]
     return data if content == packed(data) else b""
 
 
 def read(path: Path) -> bytes:
-    """The driver's data from a file; nothing where others may have written that, it is damaged or has more than MOST_BYTES."""
+    """Return the driver's data from a file, or nothing.
+
+    There is nothing where others may have written the file, where it is damaged, or where it has more than MOST_BYTES.
+    """
     return unpacked(private.load(path, MOST_BYTES))

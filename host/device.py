@@ -57,12 +57,12 @@ class Device:
 
     @property
     def unified(self) -> bool:
-        """True where host and device share one memory, so that a copy to the device gains nothing."""
+        """Return True where host and device share one memory, so that a copy to the device gains nothing."""
         return self.info.kind in (DeviceKind.CPU, DeviceKind.INTEGRATED)
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of all its memory heaps together, used or free."""
+        """Return bytes of all its memory heaps together, used or free."""
         heaps = self.memory_properties
         return sum(heaps.memoryHeaps[index].size for index in range(heaps.memoryHeapCount))
 
@@ -101,7 +101,7 @@ class Device:
 
 
 def _copy_family(families: Sequence[Any]) -> int | None:
-    """The first queue family that copies and does nothing else: the one that drives the copy engines."""
+    """Return the first queue family that copies and does nothing else: the one that drives the copy engines."""
     busy = vk.VK_QUEUE_GRAPHICS_BIT | vk.VK_QUEUE_COMPUTE_BIT
     for index, family in enumerate(families):
         if family.queueFlags & vk.VK_QUEUE_TRANSFER_BIT and not family.queueFlags & busy:

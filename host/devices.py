@@ -73,7 +73,7 @@ class DeviceInfo:
 
 
 def list_devices(instance: Instance) -> list[DeviceInfo]:
-    """All devices of the instance, discrete GPUs first, software last; order and indices are the same on every call."""
+    """Return all devices of the instance, discrete GPUs first, software last; order and indices are the same on every call."""
     described = [_describe(physical) for physical in vk.vkEnumeratePhysicalDevices(instance.handle)]
     described.sort(key=lambda entry: entry["kind"])
     return [DeviceInfo(index=index, **entry) for index, entry in enumerate(described)]
@@ -146,7 +146,7 @@ def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subg
 
 
 def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = None) -> DeviceInfo:
-    """The device that `selector` means: an index of `list_devices`, part of a name, or a UUID.
+    """Return the device that `selector` means: an index of `list_devices`, part of a name, or a UUID.
 
     None asks the environment variable VKSSIM_DEVICE, then takes the first device that lacks nothing.
 

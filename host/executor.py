@@ -299,7 +299,7 @@ class Executor:
             raise DeviceTimeoutError(f"{self._device.info.name} has stopped answering; choose another device")
 
     def is_done(self, slot: Slot) -> bool:
-        """True where `wait` would return at once."""
+        """Return True where `wait` would return at once."""
         try:
             vk.vkGetFenceStatus(self._device.handle, slot.fence)
         except vk.module.VkNotReady:
@@ -313,7 +313,7 @@ class Executor:
         return len(self.plan.dispatches) + 2
 
     def stage_times(self, slot: Slot) -> dict[str, float]:
-        """Seconds of the slot's last finished batch by stage label, `upload` first; empty without `profile`."""
+        """Return seconds of the slot's last finished batch by stage label, `upload` first; empty without `profile`."""
         if self._queries is None:
             return {}
         count = self._queries_per_slot
@@ -337,8 +337,9 @@ class Executor:
     # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for what is in flight and destroy everything; a second call does nothing. Where the device does not answer
-        nothing is destroyed.
+        """Wait for what is in flight and destroy everything; a second call does nothing.
+
+        Where the device does not answer nothing is destroyed.
         """
         for slot in getattr(self, "slots", ()):
             if slot.frames:

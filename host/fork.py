@@ -23,7 +23,7 @@ def vulkan_is_opened() -> None:
 
 
 def is_forked() -> bool:
-    """True in a fork of a process that had opened Vulkan, and in forks of that."""
+    """Return True in a fork of a process that had opened Vulkan, and in forks of that."""
     return _forked
 
 
@@ -45,8 +45,9 @@ def _in_child() -> None:
 
 
 def _end_without_the_drivers() -> None:
-    """Leave out what drivers have asked the C library to do at the end of the process: Mesa's would wait for its threads. The
-    handler registered last is called first, with the exit code. Only glibc has `on_exit`.
+    """Leave out what drivers have asked the C library to do at the end of the process: Mesa's would wait for its threads.
+
+    The handler registered last is called first, with the exit code. Only glibc has `on_exit`.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "on_exit"):

@@ -151,8 +151,9 @@ class Instance:
 
 
 def shared_instance() -> Instance:
-    """The instance of this process, made at the first call and left to the end of the process: whoever still has a device open
-    then must find it alive.
+    """Return the instance of this process, made at the first call.
+
+    It is left to the end of the process: whoever still has a device open then must find it alive.
 
     Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process.
     Whoever opens a device on it calls `check` once the device is closed.
@@ -193,6 +194,6 @@ def _fail_if_reported() -> None:
 
 
 def _validation_asked() -> str:
-    """What VKSSIM_VALIDATION says; empty for no validation."""
+    """Return what VKSSIM_VALIDATION says; empty for no validation."""
     setting = os.environ.get(VALIDATION_VARIABLE, "")
     return "" if setting == "0" else setting

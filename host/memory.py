@@ -107,7 +107,7 @@ class Buffer:
                 self._stale_range = vk.VkMappedMemoryRange(memory=memory, offset=0, size=_WHOLE_SIZE)
 
     def texel_view(self) -> Any:
-        """A view of the whole buffer as texels of four uint32, made at the first call."""
+        """Return a view of the whole buffer as texels of four uint32, made at the first call."""
         if self._texel_view is None:
             info = vk.VkBufferViewCreateInfo(
                 buffer=self.handle, format=vk.VK_FORMAT_R32G32B32A32_UINT, offset=0, range=self.size

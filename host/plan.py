@@ -70,21 +70,22 @@ class Plan:
 
     @property
     def dispatches(self) -> tuple[Dispatch, ...]:
-        """All dispatches of a batch, in the order in which they are recorded."""
+        """Return all dispatches of a batch, in the order in which they are recorded."""
         return tuple(dispatch for step in self.steps for dispatch in step)
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Each different kernel once."""
+        """Return each different kernel once."""
         return tuple(dict.fromkeys(dispatch.kernel for dispatch in self.dispatches))
 
     def buffer(self, name: str) -> BufferSpec:
-        """The buffer of that name. Raises KeyError where there is none."""
+        """Return the buffer of that name. Raises KeyError where there is none."""
         return {spec.name: spec for spec in self.buffers}[name]
 
     def validate(self) -> None:
-        """Raise ValueError where the plan contradicts itself: unknown or doubled buffers, bindings left
-        open, a step that races with itself.
+        """Raise ValueError where the plan contradicts itself.
+
+        It does with unknown or doubled buffers, bindings left open, or a step that races with itself.
         """
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:

@@ -59,7 +59,7 @@ def replace_private(path: Path, data: bytes | memoryview) -> None:
 
 
 def load(path: Path, most: int) -> bytes:
-    """What is in a private file of a private folder; nothing where there is none, or it has more than `most` bytes."""
+    """Return what is in a private file of a private folder; nothing where there is none, or it has more than `most` bytes."""
     try:
         private_folder(path.parent)
         with open_private(path) as file:

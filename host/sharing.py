@@ -11,7 +11,7 @@ from .memory import OPAQUE_FD, Buffer
 
 
 def memory_descriptor(device: Device, buffer: Buffer) -> int:
-    """A new file descriptor of a SHARED buffer's memory, `buffer.memory_size` bytes; whoever imports it owns it."""
+    """Return a new file descriptor of a SHARED buffer's memory, `buffer.memory_size` bytes; whoever imports it owns it."""
     info = vk.VkMemoryGetFdInfoKHR(memory=buffer.memory, handleType=OPAQUE_FD)
     descriptor: int = vk.load(device.handle, "vkGetMemoryFdKHR")(device.handle, info)
     return descriptor

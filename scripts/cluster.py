@@ -47,7 +47,7 @@ class Work:
 
     @property
     def seconds(self) -> float:
-        """What one worker would take for nothing but the frames."""
+        """Return what one worker would take for nothing but the frames."""
         return self.pairs * sum(self.ranges) * self.per_frame
 
 
@@ -74,14 +74,15 @@ class Cluster:
 
     @property
     def workers(self) -> int:
-        """One a GPU."""
+        """Return the number of workers: one a GPU."""
         return self.nodes * self.gpus
 
 
 @dataclass
 class Outcome:
-    """What came of it, in seconds. `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of those
-    whose result came second.
+    """What came of it, in seconds.
+
+    `failed` and `copied` are worker-seconds: of attempts that a failure ended, and of those whose result came second.
 
     `lost` is how many a failure ended. `results` has how many results of each task counted.
     """
@@ -102,7 +103,7 @@ class _Node:
 
 
 def ranges(frames: int, most: int) -> list[int]:
-    """The frames of each range of a clip: as few ranges as may be of `most` frames at most, of even size."""
+    """Return the frames of each range of a clip: as few ranges as may be of `most` frames at most, of even size."""
     count = -(-frames // most)
     return [frames * (i + 1) // count - frames * i // count for i in range(count)]
 

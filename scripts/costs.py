@@ -54,12 +54,12 @@ class Cost:
 
 
 def read(paths: Iterable[Path]) -> list[Record]:
-    """The records of files of JSON lines."""
+    """Return the records of files of JSON lines."""
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
 def costs(records: Iterable[Record]) -> list[Cost]:
-    """One for each device, size and kind."""
+    """Return one entry for each device, size and kind."""
     groups: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
     for record in records:
         groups[tuple(record[key] for key in ("device", "device_kind", "cores", "width", "height", "kind"))].append(record)

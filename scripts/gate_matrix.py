@@ -137,7 +137,7 @@ class Row:
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing is wrong."""
+        """Return whether nothing is wrong."""
         return not self.problems and not any(score.mismatches for found in self.comparisons.values() for score in found)
 
 
@@ -151,7 +151,7 @@ class Result:
 
     @property
     def agrees(self) -> bool:
-        """Whether every row agrees."""
+        """Return whether every row agrees."""
         return all(row.agrees for row in self.rows)
 
 

@@ -127,7 +127,7 @@ class _Mallinfo(ctypes.Structure):
 
 
 def _heap() -> int:
-    """Bytes that glibc's malloc has given out in all its arenas."""
+    """Return bytes that glibc's malloc has given out in all its arenas."""
     library: Any = ctypes.CDLL(None)
     if not hasattr(library, "mallinfo2"):
         return 0
@@ -137,8 +137,10 @@ def _heap() -> int:
 
 
 def trend(samples: Sequence[Sample], what: str) -> float:
-    """How much of `what` a unit of work adds: the median of the slopes between any two samples of the second half (Theil 1950,
-    Sen 1968). A leak is in all of them; a step, as when an allocator takes another megabyte in stock, is not.
+    """Return how much of `what` a unit of work adds.
+
+    It is the median of the slopes between any two samples of the second half (Theil 1950, Sen 1968). A leak is in all of them;
+    a step, as when an allocator takes another megabyte in stock, is not.
     """
     half = samples[len(samples) // 2 :]
     done = np.array([one.done for one in half], np.float64)
@@ -148,7 +150,7 @@ def trend(samples: Sequence[Sample], what: str) -> float:
 
 
 def rise(samples: Sequence[Sample], what: str) -> int:
-    """How much more of `what` there is at the end than there was when it was warm."""
+    """Return how much more of `what` there is at the end than there was when it was warm."""
     return int(getattr(samples[-1], what) - getattr(samples[0], what))
 
 

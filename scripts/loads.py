@@ -50,18 +50,18 @@ class Place:
 
     @property
     def where(self) -> dict[str, Any]:
-        """The arguments that say so."""
+        """Return the arguments of `score_files` that say so."""
         return {"backend": self.backend, "device": self.device}
 
 
 def images(count: int, height: int, width: int, dtype: Any = np.uint8, peak: float = 255) -> tuple[Images, Images]:
-    """References and distorted copies, (count, height, width), of samples in 0..peak: noise, and other noise on it."""
+    """Return references and distorted copies, (count, height, width), of samples in 0..peak: noise, and other noise on it."""
     reference, other = np.random.default_rng(0).random((2, count, height, width)) * peak
     return reference.astype(dtype), ((reference + other) / 2).astype(dtype)
 
 
 def clips(folder: Path, frames: int) -> tuple[str, str, RawDescription]:
-    """Two raw clips that are mostly holes and take no room on the disk."""
+    """Return two raw clips that are mostly holes and take no room on the disk."""
 
     def write(name: str, head: Images) -> str:
         path = folder / f"{name}-{frames}.yuv"
@@ -137,7 +137,7 @@ def gradients(place: Place, tick: Tick) -> None:
 
 
 def _any_scorer(place: Place) -> dict[str, Any]:
-    """The arguments of a scorer for frames of any size and kind. Those that compile long come seldom."""
+    """Return the arguments of a scorer for frames of any size and kind. Those that compile long come seldom."""
     choose = place.random.choice
     feature, least = FEATURE, 8
     if place.random.random() < 0.1:
@@ -178,7 +178,7 @@ def engines(place: Place, tick: Tick) -> None:
 
 
 def containers(place: Place, tick: Tick) -> None:
-    """A container opened, two frames of it decoded, and closed."""
+    """Open a container, decode two frames of it, and close it."""
     path = _encoded(place.folder)
     while True:
         with open_source(path, RawDescription()) as source:

@@ -59,7 +59,7 @@ class Ceilings:
 
 
 def sections(wanted: Sequence[str], shape: Shape | None, device: str | None, only: Sequence[str]) -> Iterator[list[Row]]:
-    """Rows as they are measured, errors first; what fails becomes a note. `only`: parts of contenders' names."""
+    """Yield rows as they are measured, errors first; what fails becomes a note. `only`: parts of contenders' names."""
     cuda = torch.cuda.is_available()
     torch.set_num_threads(cores())
     found, absent = contenders(cuda, device)
@@ -145,7 +145,10 @@ def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, devi
 
 
 def _guarded(where: Row, measure: Callable[..., list[Row]], *arguments: Any) -> list[Row]:
-    """The rows, or one with a note where an exception stopped them: a run on a lent device is worth more than one failure."""
+    """Return the rows, or one with a note where an exception stopped them.
+
+    A run on a lent device is worth more than one failure.
+    """
     try:
         return measure(*arguments)
     except Exception as error:
@@ -167,7 +170,7 @@ def _text(shape: Sequence[int]) -> str:
 
 @lru_cache(maxsize=4)
 def _images(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Two images in 0..1 that have something in common, on the CPU: new ones every run, the same ones within it."""
+    """Return two images in 0..1 that have something in common, on the CPU: new ones every run, the same ones within it."""
     second = torch.rand(shape)
     return 0.7 * second + 0.3 * torch.rand(shape), second
 
@@ -213,7 +216,7 @@ def _relative(found: npt.NDArray[Any], expected: Doubles) -> float:
 
 
 def _judged(row: Row) -> Row:
-    """The row, with a note where it is ours and its gradient is too far off: NaN is."""
+    """Return the row, with a note where it is ours and its gradient is too far off: NaN is."""
     if row["ours"] and not row["value"] <= LARGEST_ERROR:
         row["note"] = f"not timed: error of the gradient {row['value']:.3g}, {LARGEST_ERROR:g} is allowed"
     return row
@@ -247,7 +250,7 @@ def _first_step(one: Contender, images: tuple[Tensor, Tensor]) -> list[Row]:
 
 
 def _outside() -> float:
-    """Bytes of the device in use that torch does not hold."""
+    """Return bytes of the device in use that torch does not hold."""
     free, total = torch.cuda.mem_get_info()
     return float(total - free - torch.cuda.memory_reserved())
 
@@ -288,7 +291,7 @@ def _sample_times(prepare: Callable[[], Any], run: Callable[[Any], object], repe
 def _timed(
     one: Contender, images: tuple[Tensor, Tensor], passes: Sequence[str], where: Row, ceilings: Ceilings | None
 ) -> list[Row]:
-    """Times of the passes: forward keeps what backward wants, a step is both."""
+    """Return times of the passes: forward keeps what backward wants, a step is both."""
     first, second = one.images(*images)
 
     def fresh() -> None:
@@ -320,7 +323,7 @@ def _timed(
 
 
 def _shares(loss: str, name: str, samples: int, seconds: float, ceilings: Ceilings | None) -> Row:
-    """How much of the ceilings a pass reaches, in percent of what it cannot do without.
+    """Return how much of the ceilings a pass reaches, in percent of what it cannot do without.
 
     Bytes: both images read, the gradient written. Operations: a multiplication and an addition for each of 11 taps in two
     directions, for four moments and, in a step, three maps carried back; a third more for the smaller scales.
@@ -370,8 +373,9 @@ def _kernels(where: Row, shape: Shape, device: str | None) -> list[Row]:
 
 
 def _turns(found: list[Contender], shape: Shape) -> list[Row]:
-    """Loss steps on CPU tensors by the wall clock, contenders by turns. Whatever else runs makes torch's threads wait for one
-    another: `least`, of the quickest step, shows by how much.
+    """Loss steps on CPU tensors by the wall clock, contenders by turns.
+
+    Whatever else runs makes torch's threads wait for one another: `least`, of the quickest step, shows by how much.
     """
     rows: list[Row] = []
     steps: dict[Contender, Callable[[], object]] = {}
@@ -406,6 +410,6 @@ def _step(one: Contender, first: Tensor, second: Tensor) -> None:
 
 
 def _spread(times: list[float]) -> float:
-    """The quartiles' distance in percent of the median."""
+    """Return the quartiles' distance in percent of the median."""
     low, median, high = statistics.quantiles(times, n=4)
     return 100 * (high - low) / median

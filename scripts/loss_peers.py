@@ -44,7 +44,7 @@ class Contender:
     """Gives back what the contender keeps on the device from one call to the next."""
 
     def images(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """Both images where this contender wants them; the first wants its gradient."""
+        """Return both images where this contender wants them; the first wants its gradient."""
         made = [self.empty(tuple(image.shape)).copy_(image) for image in (first, second)]
         return made[0].requires_grad_(), made[1]
 
@@ -111,7 +111,7 @@ def _pytorch_msssim(module: Any, cuda: bool) -> list[Contender]:
 
 
 def _frame_analytics(module: Any, cuda: bool) -> list[Contender]:
-    """Its pyramid drops the last row and column of odd sides, so that its MS-SSIM of such images is another number."""
+    """Return the peer. Its pyramid drops the last row and column of odd sides: MS-SSIM of such images is another number."""
 
     def ssim(first: Tensor, second: Tensor) -> Tensor:
         return module.ssim(first, second, data_range=1.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown; numbers with three digits, None as nothing."""
+    """Return a table in Markdown; numbers with three digits, None as nothing."""
     lines = [columns, ["---"] * len(columns), *([_cell(value) for value in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -35,7 +35,7 @@ _NOT_KERNELS = ("upload", "readback")
 
 
 def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -> Frames:
-    """Frames with detail at every scale: noise added up over octaves."""
+    """Return frames with detail at every scale: noise added up over octaves."""
     random = np.random.default_rng(seed)
     frames = []
     for _ in range(count):
@@ -50,7 +50,7 @@ def textured_frames(width: int, height: int, bits: int, count: int, seed: int) -
 
 
 def pairs(width: int, height: int, bits: int) -> tuple[Frames, Frames]:
-    """References and their distorted versions."""
+    """Return references and their distorted versions."""
     references = textured_frames(width, height, bits, _DISTINCT, 0)
     random = np.random.default_rng(1)
     peak = 2**bits - 1
@@ -95,7 +95,7 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
 
 @contextmanager
 def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple[Path, Path]]:
-    """A pair of raw 4:2:0 files in memory where the system has such a place, in a temporary folder elsewhere."""
+    """Write a pair of raw 4:2:0 files, in memory where the system has such a place, in a temporary folder elsewhere."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         paths = Path(folder, "reference.yuv"), Path(folder, "distorted.yuv")
@@ -109,7 +109,7 @@ def raw_clips(width: int, height: int, bits: int, frames: int) -> Iterator[tuple
 
 
 def files(width: int, height: int, bits: int, feature: str, frames: int, device: str | None) -> list[Row]:
-    """Frames a second from raw files in the page cache to scores: the median of five runs after one to warm up."""
+    """Return frames a second from raw files in the page cache to scores: the median of five runs after one to warm up."""
     where = {"section": "files", "size": f"{width}x{height}", "bits": bits, "feature": feature, "frames": frames}
     raw = RawDescription(width, height, "420", bits)
     with raw_clips(width, height, bits, frames) as (reference, distorted):
@@ -133,7 +133,7 @@ def files(width: int, height: int, bits: int, feature: str, frames: int, device:
 
 
 def arrays(width: int, height: int, bits: int, feature: str, frames: int, device: str | None) -> list[Row]:
-    """Frames a second through `Scorer`, NumPy arrays in, one pair at a time, scores in order: the median of five rounds."""
+    """Return frames a second through `Scorer`, from NumPy arrays, one pair at a time, scores in order: the median of five."""
     references, distorted = pairs(width, height, bits)
     feed = [(references[i % _DISTINCT], distorted[i % _DISTINCT]) for i in range(frames)]
     rates = []
@@ -171,7 +171,7 @@ main(sys.argv[1:])
 
 
 def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
-    """Seconds from the start of the process: to the first score of a clip, and for the bare import. Medians of five."""
+    """Return seconds from the start of the process: to the first score of a clip, and for the bare import. Medians of five."""
     options = ["score", "-r", str(reference), "-d", str(distorted), "--feature", "float_ms_ssim", "-q"]
     options += ["--device", device] if device else []
 
@@ -226,7 +226,7 @@ def memory(width: int, height: int, bits: int, frames: int, device: str | None) 
 
 
 def decoding(reference: Path, distorted: Path, device: str | None) -> list[Row]:
-    """Frames a second from containers to scores, beside what the decoders alone would allow."""
+    """Return frames a second from containers to scores, beside what the decoders alone would allow."""
     from concurrent.futures import ThreadPoolExecutor
 
     import av

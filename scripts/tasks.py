@@ -69,7 +69,7 @@ class Clips:
 
     @property
     def raw(self) -> RawDescription:
-        """What is to be said of raw files."""
+        """Return what is to be said of raw files."""
         return RawDescription(self.width, self.height, "420", 8) if self.kind == "raw" else RawDescription()
 
     @property
@@ -78,8 +78,9 @@ class Clips:
         return [self.frames >> shift for shift in range(4)]
 
     def ranges(self, length: int) -> Iterator[int]:
-        """Where ranges of that many frames may begin, over and over: in H.264 at the first frame, a key frame, so that no
-        frame is decoded which is not scored.
+        """Return where ranges of that many frames may begin, over and over.
+
+        In H.264 that is the first frame, a key frame, so that no frame is decoded which is not scored.
         """
         return cycle(range(0, self.frames - length + 1, length) if self.kind == "raw" else (0,))
 
@@ -144,7 +145,7 @@ class Worker:
 
 @contextmanager
 def clips_of_all_kinds(width: int, height: int, frames: int) -> Iterator[list[Clips]]:
-    """A pair of clips raw and in H.264, in memory where the system has such a place."""
+    """Write a pair of clips raw and in H.264, in memory where the system has such a place."""
     with measure.raw_clips(width, height, 8, frames) as (reference, distorted):
         folder = reference.parent
         encoded = []
@@ -175,7 +176,7 @@ def measured(pairs: Sequence[Clips], features: Sequence[str], info: DeviceInfo, 
 
 
 def _encode(path: Path, width: int, height: int, frames: int, bit_rate: int) -> None:
-    """The bundled clip, enlarged, to and fro as often as it takes."""
+    """Encode the bundled clip, enlarged, to and fro as often as it takes."""
     import av
 
     with av.open(str(_FIXTURES / "bbb_576x324_ref.mp4")) as source:

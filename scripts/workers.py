@@ -31,7 +31,7 @@ _BATCH = 8  # frames read at a time
 
 
 def workers(width: int, height: int, bits: int, feature: str, frames: int, devices: list[DeviceInfo]) -> list[Row]:
-    """Frames a second of one device, of two, and so on, from raw files in the page cache; and of reading by itself.
+    """Return frames a second of one device, of two, and so on, from raw files in the page cache; and of reading by itself.
 
     The median of rounds, in each of which every number of devices has its turn; workers are open and warm.
     """
@@ -73,7 +73,7 @@ def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, op
 
 
 def _reading(clips: tuple[Path, Path], layout: PlanarLayout, frames: int, processes: int) -> float:
-    """Frames a second that so many processes read the luma of, both clips, into memory, without scoring."""
+    """Return frames a second that so many processes read the luma of, both clips, into memory, without scoring."""
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         shares = [(number, clips, layout, frames // processes) for number in range(processes)]
         list(pool.map(_read, shares))

@@ -8,7 +8,7 @@ from importlib import resources
 
 @functools.cache
 def load_module(name: str) -> bytes:
-    """The SPIR-V of a module such as `ms_ssim.strip`. Raises FileNotFoundError where the shaders were not built."""
+    """Return the SPIR-V of a module such as `ms_ssim.strip`. Raises FileNotFoundError where the shaders were not built."""
     file = resources.files(__name__) / "spv" / f"{name}.spv"
     if not file.is_file():
         raise FileNotFoundError(f"shader {name} was not built; run scripts/build_shaders")

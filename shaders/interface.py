@@ -25,7 +25,7 @@ class Shape(Enum):
 
     @property
     def row_unit(self) -> int:
-        """Bytes of the unit in which a kernel counts rows and planes."""
+        """Return bytes of the unit in which a kernel counts rows and planes."""
         return 16 if self is Shape.STRIP else 4
 
 
@@ -72,22 +72,22 @@ class Interface:
     floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range"})
 
     def constants_of(self, shape: Shape, exact: bool = False) -> frozenset[int]:
-        """The specialisation constants of a build."""
+        """Return the specialisation constants of a build."""
         fixed = shape in self.own_workgroup and not exact
         return self.constants if fixed else self.constants | {WORKGROUP_CONSTANT}
 
     def reads_texels(self, shape: Shape) -> bool:
-        """Whether its sources are texel buffers."""
+        """Return whether its sources are texel buffers."""
         return shape is Shape.STRIP and self.input is Input.BY_SHAPE
 
     def bindings(self, shape: Shape) -> dict[int, str]:
-        """What is bound in a build, as spirv.Reflection has it."""
+        """Return what is bound in a build, as spirv.Reflection has it."""
         source = "texel buffer" if self.reads_texels(shape) else "storage buffer"
         sources = dict.fromkeys(range(self.sources), source)
         return sources | dict.fromkeys(range(self.sources, self.sources + self.targets), "storage buffer")
 
     def pack(self, **values: float) -> bytes:
-        """The push constants as bytes. Raises TypeError where a name is missing or unknown."""
+        """Return the push constants as bytes. Raises TypeError where a name is missing or unknown."""
         if set(values) != set(self.push):
             raise TypeError(f"push constants are {self.push}, got {tuple(values)}")
         return struct.pack(self._code, *(values[name] for name in self.push))
@@ -143,12 +143,12 @@ INTERFACES: dict[str, Interface] = {
 
 
 def module_name(stem: str, shape: Shape, exact: bool = False) -> str:
-    """The name of a compiled module: `stem.shape`, or `stem.shape.exact`."""
+    """Return the name of a compiled module: `stem.shape`, or `stem.shape.exact`."""
     return f"{stem}.{shape.value}.exact" if exact else f"{stem}.{shape.value}"
 
 
 def modules() -> Iterator[tuple[str, Shape, bool]]:
-    """All builds: stem, shape, exact."""
+    """Yield all builds: stem, shape, exact."""
     for stem, interface in INTERFACES.items():
         for shape in interface.shapes:
             yield stem, shape, False

@@ -8,7 +8,7 @@ from .utils.interruption import ignore, listen
 
 
 def run() -> None:
-    """The command line in a process of its own: signals are heard before anything that takes time is imported."""
+    """Run the command line in a process of its own: signals are heard before anything that takes time is imported."""
     atexit.register(ignore)  # the first to register is the last to be called
     listen()
     from .cli import main

@@ -134,7 +134,7 @@ EXIT_CODES: dict[type[VkssimError], int] = {
 
 
 def exit_code(error: VkssimError) -> int:
-    """The exit code for an error; of a run that a signal stopped as shells have it, 128 and the signal's number."""
+    """Return the exit code for an error; of a run that a signal stopped as shells have it, 128 and the signal's number."""
     if isinstance(error, InterruptedRunError):
         return 128 + error.signal
     return next(code for family, code in EXIT_CODES.items() if isinstance(error, family))

@@ -39,7 +39,7 @@ class PairScores:
     error: Exception | None
 
     def scores(self) -> ScoreReport:
-        """The report. Raises the error where there is none."""
+        """Return the report. Raises the error where there is none."""
         if self.report is None:
             assert self.error is not None
             raise self.error

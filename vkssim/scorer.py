@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 
 
 def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callable[Concatenate[Scorer, Parameters], Result]:
-    """The method for one thread at a time; another that comes meanwhile is refused, before anything is mixed up."""
+    """Return the method for one thread at a time; another that comes meanwhile is refused, before anything is mixed up."""
 
     @functools.wraps(method)
     def call(self: Scorer, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -170,13 +170,14 @@ class Scorer:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The scores that each frame gets."""
+        """Return the scores that each frame gets."""
         return self._metrics.names
 
     @_alone
     def reserve(self) -> tuple[Any, Any]:
-        """Where the next reference and distorted frame go: two (H, W) arrays to be written, then `commit`; two tuples of three
-        such arrays where all planes are scored.
+        """Return the memory of the next pair: two (H, W) arrays, to be written before `commit`.
+
+        Where all planes are scored they are two tuples of three such arrays.
 
         They are the memory that the device reads, so filling them is the only copy. Rows may be padded. `commit` makes them
         read-only, and they may be kept: the memory, and with it the device, stays until the last view of it has gone. Other
@@ -235,8 +236,9 @@ class Scorer:
 
     @_alone
     def flush(self) -> list[FrameScores]:
-        """Wait for everything fed so far; returns the scores not yet given. After the device has failed those that were ready
-        before.
+        """Wait for everything fed so far, and return the scores not yet given.
+
+        After the device has failed it returns the scores that were ready before.
         """
         if self._filled and self._failure is None:
             self._submit()
@@ -246,7 +248,7 @@ class Scorer:
         return ready
 
     def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
-        """Scores of (reference, distorted) pairs, in order, as they become ready."""
+        """Yield scores of (reference, distorted) pairs, in order, as they become ready."""
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
         yield from self.flush()
@@ -263,7 +265,10 @@ class Scorer:
         return planes
 
     def _make_copier(self) -> ThreadPoolExecutor | None:
-        """A second thread to copy the other frame of a pair, where frames are large and the device does not need the cores."""
+        """Return a second thread to copy the other frame of a pair, or None.
+
+        It is there where frames are large and the device does not need the cores.
+        """
         luma = self._formats[0]
         large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
         spare = (os.cpu_count() or 1) >= _CORES_TO_SPARE

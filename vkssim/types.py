@@ -46,7 +46,7 @@ CHROMA_STEPS = {
 
 
 def size_problem(width: int, height: int) -> str | None:
-    """Why no frame can be of that size; None where one can."""
+    """Return why no frame can be of that size; None where one can."""
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         return f"a frame of {shown(width)}x{shown(height)}; each side must be 1 to {LARGEST_SIDE}"
     if width * height > MOST_PIXELS:
@@ -107,7 +107,7 @@ class FrameFormat:
 
     @classmethod
     def of_array(cls, width: int, height: int, dtype: npt.DTypeLike, data_range: float | None) -> FrameFormat:
-        """Samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
+        """Return samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
 
         `data_range` is the largest sample there can be; by default that of the integer type. Floats have no default.
         """
@@ -140,7 +140,7 @@ class FrameFormat:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row without padding."""
+        """Return bytes of a row without padding."""
         return self.width * self.dtype.itemsize
 
     def check_samples(self, name: str, plane: npt.NDArray[Any]) -> None:
@@ -154,12 +154,12 @@ class FrameFormat:
 
     @property
     def may_be_exceeded(self) -> bool:
-        """True where the type of the samples holds larger ones than `peak`."""
+        """Return True where the type of the samples holds larger ones than `peak`."""
         return self.code is not SampleCode.FLOAT32 and self.peak < 2 ** (8 * self.dtype.itemsize) - 1
 
     @property
     def needs_ingest(self) -> bool:
-        """True where a pass has to convert the samples first: floats, and integers with a range of their own."""
+        """Return True where a pass has to convert the samples first: floats, and integers with a range of their own."""
         if self.code is SampleCode.FLOAT32:
             return True
         bits = 8.0 - float(np.log2(self.factor))

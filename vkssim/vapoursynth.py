@@ -28,7 +28,7 @@ def ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> VideoNode:
-    """The distorted clip, each frame with its scores as properties: `float_ms_ssim` and `float_ssim`.
+    """Return the distorted clip, each frame with its scores as properties: `float_ms_ssim` and `float_ssim`.
 
     Frames are scored when they are requested, in any order and from any thread, one at a time.
 
@@ -77,7 +77,7 @@ class _Scorers:
         self._scorer: Scorer | None = open_scorer()
 
     def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """The scores of a pair; on a new device where the old one is lost on the way."""
+        """Return the scores of a pair; on a new device where the old one is lost on the way."""
         try:
             return self._score(reference, distorted)
         except DeviceLostError:
@@ -132,7 +132,7 @@ def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:
 
 
 def _samples(form: Any) -> dict[str, Any]:
-    """The arguments of Scorer for the samples of a VideoFormat."""
+    """Return the arguments of Scorer for the samples of a VideoFormat."""
     family, kind, bits = form.color_family.name, form.sample_type.name, form.bits_per_sample
     if family in ("GRAY", "YUV"):
         if kind == "INTEGER" and bits <= 16:

@@ -69,7 +69,7 @@ class Backend(ABC):
 
     @property
     def batch_size(self) -> int:
-        """Frames of a batch."""
+        """Return frames of a batch."""
         return len(self.batches[0].reference[0])
 
     def check_process(self) -> None:
@@ -82,14 +82,14 @@ class Backend(ABC):
 
     @abstractmethod
     def is_done(self, batch: Batch) -> bool:
-        """True where `collect` would not wait."""
+        """Return True where `collect` would not wait."""
 
     @abstractmethod
     def collect(self, batch: Batch) -> list[list[Doubles]]:
         """Wait for a submitted batch: for each plane, for each of its metrics, (frames, terms) means."""
 
     def stage_seconds(self) -> Mapping[str, float]:
-        """Seconds spent in each stage so far, where the backend was asked to take them."""
+        """Return seconds spent in each stage so far, where the backend was asked to take them."""
         return {}
 
     @abstractmethod

@@ -31,11 +31,11 @@ class CpuBackend(Backend):
         ]
 
     def is_done(self, batch: Batch) -> bool:
-        """Always."""
+        """Return True: `submit` has computed it."""
         return True
 
     def collect(self, batch: Batch) -> list[list[Doubles]]:
-        """The means computed by `submit`."""
+        """Return the means computed by `submit`."""
         return batch.results
 
     def close(self) -> None:

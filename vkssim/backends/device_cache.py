@@ -42,8 +42,9 @@ class DeviceCache(Generic[Thing]):
 
     @contextmanager
     def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
-        """The thing of that key, made if there is none. Closed where its use fails: what a failed call left behind must not
-        turn up in the next one.
+        """Give the thing of a key, made if there is none.
+
+        Closed where its use fails: what a failed call left behind must not turn up in the next one.
         """
         with self._lock:
             key = key, os.environ.get(DEVICE_VARIABLE)
@@ -60,8 +61,10 @@ class DeviceCache(Generic[Thing]):
             self._things[key] = thing
 
     def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
-        """What `action` gives with the thing of that key; once more with a new one where the device was lost on the way, since
-        whoever calls still has what it reads.
+        """Return what `action` gives with the thing of that key.
+
+        Where the device was lost on the way it is called once more with a new thing, since whoever calls still has what it
+        reads.
         """
         try:
             with self.use(key, make) as thing:

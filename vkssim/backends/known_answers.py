@@ -45,7 +45,10 @@ class Case:
 
 
 def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """The reference and the distorted picture, (SIDE, SIDE) uint8: waves of several lengths, and a darker copy with a grain."""
+    """Return the reference and the distorted picture, (SIDE, SIDE) uint8.
+
+    They are waves of several lengths, and a darker copy with a grain.
+    """
     rows, columns = np.mgrid[:SIDE, :SIDE]
     waves = np.abs((3 * rows + columns) % 64 - 32) + np.abs((rows - 2 * columns) % 22 - 11) + rows * columns % 257 // 8
     reference = 70 + waves
@@ -54,7 +57,7 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
 
 
 def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
-    """A metric of the pictures, of floats where a kernel is to convert them first, or from the map of its windows."""
+    """Return a metric of the pictures, of floats where a kernel is to convert them first, or from the map of its windows."""
 
     def planes() -> tuple[PlaneMetrics, FrameScorer]:
         dtype = np.float32 if floats else np.uint8
@@ -86,7 +89,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
 
 
 def _largest_sample(right: float) -> Case:
-    """The largest sample of the pictures brought to ten bits, one of them too large for that."""
+    """Return the largest sample of the pictures brought to ten bits, one of them too large for that."""
     frame = FrameFormat.of_bits(SIDE, SIDE, 10)
     plane = PlaneMetrics("y", frame, (make_scorer("float_ssim=scale=1:exact=false", frame),))
 
@@ -113,7 +116,7 @@ def _largest_sample(right: float) -> Case:
 
 
 def _loss(loss: Loss, right: float, name: str) -> Case:
-    """A loss of the pictures."""
+    """Return a loss of the pictures."""
 
     def numbers(device: Where) -> Numbers:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
@@ -130,7 +133,7 @@ def _loss(loss: Loss, right: float, name: str) -> Case:
 
 
 def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
-    """A loss of the pictures, and its derivative in two directions: towards the reference, and along a grain."""
+    """Return a loss of the pictures, and its derivative in two directions: towards the reference, and along a grain."""
 
     def derivatives(gradient: npt.NDArray[np.float64]) -> list[float]:
         reference, distorted = (picture.astype(np.float64) for picture in pictures())

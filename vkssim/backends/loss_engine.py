@@ -115,11 +115,11 @@ class LossEngine:
 
     @property
     def plan(self) -> Plan:
-        """What is run for a batch."""
+        """Return what is run for a batch."""
         return self._plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
-        """The mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
+        """Return the mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
 
         `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's
         mean, or of the plane's whole value where there are several. It is given where the engine was made for it.
@@ -152,7 +152,7 @@ class LossEngine:
             gradient[start : start + count] = self._view(slot.outputs[GRADIENT])[:count]
 
     def _view(self, memory: Bytes) -> Floats:
-        """A mapped buffer as (batch, H, W)."""
+        """Return a mapped buffer as (batch, H, W)."""
         rows = memory.view(np.float32).reshape(len(memory), self._planes.height, self._planes.pitch)
         return rows[..., : self._planes.width]
 

@@ -32,7 +32,9 @@ def evaluate(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[Doubles, Planes | None]:
-    """Values (P,) float64 of planes and, where wanted, their gradients by the distorted planes (P, H, W), times `weight`.
+    """Return values (P,) float64 of planes and, where wanted, their gradients.
+
+    The gradients are by the distorted planes (P, H, W), times `weight`.
 
     Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device and gives gradients in float32;
     "cpu" is the NumPy twin, float64 throughout.

@@ -22,7 +22,7 @@ def open_backend(
     slots: int = 4,
     profile: bool = False,
 ) -> Backend:
-    """The backend of that name, with `slots` batches; only the one asked for, never another.
+    """Return the backend of that name, with `slots` batches; only the one asked for, never another.
 
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
@@ -45,12 +45,12 @@ def open_backend(
 
 
 def unknown_backend(name: str) -> OptionError:
-    """What to say of a backend that there is not."""
+    """Return what to say of a backend that there is not."""
     return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
 def open_with_warnings(backend: Backend) -> Backend:
-    """The backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
+    """Return the backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
     with ExitStack() as guard:
         guard.callback(backend.close)
         warn(backend.warnings)

@@ -23,7 +23,7 @@ _meant: dict[tuple[str | int | None, str | None], uuid.UUID] = {}
 
 
 def open_device(stack: ExitStack, selector: str | int | None) -> Device:
-    """A device, which `stack` closes. See `host.devices.choose_device` for selectors.
+    """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors.
 
     What a selector meant once it means until the process ends. After a device was lost another one, which is then the first of
     the list, must not take its place in silence: NoDeviceError.
@@ -61,8 +61,10 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
 def fitted(
     device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
 ) -> tuple[Thing, tuple[str, ...]]:
-    """Return `make(frames)` for batches of `most` frames, or of half as many, and so on down to 1, until the device has the
-    memory; and, where the batches are smaller than `most`, a sentence that says so.
+    """Return `make(frames)` for the largest batches that the device has the memory for, and a sentence where they are small.
+
+    `most` frames are tried first, then half as many, and so on down to 1. The sentence says that the batches are smaller than
+    `most`.
 
     `possible` is the `largest_batch`, with which the search begins where `most` is more: each try compiles and allocates.
     Raises DeviceMemoryError where one frame is still too much.

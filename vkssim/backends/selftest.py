@@ -69,7 +69,7 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
 
 
 def _digest(device: DeviceInfo, module: str) -> str:
-    """What a kernel on a device is known by."""
+    """Return what a kernel on a device is known by."""
     words = [__version__, device.uuid.hex, str(device.driver_version), device.driver, str(device.api_version), module]
     return hashlib.sha256("\0".join(words).encode() + load_module(module)).hexdigest()
 
@@ -79,5 +79,5 @@ def _file(device: DeviceInfo) -> Path:
 
 
 def _remembered(file: Path) -> set[str]:
-    """The digests in a file; whatever else is in there means nothing, for nothing has it as its digest."""
+    """Return the digests in a file; whatever else is in there means nothing, for nothing has it as its digest."""
     return set(private.load(file, _LARGEST_FILE).decode(errors="replace").split())

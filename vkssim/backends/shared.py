@@ -28,7 +28,7 @@ class SharedBackend:
         self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
-        """The backend with every `parts`-th batch from batch `number` on; closing it leaves the others be."""
+        """Return the backend with every `parts`-th batch from batch `number` on; closing it leaves the others be."""
         formats = tuple(plane.format for plane in planes)
         with self._lock:
             opened = formats not in self._engines

@@ -30,7 +30,7 @@ _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
 def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[BufferSpec]]]:
-    """The plan of a frame, and the partial sums of each plane's metrics; no device is needed.
+    """Return the plan of a frame, and the partial sums of each plane's metrics; no device is needed.
 
     What needs nothing of each other runs side by side: planes, and the metrics of a plane, which share its samples and, for
     floats, the ingest. Each plane's buffers and stages begin with its name; the luma's, which is always there, do not.
@@ -178,7 +178,7 @@ class VulkanBackend(Backend):
 
     @property
     def plan(self) -> Plan:
-        """What is run for a batch."""
+        """Return what is run for a batch."""
         return self._executor.plan
 
     def check_process(self) -> None:
@@ -192,7 +192,7 @@ class VulkanBackend(Backend):
         self._executor.submit(batch.slot, frames)
 
     def is_done(self, batch: Batch) -> bool:
-        """True where the device has finished the batch."""
+        """Return True where the device has finished the batch."""
         return self._executor.is_done(batch.slot)
 
     def collect(self, batch: Batch) -> list[list[Doubles]]:
@@ -223,7 +223,10 @@ class VulkanBackend(Backend):
         return largest
 
     def stage_seconds(self) -> Mapping[str, float]:
-        """Seconds of each stage so far: device stages from timestamps, then `readback`, the host's; empty without `profile`."""
+        """Return the seconds of each stage so far; empty without `profile`.
+
+        Stages on the device come from timestamps; `readback` is the host's.
+        """
         return dict(self._seconds)
 
     def close(self) -> None:

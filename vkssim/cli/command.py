@@ -103,8 +103,9 @@ def sections(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, 
 def make_command(
     name: str, *, brief: str | None = None, examples: Sequence[tuple[str, str]] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Return a decorator that makes a command of a function. `brief` is what the list of commands says, where that is not the
-    first sentence of the docstring.
+    """Return a decorator that makes a command of a function.
+
+    `brief` is what the list of commands says, where that is not the first sentence of the docstring.
     """
     return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples)
 

@@ -185,7 +185,7 @@ def _scored(
     workers: WorkerOptions,
     quiet: bool,
 ) -> list[Row]:
-    """The results of a manifest, scored after its opinions have been seen to be numbers."""
+    """Return the results of a manifest, scored after its opinions have been seen to be numbers."""
     from ..ladder.manifest import read_manifest
     from ..ladder.tables import number
 
@@ -200,7 +200,7 @@ def _scored(
 
 
 def _groups(rows: Sequence[Row], by: str | None) -> list[tuple[str, Sequence[Row]]]:
-    """All rows, and those of each value of a column where they are enough; of the others a warning."""
+    """Return all rows, and those of each value of a column where they are enough; of the others a warning."""
     from ..ladder.correlate import LEAST_PAIRS
 
     groups: list[tuple[str, Sequence[Row]]] = [(_ALL, rows)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def say(message: object) -> None:
-    """A line of its own; what would do something to a terminal, as names of files can, is spelt out."""
+    """Print a line on standard error. Characters that would control the terminal, as names of files can have, are spelt out."""
     click.echo(f"vkssim: {visible(str(message))}", err=True)
 
 

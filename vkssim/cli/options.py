@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def option_group(name: str, make: Callable[..., Any], *options: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator that adds options to a command, which gets `name=make(**values)` in place of the values."""
+    """Return a decorator that adds options to a command, which gets `name=make(**values)` in place of the values."""
     keys = [option.name for option in options]
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def _pictures(**options: Any) -> PictureOptions:
 
 
 def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
-    """Whether `backend_options` name several devices, and the same with the first of them alone."""
+    """Return whether `backend_options` name several devices, and the same with the first of them alone."""
     from ..distributed.devices import alone, chosen_devices
 
     devices = chosen_devices(**where)

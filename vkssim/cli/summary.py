@@ -46,7 +46,7 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
 
 
 def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
-    """The worst frames by the first metric, with the scores of all metrics, and when they are shown where that is known."""
+    """Print the frames with the lowest scores of the first metric, with all scores and, where known, presentation times."""
     if not (count and report.frames):
         return
     names = [name for name in report.names if name in FEATURES]

@@ -31,7 +31,10 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """The width that it needs: that of its longest word, of a text the whole of it, or a part where it can be folded."""
+        """Return the width that the column needs.
+
+        It is that of its longest word, of a text the whole of it, or a part where it can be folded.
+        """
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])
         longest = _longest([self.head, *self.cells])
@@ -39,7 +42,7 @@ class _Column:
 
     @property
     def longest_line(self) -> int:
-        """The width at which no cell is broken."""
+        """Return the width at which no cell is broken."""
         return _longest([line for text in self.cells for line in text.split("\n")])
 
 

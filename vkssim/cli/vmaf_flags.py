@@ -27,7 +27,7 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 
 def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator that adds the flags, unseen in the help, to a command; the command gets none of their values."""
+    """Return a decorator that adds the flags, unseen in the help, to a command; the command gets none of their values."""
     function = click.option("-n", "--no_prediction", is_flag=True, expose_value=False, hidden=True)(function)
     for name in _WITHOUT_EFFECT:
         function = click.option(name, expose_value=False, hidden=True)(function)

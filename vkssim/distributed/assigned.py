@@ -12,7 +12,7 @@ _BY_UUID = "GPU-"
 
 
 def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> DeviceInfo:
-    """The device that `assigned` means, the one entry as of CUDA_VISIBLE_DEVICES; for None the software device.
+    """Return the device that `assigned` means, the one entry as of CUDA_VISIBLE_DEVICES; for None the software device.
 
     It is ``"GPU-"`` and a UUID, or the beginning of one, or an index of the GPUs in order of their PCI address. That counts
     NVIDIA's where there are any: a graphics unit of the processor is none of those that clusters count.

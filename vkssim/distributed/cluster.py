@@ -180,7 +180,10 @@ class Cluster(WorkerPool):
 
 
 def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
-    """The kind of each worker that `Cluster` would have, see `WorkerSpec`, and the CPUs of the cluster. Raises OptionError."""
+    """Return the kind of each worker that `Cluster` would have, see `WorkerSpec`, and the CPUs of the cluster.
+
+    Raises OptionError.
+    """
     ours = connect(address)
     import ray  # only now: it looks at its environment once
 
@@ -202,7 +205,7 @@ def _what_there_is() -> str:
 
 
 def _places(backend: str, software: bool) -> Iterator[_Place]:
-    """Where workers may run now."""
+    """Yield where workers may run now."""
     for node in nodes():
         if backend == "cpu":
             yield from (_Place(node.id, node.address, number, 1) for number in range(node.cpus))
@@ -213,7 +216,7 @@ def _places(backend: str, software: bool) -> Iterator[_Place]:
 
 
 def _outcome(reference: Any) -> Future[Any]:
-    """What a call of an actor comes to, with the errors that `WorkerHandle.submit` promises."""
+    """Return what a call of an actor comes to, with the errors that `WorkerHandle.submit` promises."""
     outcome: Future[Any] = Future()
     reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
     return outcome
@@ -228,7 +231,7 @@ def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
 
 
 def _meant(error: BaseException) -> BaseException:
-    """What an error of Ray means here; others mean what they say."""
+    """Return what an error of Ray means here; others mean what they say."""
     from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
     if isinstance(error, RayTaskError):
@@ -244,12 +247,12 @@ def _meant(error: BaseException) -> BaseException:
 
 
 def _lines(error: Exception) -> list[str]:
-    """What an error says; Ray adds pages, and colours."""
+    """Return what an error says; Ray adds pages, and colours."""
     return [visible(line) for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
 
 
 def _name(task: Task) -> str:
-    """What Ray's dashboard calls it."""
+    """Return what Ray's dashboard calls it."""
     clip = visible(named(task.clips.distorted).rpartition("/")[2])
     if task.part is None:
         return f"divide {clip}"

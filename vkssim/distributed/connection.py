@@ -35,7 +35,7 @@ class Node:
 
 
 def nodes() -> list[Node]:
-    """Those that are alive."""
+    """Return the nodes that are alive."""
     import ray
 
     return [

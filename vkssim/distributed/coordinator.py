@@ -44,7 +44,7 @@ class _State:
     scores: dict[int, PartScores] = field(default_factory=dict)
 
     def fits(self, place: int) -> bool:
-        """Whether a part ends and begins with the frames that its neighbours found there."""
+        """Return whether a part ends and begins with the frames that its neighbours found there."""
         seams = [(first, first + 1) for first in (place - 1, place) if {first, first + 1} <= self.scores.keys()]
         return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
 
@@ -83,7 +83,7 @@ class Coordinator:
         self._states: dict[int, _State] = {}
 
     def score(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, ScoreReport | Exception]]:
-        """Each job's report, or why there is none, as they are done; an error's attribute `report` may have some of it.
+        """Yield each job's report, or why there is none, as they are done; an error's attribute `report` may have some of it.
 
         What is kept of a job goes when the next one is asked for. Raises DeviceError where no worker is left.
         """
@@ -126,7 +126,7 @@ class Coordinator:
         return None
 
     def _found(self, state: _State) -> bool:
-        """Whether an earlier run divided or scored the job; what is there of it is in the state then."""
+        """Return whether an earlier run divided or scored the job; what is there of it is in the state then."""
         name = self._name(state.job, _WHOLE)
         whole = self._read(name)
         if whole is not None:

@@ -40,7 +40,7 @@ class Counters:
             self._seconds.inc(time.perf_counter() - started)
 
     def add(self, done: Done) -> None:
-        """What came of it."""
+        """Count what came of a task."""
         for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
             if amount:  # they take no zero
                 counter.inc(amount)

@@ -14,7 +14,7 @@ _ALL = "all"
 
 
 def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
-    """The devices meant by ``"all"`` or a list; none where that is one device, chosen as `Scorer` does.
+    """Return the devices meant by ``"all"`` or a list; none where that is one device, chosen as `Scorer` does.
 
     ``"all"`` is every GPU that lacks nothing, and on a machine that has none its software device. A device may be there twice.
     Raises OptionError for a backend without devices, DeviceError where one is not there or lacks something.
@@ -49,7 +49,7 @@ def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
 
 
 def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
-    """The one device meant, or the first of several, where they were `chosen_devices`."""
+    """Return the one device meant, or the first of several, where they were `chosen_devices`."""
     if devices:
         return str(devices[0].uuid)
     assert device is None or isinstance(device, str | int)
@@ -57,6 +57,6 @@ def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
-    """What a worker on that device is to be."""
+    """Return what a worker on that device is to be."""
     kind = "software" if device.kind == DeviceKind.CPU else "gpu"
     return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)

@@ -146,7 +146,7 @@ def score_in_parts(
     on_frames: OnFrames | None = None,
     kept: RangeStore | None = None,
 ) -> ScoreReport:
-    """As `score_files` on all workers of an pool. `kept` has the parts of an earlier run, and gets those of this one."""
+    """Score a pair as `score_files` does, on all workers of a pool. `kept` has an earlier run's ranges, and gets new ones."""
     frames = _InOrder(progress, on_frames)
     troubles: list[str] = []
     started = time.perf_counter()
@@ -206,11 +206,11 @@ class _InOrder:
             self._progress(self._done, scores.pairs)
 
     def report(self) -> ScoreReport | None:
-        """What there is of it without a gap from the first frame on."""
+        """Return what there is of it without a gap from the first frame on."""
         return merged(self._parts) if self._parts else None
 
     def interrupted(self, number: int) -> InterruptedRunError:
-        """What to say of a run that a signal stopped."""
+        """Return what to say of a run that a signal stopped."""
         stopped = InterruptedRunError(f"stopped after {counted(self._told, 'frame')}; what was scored is kept")
         stopped.signal, stopped.report = number, self.report()
         if stopped.report is not None:

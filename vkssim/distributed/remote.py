@@ -22,7 +22,7 @@ class RemoteWorker:
     """A `Worker` as an actor of Ray. `version` and `begin` come first, then tasks, one at a time."""
 
     def version(self) -> str:
-        """The version of vkssim on this node."""
+        """Return the version of vkssim on this node."""
         return __version__
 
     def begin(self, backend: str, profile: bool, folder: str, cpus: int | None) -> str:

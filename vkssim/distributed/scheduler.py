@@ -82,7 +82,7 @@ class Scheduler:
 
     @property
     def workers(self) -> int:
-        """How many workers there were at the last look."""
+        """Return how many workers there were at the last look."""
         return len(self._workers)
 
     def look(self) -> None:
@@ -93,7 +93,7 @@ class Scheduler:
 
     @property
     def needs_work(self) -> bool:
-        """True where there are fewer tasks than would keep all workers busy."""
+        """Return True where there are fewer tasks than would keep all workers busy."""
         return len(self._queue) < max(1, len(self._workers))
 
     def put(self, key: TaskKey, task: Task) -> None:
@@ -141,7 +141,10 @@ class Scheduler:
                 future.add_done_callback(self._finished.put)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
-        """The first task that this worker has not failed at, or all have; where there is none, one that is late elsewhere."""
+        """Return the first task that this worker has not failed at, or all have.
+
+        Where there is none it is one that is late elsewhere.
+        """
         for place, pending in enumerate(self._queue):
             if self._may_try(pending, worker):
                 del self._queue[place]
@@ -161,7 +164,7 @@ class Scheduler:
         return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
     def _outcome(self, future: Future[Done], pending: _PendingTask, worker: WorkerHandle) -> Done | Exception | None:
-        """What came of an attempt; None where another one may do better."""
+        """Return what came of an attempt; None where another one may do better."""
         try:
             done = future.result()
         except WorkerDiedError as error:

@@ -39,7 +39,7 @@ class WorkerOptions:
             raise OptionError("--address and --software are for --engine ray")
 
     def several(self) -> bool:
-        """Whether there may be more than one worker."""
+        """Return whether there may be more than one worker."""
         return self.engine != "local" or len(chosen_devices(self.backend, self.device)) > 1
 
     def open(self, *, profile: bool = False) -> WorkerPool:
@@ -58,7 +58,7 @@ class WorkerOptions:
         return LocalPool(specs[0])
 
     def kinds(self) -> tuple[list[str], int]:
-        """The kind of each worker there would be, see `WorkerSpec`, and how many cores they have together."""
+        """Return the kind of each worker there would be, see `WorkerSpec`, and how many cores they have together."""
         if self.engine == "ray":
             from .cluster import kinds
 
@@ -66,7 +66,7 @@ class WorkerOptions:
         return [spec.kind for spec in self.specs()], os.cpu_count() or 1
 
     def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
-        """The workers of this machine."""
+        """Return the workers of this machine."""
         several = chosen_devices(self.backend, self.device)
         if several:
             return [spec_of(device, profile=profile) for device in several]

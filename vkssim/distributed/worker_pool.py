@@ -39,7 +39,7 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
-        """Return the workers that there are now; those of a cluster come and go. Raises DeviceError where there never was one."""
+        """Return the workers that there are now; those of a cluster come and go. Raises DeviceError if none was ever there."""
 
     @abstractmethod
     def close(self) -> None:

@@ -92,7 +92,7 @@ def _of_track(file: Description, track: list[int], width: int, height: int) -> C
 
 
 def _within(file: Description, place: list[int], *names: bytes) -> list[int] | None:
-    """Where the first box of a path of names has its content."""
+    """Return where the first box of a path of names has its content."""
     for name in names:
         found = next((inner for kind, *inner in boxes(file, *place) if kind == name), None)
         if found is None:
@@ -129,7 +129,7 @@ def _of_video(file: Description, video: list[int], width: int, height: int) -> C
 
 
 def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The elements of a part of the file: what they are, and where their content begins and ends."""
+    """Yield the elements of a part of the file: what they are, and where their content begins and ends."""
     while end - start >= 2:
         kind, size_at, _ = _number(file, start, keep_marker=True)
         size, content, unknown = _number(file, size_at, keep_marker=False)
@@ -141,7 +141,7 @@ def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, in
 
 
 def _number(file: Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
-    """A number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
+    """Return a number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
     first = file.read(at, 1)[0]
     length = 9 - first.bit_length()
     if length > 8:

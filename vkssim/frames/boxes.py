@@ -23,7 +23,7 @@ class Description:
         self._left = _MOST_READS
 
     def read(self, at: int, count: int) -> bytes:
-        """So many bytes from there. Raises struct.error where they are not there, or too many."""
+        """Return so many bytes from there. Raises struct.error where they are not there, or too many."""
         self._left -= 1
         if count > _MOST_BYTES or self._left < 0:
             raise struct.error("too much of a description")
@@ -35,7 +35,7 @@ class Description:
 
 
 def boxes(file: Description, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """The boxes of a part of the file: their names, and where their content begins and ends."""
+    """Yield the boxes of a part of the file: their names, and where their content begins and ends."""
     while end - start >= 8:
         size, name = struct.unpack(">I4s", file.read(start, 8))
         content = start + 8

@@ -393,7 +393,7 @@ class ContainerFile(SequentialSource):
     # -- times --------------------------------------------------------------------------------------------------------
 
     def _tick(self, frame: Any) -> int | None:
-        """When the next frame is shown, in ticks of the stream."""
+        """Return when the next frame is shown, in ticks of the stream."""
         if not self._in_file_order:
             pts: int | None = frame.pts
             return pts
@@ -438,7 +438,7 @@ class ContainerFile(SequentialSource):
             return rising_seconds(ticks, self._first_tick, float(self._time_base))
 
     def _is_out_of_time(self) -> bool:
-        """Whether the frame that was just read is shown at another time than its packet promised."""
+        """Return whether the frame that was just read is shown at another time than its packet promised."""
         if self._promised is None or self._position >= len(self._promised):
             return False
         promised, this = int(self._promised[self._position]), self._times.ticks[-1]
@@ -583,7 +583,7 @@ class ContainerFile(SequentialSource):
 
 
 def _colours(frame: Any) -> dict[str, str | None]:
-    """What a frame states of its colours, by their names here; None for what it does not."""
+    """Return what a frame states of its colours, by their names here; None for what it does not."""
     return {
         "range": "full" if frame.format.name.startswith("yuvj") else RANGES.get(frame.color_range),
         "matrix": MATRICES.get(frame.colorspace),
@@ -592,6 +592,6 @@ def _colours(frame: Any) -> dict[str, str | None]:
 
 
 def _rate(stream: Any) -> Fraction | None:
-    """Frames a second, where that is known: what is not is None, or from PyAV 19 on 0/0."""
+    """Return frames a second, where that is known: what is not is None, or from PyAV 19 on 0/0."""
     rate = stream.average_rate or stream.guessed_rate
     return Fraction(rate.numerator, rate.denominator) if rate is not None and rate.denominator and rate.numerator else None

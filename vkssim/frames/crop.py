@@ -42,7 +42,7 @@ class Crop:
         return cls(width, height, left, top, own=own)
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """What is known of the cropped stream. Raises InputError where the rectangle does not fit into it."""
+        """Return what is known of the cropped stream. Raises InputError where the rectangle does not fit into it."""
         if not (
             self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
         ):
@@ -70,7 +70,7 @@ class Crop:
         return self.top % rows == 0 and self.left % columns == 0
 
     def __call__(self, planes: Planes) -> Planes:
-        """The rectangle of each plane, as views."""
+        """Return the rectangle of each plane, as views."""
         height, width = planes[0].shape
         cropped = []
         for plane in planes:

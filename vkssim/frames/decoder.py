@@ -64,16 +64,16 @@ class _Lost:
     at_end: bool = False
 
     def is_before(self, other: _Lost) -> bool:
-        """Whether it is shown before another one."""
+        """Return whether it is shown before another one."""
         return self.pts is not None and other.pts is not None and self.pts < other.pts
 
     def is_behind(self, frame: Any) -> bool:
-        """Whether a frame is sure to be shown before it, so that it is right to give it."""
+        """Return whether a frame is sure to be shown before it, so that it is right to give it."""
         return self.at_end or (self.pts is not None and frame.pts is not None and frame.pts < self.pts)
 
 
 def threads_help() -> bool:
-    """Whether there are more cores than decoders without threads keep busy."""
+    """Return whether there are more cores than decoders without threads keep busy."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) > _FEW_CORES
     return (os.cpu_count() or 1) > _FEW_CORES
@@ -140,12 +140,12 @@ class Decoder:
 
     @property
     def doubtful(self) -> bool:
-        """Whether there was a sign of damage, so that frames given from now on may not be right."""
+        """Return whether there was a sign of damage, so that frames given from now on may not be right."""
         return self.threads and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
 
     @property
     def remarks(self) -> list[Remark]:
-        """What else FFmpeg warned of, or of packets of which no frame was given."""
+        """Return what else FFmpeg warned of, or of packets of which no frame was given."""
         return [*self._remarks, *self._told.values()]
 
     def next(self) -> Any:
@@ -183,7 +183,7 @@ class Decoder:
     # -- packets ------------------------------------------------------------------------------------------------------
 
     def _packets(self, begin: Begin) -> Iterator[Any]:
-        """The packets from there on, and an empty one at the end, which brings what the decoder still has."""
+        """Yield the packets from there on, and an empty one at the end, which brings what the decoder still has."""
         number = 0
         began = False
         first: int | None = None  # when the first packet is shown, until one was shown behind it

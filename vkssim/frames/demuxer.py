@@ -58,7 +58,7 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
 
 
 def _local(path: str) -> str:
-    """A path that nobody takes for a URL: a file may have a name such as `http:` or `concat:a|b`."""
+    """Return a path that nobody takes for a URL: a file may have a name such as `http:` or `concat:a|b`."""
     return path if os.path.isabs(path) else os.path.join(os.curdir, path)
 
 

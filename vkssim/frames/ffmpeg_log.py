@@ -110,14 +110,14 @@ def hearing() -> Iterator[list[Message]]:
 
 
 def is_worrying(level: int, text: str) -> bool:
-    """Whether a message may mean damage."""
+    """Return whether a message may mean damage."""
     from av import logging
 
     return text.startswith(_CONCEALING) or (level <= logging.WARNING and not any(part in text for part in _HARMLESS))
 
 
 def is_damage(level: int, text: str) -> bool:
-    """Whether a message means damage: errors, and what conceals them."""
+    """Return whether a message means damage: errors, and what conceals them."""
     from av import logging
 
     told = level <= logging.ERROR or any(part in text for part in _TELLING)

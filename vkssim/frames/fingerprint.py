@@ -52,12 +52,12 @@ class Opened:
 
     @property
     def changed(self) -> bool:
-        """Whether they are others by now: written to, replaced or removed."""
+        """Return whether they are others by now: written to, replaced or removed."""
         return Opened.now(self.path) != self
 
     @property
     def version(self) -> str:
-        """What tells their content from another one, on this machine and on others."""
+        """Return what tells their content from another one, on this machine and on others."""
         return hashlib.sha256(json.dumps([content for content, _ in self.files]).encode()).hexdigest()[:32]
 
 

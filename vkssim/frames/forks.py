@@ -10,7 +10,7 @@ _decoders: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
 
 
 def keep_in_forks(source: object, decoder: Any) -> None:
-    """A fork that happens while the source is there never lets go of its decoder."""
+    """Keep the decoder of a source in forks that happen while the source is there: closing it there would hang."""
     _decoders[source] = decoder
 
 

@@ -35,27 +35,27 @@ class PlanarLayout:
 
     @property
     def chroma(self) -> str:
-        """The chroma format, whether or not there is an alpha plane as well."""
+        """Return the chroma format, whether or not there is an alpha plane as well."""
         return self.pixel_format.removesuffix("alpha")
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes of a sample."""
+        """Return bytes of a sample."""
         return 1 if self.bits == 8 else 2
 
     @property
     def plane_bytes(self) -> list[int]:
-        """Bytes of each plane, alpha included."""
+        """Return bytes of each plane, alpha included."""
         shapes = plane_shapes(self.width, self.height, self.chroma)
         alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
         return [height * width * self.sample_bytes for height, width in shapes + alpha]
 
     @property
     def plane_offsets(self) -> list[int]:
-        """Where each plane begins, in bytes from the start of the frame."""
+        """Return where each plane begins, in bytes from the start of the frame."""
         return [0, *accumulate(self.plane_bytes)][:-1]
 
     @property
     def frame_bytes(self) -> int:
-        """Bytes of all planes."""
+        """Return bytes of all planes."""
         return sum(self.plane_bytes)

@@ -14,10 +14,10 @@ class Marks(Protocol):
     frames: int
 
     def before(self, number: int) -> int:
-        """The last frame up to that number which needs none before it."""
+        """Return the last frame up to that number which needs none before it."""
 
     def place(self, number: int) -> int:
-        """Where a frame begins, for `FrameSource.go_to`."""
+        """Return where a frame begins, for `FrameSource.go_to`."""
 
 
 class EvenMarks:

@@ -65,11 +65,11 @@ class RawDescription:
 
     @property
     def given(self) -> bool:
-        """True where anything was said."""
+        """Return True where anything was said."""
         return any(value is not None for value in self._fields().values())
 
     def layout(self, path: str) -> PlanarLayout:
-        """The layout of a raw file. Raises InputError, naming what is missing."""
+        """Return the layout of a raw file. Raises InputError, naming what is missing."""
         fields = self._fields()
         missing = [name for name, value in fields.items() if value is None]
         if missing:
@@ -129,7 +129,7 @@ def readable_twice(path: str) -> bool:
 
 
 def turned(source: FrameSource) -> FrameSource:
-    """The same source as it is to be shown."""
+    """Return the same source as it is to be shown."""
     orientation = source.orientation
     if source.aperture is not None:
         source = ProcessedSource(source, source.aperture)
@@ -144,7 +144,7 @@ def check_chroma(source: FrameSource) -> None:
 
 
 def open_file(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
-    """As `open_source`, but not turned, and not held to `raw` where it says itself what it is."""
+    """Open a file as `open_source` does, but not turned, and not held to `raw` where it says itself what it is."""
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream)
     source.opened = opened
@@ -231,7 +231,7 @@ def _open_container(path: str, head: bytes, number: int | None) -> FrameSource:
 
 
 def is_container(head: bytes) -> bool:
-    """True where the first bytes are those of a container, so that reading them as samples would score garbage."""
+    """Return True where the first bytes are those of a container, so that reading them as samples would score garbage."""
     return (
         head.startswith(_CONTAINER_STARTS)
         or head[4:8] in boxes.FIRST
@@ -240,7 +240,10 @@ def is_container(head: bytes) -> bool:
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes are lines of ASCII. Samples may well be letters, but hardly line feeds beside them, and nothing between."""
+    """Return whether bytes are lines of ASCII.
+
+    Samples may well be letters, but hardly line feeds beside them, and nothing between.
+    """
     return b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head)
 
 
@@ -271,7 +274,7 @@ def readable_again(paths: Iterable[str]) -> bool:
 
 
 def open_regular(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
-    """As `open_file`, but never a pipe. Raises InputError."""
+    """Open a file as `open_file` does, but no pipe. Raises InputError."""
     if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
     return open_file(path, raw, stream)

@@ -19,7 +19,7 @@ class Orientation:
     mirrored: bool
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """What is known of the turned stream. Chroma that has no name once it is turned (4:1:1) is given up."""
+        """Return what is known of the turned stream. Chroma that has no name once it is turned (4:1:1) is given up."""
         after = replace(before, notes=(*before.notes, f"turned as its display matrix says: {self}"))
         if not self.transposed:
             return after
@@ -30,7 +30,7 @@ class Orientation:
         return replace(after, width=before.height, height=before.width, chroma=chroma, sample_aspect=aspect)
 
     def __call__(self, planes: Planes) -> Planes:
-        """The turned planes, as views."""
+        """Return the turned planes, as views."""
         rows, columns = (slice(None, None, -1 if flipped else 1) for flipped in (self.upside_down, self.mirrored))
         return tuple((plane.T if self.transposed else plane)[rows, columns] for plane in planes)
 
@@ -46,13 +46,13 @@ class Orientation:
 
 
 def by_degrees(rotation: int) -> Orientation | None:
-    """A rotation counter-clockwise, -180 to 180 degrees; None for nothing, or for no multiple of 90."""
+    """Return a rotation counter-clockwise, -180 to 180 degrees; None for nothing, or for no multiple of 90."""
     turns = {90: (True, True, False), -90: (True, False, True), 180: (False, True, True), -180: (False, True, True)}
     return Orientation(*turns[rotation]) if rotation in turns else None
 
 
 def orientation(display_matrix: bytes) -> Orientation | None:
-    """What a display matrix (ISO/IEC 14496-12, 9 int32) asks for; None for nothing, or for no multiple of 90 degrees.
+    """Return what a display matrix (ISO/IEC 14496-12, 9 int32) asks for; None for nothing, or for no multiple of 90 degrees.
 
     A decoded point (x, y) is shown at (a x + c y, b x + d y), the matrix being a b u c d v and so on.
     """

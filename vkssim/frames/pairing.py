@@ -19,16 +19,16 @@ class Pairing(Protocol):
     skips: tuple[int, int]
 
     def reference(self, pairs: range) -> Sequence[int]:
-        """Numbers of frames of the reference."""
+        """Return numbers of frames of the reference."""
 
     def distorted(self, pairs: range) -> Sequence[int]:
-        """Numbers of frames of the distorted clip."""
+        """Return numbers of frames of the distorted clip."""
 
     def indices(self, pairs: range) -> Sequence[int]:
-        """The numbers that the pairs have in a report."""
+        """Return the numbers that the pairs have in a report."""
 
     def pair_of(self, index: int) -> int:
-        """The first pair whose number in a report is not less."""
+        """Return the first pair whose number in a report is not less."""
 
 
 class ByIndex:
@@ -101,7 +101,7 @@ class ByTime:
         return int(np.searchsorted(self._pairs[:, 0], index))
 
     def left_over(self, start: int = 0, stop: int | None = None) -> tuple[int, int]:
-        """How many frames of each clip have no partner, from pair `start` to before `stop`.
+        """Return how many frames of each clip have no partner, from pair `start` to before `stop`.
 
         What lies before the first pair of all counts with it, what lies after the last with that.
         """
@@ -125,7 +125,7 @@ def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt
 
 
 def _durations(times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """How long each frame is shown: until the next; the last as long as the one before it."""
+    """Return how long each frame is shown: until the next; the last as long as the one before it."""
     if len(times) == 1:
         return np.array([np.inf])
     durations = np.diff(times)

@@ -56,11 +56,11 @@ class PictureOptions:
 
     @property
     def own_crops(self) -> tuple[str | None, str | None]:
-        """The crops of the reference alone and of the distorted clip alone."""
+        """Return the crops of the reference alone and of the distorted clip alone."""
         return self.crop_reference, self.crop_distorted
 
     def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
-        """The size that both clips get; None to leave them as they are."""
+        """Return the size that both clips get; None to leave them as they are."""
         if self.scale is None:
             return None
         if match := _SIZE.fullmatch(self.scale):
@@ -70,7 +70,7 @@ class PictureOptions:
 
     @property
     def scales_to_clip(self) -> bool:
-        """True where both clips get the size of one of them."""
+        """Return True where both clips get the size of one of them."""
         return self.scale in ("reference", "distorted")
 
 
@@ -105,7 +105,7 @@ def open_pair(
 def match_pair(
     reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
 ) -> tuple[FrameSource, FrameSource]:
-    """Two open files as `open_pair` gives them; closing what is returned closes the files."""
+    """Return two open files as `open_pair` gives them; closing what is returned closes the files."""
     if RAW not in (reference.info.kind, distorted.info.kind):  # where one is raw, it is what is described
         for source in (reference, distorted):
             raw.check(source.info)
@@ -133,7 +133,7 @@ def match_pair(
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
-    """What clips of different colours are warned of: their samples do not mean the same."""
+    """Return what clips of different colours are warned of: their samples do not mean the same."""
     said = (
         ("range", reference.range, distorted.range, ("full",), "the same grey has other samples in each"),
         ("matrix", reference.matrix, distorted.matrix, (), "the same colour has another luma in each"),
@@ -149,7 +149,7 @@ def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
 
 
 def _differ(what: str, first: str | None, second: str | None, unusual: Collection[str]) -> bool:
-    """Whether what clips state means other samples: of what states nothing only where the other one is `unusual`."""
+    """Return whether what clips state means other samples: of what states nothing only where the other one is `unusual`."""
     if first == second:
         return False
     if what == "transfer":  # all others are alike enough that clips of one master state one or the other
@@ -205,7 +205,10 @@ def _to_bit_depth(source: FrameSource, bits: int | None) -> FrameSource:
 
 
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
-    """The format of the luma of both sources. Raises InputError where they differ, with `chroma` also where that does."""
+    """Return the format of the luma of both sources.
+
+    Raises InputError where they differ, with `chroma` also where that does.
+    """
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):
         raise InputError(unlike(first, second))

@@ -46,7 +46,7 @@ def give_up(stream: io.IOBase | BinaryIO) -> None:
 
 
 def open_stream(path: str) -> io.BufferedReader:
-    """A file opened for reading; of a pipe by name this does not wait for its writer, reading does. Raises OSError."""
+    """Return a file opened for reading; of a pipe by name this does not wait for its writer, reading does. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
@@ -60,7 +60,7 @@ def open_stream(path: str) -> io.BufferedReader:
 
 
 def interruptible(stream: BinaryIO) -> io.BufferedReader:
-    """The same stream, from which nothing was read yet; as it is where it is no pipe of the system, or that has no poll."""
+    """Return the stream, from which nothing was read yet, so that reading it can be interrupted. One that is no pipe stays."""
     try:
         waits = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     except OSError:  # in memory

@@ -51,13 +51,13 @@ class PixelFormat:
 
 
 def plane_samples(plane: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """The memory of a plane of an av.VideoFrame, (rows, samples with padding), not copied."""
+    """Return the memory of a plane of an av.VideoFrame, (rows, samples with padding), not copied."""
     rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
     return rows[:, : plane.line_size // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:
-    """What FFmpeg's name of a pixel format means. Raises InputError where it has no luma that could be compared."""
+    """Return what FFmpeg's name of a pixel format means. Raises InputError where it has no luma that could be compared."""
     own = _own_planes(name or "")
     if own is not None:
         return own
@@ -71,7 +71,7 @@ def pixel_format(path: str, name: str | None) -> PixelFormat:
 
 
 def _own_planes(name: str) -> PixelFormat | None:
-    """Formats whose planes or rows can be read as they are."""
+    """Return the formats whose planes or rows can be read as they are."""
     if match := _PLANAR.match(name):
         return _of(match["chroma"], int(match["bits"] or 8), match["order"])
     if match := _GREY.match(name):

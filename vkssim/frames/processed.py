@@ -22,10 +22,10 @@ class Step(Protocol):
     """Changes each frame of a source; may be called from several threads at once."""
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """What is known of the stream after the step, with a note of what it did."""
+        """Return what is known of the stream after the step, with a note of what it did."""
 
     def __call__(self, planes: Planes) -> Planes:
-        """The planes after the step; may be views of those before."""
+        """Return the planes after the step; may be views of those before."""
 
 
 class ProcessedSource(FrameSource):
@@ -79,7 +79,7 @@ class ProcessedSource(FrameSource):
         return len(numbers)
 
     def _is_beyond(self, number: int, planes: Planes) -> bool:
-        """Whether a sample is larger than its depth allows, which nobody could see any more after the step."""
+        """Return whether a sample is larger than its depth allows, which nobody could see any more after the step."""
         info = self._source.info
         for name, plane in zip(_PLANES, planes, strict=False):
             largest = largest_beyond(plane, 2**info.bits - 1)

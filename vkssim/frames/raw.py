@@ -25,7 +25,7 @@ RAW = "raw"
 
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
-    """The error for a stream that ends within a frame."""
+    """Return the error for a stream that ends within a frame."""
     return TruncatedInputError(
         f"{path} ends at byte {end}, within frame {frame}, which begins at byte {start} and has {frame_bytes} bytes;"
         " is the file complete, and are size, pixel format and depth right?"
@@ -33,7 +33,7 @@ def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> 
 
 
 def unreadable(path: str, error: OSError) -> ReadError:
-    """The error for a file that the system cannot read on."""
+    """Return the error for a file that the system cannot read on."""
     return ReadError(f"{path} cannot be read on: {error.strerror or error}")
 
 

@@ -46,7 +46,7 @@ class Scale:
         return replace(after, notes=(*before.notes, note), warnings=warnings, resampler=self.resampler)
 
     def __call__(self, planes: Planes) -> Planes:
-        """The scaled planes."""
+        """Return the scaled planes."""
         from av.video.reformatter import Interpolation
 
         how = Interpolation[self.resampler.upper()].value | _EXACT
@@ -58,7 +58,7 @@ class Scale:
         return tuple(scaled)
 
     def _reformatters(self) -> list[Any]:
-        """One a plane for each thread: it keeps what libswscale has worked out for the sizes of its last frame."""
+        """Return a scaler a plane and thread, which keeps what libswscale has worked out for its last frame's size."""
         from av.video.reformatter import VideoReformatter
 
         if not hasattr(self._kept, "reformatters"):
@@ -85,10 +85,10 @@ class ToBitDepth:
     shift: int
 
     def info(self, before: VideoInfo) -> VideoInfo:
-        """What is known of the deeper stream."""
+        """Return what is known of the deeper stream."""
         bits = before.bits + self.shift
         return replace(before, bits=bits, notes=(*before.notes, f"brought from {before.bits} to {bits} bits, exactly"))
 
     def __call__(self, planes: Planes) -> Planes:
-        """The deeper planes."""
+        """Return the deeper planes."""
         return tuple(plane.astype(np.uint16) << self.shift for plane in planes)

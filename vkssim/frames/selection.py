@@ -39,11 +39,11 @@ class Schedule:
 
     @property
     def pairs(self) -> int | None:
-        """How many pairs should be compared; None for no idea."""
+        """Return how many pairs should be compared; None for no idea."""
         return None if self.expected is None else len(range(self.start, self.expected, self.step))
 
     def frames(self, pair: int) -> tuple[int, int]:
-        """The frames of a pair, which is counted from 0 without those that are left out."""
+        """Return the frames of a pair, which is counted from 0 without those that are left out."""
         index = self.start + pair * self.step
         alone = range(index, index + 1)
         return self.pairing.reference(alone)[0], self.pairing.distorted(alone)[0]
@@ -98,26 +98,29 @@ class Selection:
 
     @property
     def takes_all(self) -> bool:
-        """True where no part of the clips is asked for: they are compared until one of them ends."""
+        """Return True where no part of the clips is asked for: they are compared until one of them ends."""
         return self.count is None and self.start is None and self.end is None
 
     @property
     def streams(self) -> tuple[int | None, int | None]:
-        """The streams of the reference and of the distorted clip, None for the one that is chosen."""
+        """Return the streams of the reference and of the distorted clip, None for the one that is chosen."""
         return self.stream_reference, self.stream_distorted
 
     @property
     def first_reference(self) -> int:
-        """The frame of the reference that is in the first pair."""
+        """Return the frame of the reference that is in the first pair."""
         return self.skip_reference + max(0, -self.offset)
 
     @property
     def first_distorted(self) -> int:
-        """The frame of the distorted clip that is in the first pair."""
+        """Return the frame of the distorted clip that is in the first pair."""
         return self.skip_distorted + max(0, self.offset)
 
     def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
-        """The pairs of two sources, by ``"index"`` or by ``"pts"``. Raises InputError where a time is needed and not known."""
+        """Return the pairs of two sources, by ``"index"`` or by ``"pts"``.
+
+        Raises InputError where a time is needed and not known.
+        """
         check_sync(sync)
         first, last = (
             None if place is None else max(0, _frame(name, place, reference) - self.first_reference)
@@ -183,7 +186,7 @@ def _least(values: Iterable[int | None]) -> int | None:
 
 
 def _place(name: str, place: int | str) -> int | Fraction:
-    """A frame's number, or seconds. Raises OptionError."""
+    """Return a frame's number, or seconds. Raises OptionError."""
     text = str(place)
     number = whole_number(text)
     if number is not None:
@@ -197,7 +200,7 @@ def _place(name: str, place: int | str) -> int | Fraction:
 
 
 def _frame(name: str, place: int | str, reference: FrameSource) -> int:
-    """The first frame of the reference that is not before a place."""
+    """Return the first frame of the reference that is not before a place."""
     where = _place(name, place)
     if isinstance(where, int):
         return where

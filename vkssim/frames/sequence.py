@@ -26,12 +26,12 @@ class Sequence:
 
     @property
     def frames(self) -> int:
-        """How many pictures there are."""
+        """Return how many pictures there are."""
         return len(self.files)
 
 
 def sequence(path: str) -> Sequence | None:
-    """What a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
+    """Return what a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
     if is_url(path) or os.path.exists(path):  # unlike Path.exists never an error; what is wrong with a path opening it tells
         return None
     if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):

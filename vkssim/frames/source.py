@@ -68,7 +68,7 @@ class FrameSource(ABC):
 
     @property
     def expected(self) -> int | None:
-        """How many frames there should be, going by what the stream says of itself or by its size; None for no idea."""
+        """Return how many frames there should be, going by what the stream says of itself or by its size; None for no idea."""
         return self.info.frames
 
     @abstractmethod
@@ -79,17 +79,23 @@ class FrameSource(ABC):
         """
 
     def time(self, number: int) -> float | None:
-        """When a frame that was read is shown, in seconds from the first frame; None where the stream does not tell."""
+        """Return when a frame that was read is shown, in seconds from the first frame; None where the stream does not tell."""
         return None if self.info.fps is None else float(number / self.info.fps)
 
     def times(self) -> npt.NDArray[np.float64] | None:
-        """The same for all frames, (frames,) float64, found without decoding; None where that cannot be known beforehand."""
+        """Return the presentation times of all frames, (frames,) float64, found without decoding.
+
+        It is None where they cannot be known beforehand.
+        """
         if self.info.fps is None or self.expected is None:
             return None
         return np.arange(self.expected) / float(self.info.fps)
 
     def marks(self) -> Marks | None:
-        """Where it can be read from, found without decoding; None where only reading from the start on is sure to be right."""
+        """Return where the source can be read from, found without decoding.
+
+        It is None where only reading from the start on is sure to be right.
+        """
         return None
 
     def go_to(self, number: int, place: int) -> int | None:
@@ -198,11 +204,11 @@ class SequentialSource(FrameSource):
         return self._following()
 
     def _is_behind(self, _place: int) -> bool:
-        """Whether the frame at that place was the last one that was read."""
+        """Return whether the frame at that place was the last one that was read."""
         return False
 
     def _following(self) -> int | None:
-        """The fingerprint of the next frame, where frames depend on others."""
+        """Return the fingerprint of the next frame, where frames depend on others."""
         return None
 
 

@@ -37,7 +37,7 @@ def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, t
 
 
 def is_cover(stream: Any) -> bool:
-    """Whether a stream is a cover picture, which FFmpeg makes of an attachment or of a tag."""
+    """Return whether a stream is a cover picture, which FFmpeg makes of an attachment or of a tag."""
     return _has(stream, "attached_pic")
 
 

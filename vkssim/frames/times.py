@@ -28,7 +28,7 @@ class Packet:
 
 
 def are_in_file_order(container: Any, stream: Any) -> bool:
-    """Whether a container says when frames are decoded, and of frames that are shown in another order nothing else.
+    """Return whether a container says when frames are decoded, and of frames that are shown in another order nothing else.
 
     AVI has a place for each frame in the order of the file. FFmpeg works out when they are shown for the codecs of its time.
     """
@@ -37,7 +37,7 @@ def are_in_file_order(container: Any, stream: Any) -> bool:
 
 
 def are_told(packets: Sequence[Packet], codec: Any, *, interlaced: bool) -> bool:
-    """Whether each packet is sure to be a frame that is shown at the packet's time; else only decoding tells."""
+    """Return whether each packet is sure to be a frame that is shown at the packet's time; else only decoding tells."""
     if interlaced or not (codec.intra_only or codec.name in _TOLD_BY_PACKETS):
         return False
     shown = [packet.pts for packet in packets]
@@ -47,7 +47,7 @@ def are_told(packets: Sequence[Packet], codec: Any, *, interlaced: bool) -> bool
 
 
 def are_rising(packets: Sequence[Packet]) -> bool:
-    """Whether packets are to be decoded in the order in which they lie in the file: not where two streams were joined."""
+    """Return True where packets are decoded in the order in which they lie in the file: not where two streams were joined."""
     decoded = [packet.dts for packet in packets if packet.dts is not None]
     return all(first <= second for first, second in pairwise(decoded))
 

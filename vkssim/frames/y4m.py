@@ -1,4 +1,7 @@
-"""YUV4MPEG2 (Y4M), as mjpegtools and FFmpeg write it: https://wiki.multimedia.cx/index.php/YUV4MPEG2"""
+"""YUV4MPEG2 (Y4M), as mjpegtools and FFmpeg write it.
+
+Source: https://wiki.multimedia.cx/index.php/YUV4MPEG2
+"""
 
 from __future__ import annotations
 

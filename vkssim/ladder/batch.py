@@ -82,7 +82,10 @@ def open_journal(results: Place, tell: Callable[[str], None] = lambda _text: Non
 
 
 def frames_file(pair: Pair, key: str) -> str:
-    """The name of the file with the scores of each frame: that of the distorted clip, made harmless, and part of the key."""
+    """Return the name of the file with the scores of each frame.
+
+    It is that of the distorted clip, made harmless, and part of the key.
+    """
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(named(pair.distorted)).stem)[:_LONGEST_NAME]
     return f"{stem}-{key[:12]}.json"
 
@@ -95,7 +98,7 @@ def score_pairs(
     progress: Callable[[int, int], None] | None = None,
     scored: Scored | None = None,
 ) -> list[Record]:
-    """The record of each pair; pairs that the journal has are not scored again, unless they failed.
+    """Return the record of each pair; pairs that the journal has are not scored again, unless they failed.
 
     Parameters
     ----------
@@ -160,7 +163,10 @@ def _together(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcom
 
 
 def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
-    """Each pair of a group with what came of it, as they are done; those that were on a device that failed, anew and once."""
+    """Yield each pair of a group with what came of it, as they are done.
+
+    Those that were on a device that failed are scored anew, once.
+    """
     again = []
     for entry, outcome in _scored_once(scorer, group):
         if _can_be_repeated(outcome, entry[1]):
@@ -186,14 +192,14 @@ def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> O
 
 
 def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> bool:
-    """Whether the device was lost, or ran out of memory on the way, while it scored files that can be read again."""
+    """Return whether the device was lost, or ran out of memory on the way, while it scored files that can be read again."""
     lost = isinstance(outcome, DeviceLostError)
     full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # it was enough at the start
     return (lost or full) and readable_again([pair.reference_path, pair.distorted_path])
 
 
 def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]]:
-    """Pairs of one reference, at most MOST_IN_STEP in a group, in the order in which the references come."""
+    """Yield pairs of one reference, at most MOST_IN_STEP in a group, in the order in which the references come."""
     by_reference: dict[tuple[str, RawDescription], list[tuple[str, Pair]]] = {}
     for key, pair in todo:
         by_reference.setdefault((pair.reference_path, pair.raw), []).append((key, pair))

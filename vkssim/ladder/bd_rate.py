@@ -41,7 +41,7 @@ class Curve:
 
     @property
     def is_monotonic(self) -> bool:
-        """True where a higher rate always has the higher score."""
+        """Return True where a higher rate always has the higher score."""
         return bool((np.diff(self.scores) > 0).all())
 
 
@@ -60,7 +60,7 @@ class Deltas:
 
 
 def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Deltas:
-    """Both deltas, integrated over what the curves share, with rates as logarithms; by the package bjontegaard.
+    """Return both deltas, integrated over what the curves share, with rates as logarithms; by the package bjontegaard.
 
     Parameters
     ----------

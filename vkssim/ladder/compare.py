@@ -76,12 +76,12 @@ class Verdict:
 
     @property
     def met(self) -> bool:
-        """True where the drop is allowed."""
+        """Return True where the drop is allowed."""
         return self.drop <= self.demand.most
 
 
 def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change]:
-    """The change of each score that both reports have. Raises InputError where they share no score or no frame."""
+    """Return the change of each score that both reports have. Raises InputError where they share no score or no frame."""
     names = [name for name in before.names if name in after.names]
     if not names:
         raise InputError(f"no score in both reports: one has {_listed(before.names)}, the other {_listed(after.names)}")
@@ -95,7 +95,7 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change
 
 
 def judge(changes: Mapping[str, Change], demands: Sequence[Demand]) -> list[Verdict]:
-    """The verdict on each demand. Raises OptionError where a demand is of what the reports do not have."""
+    """Return the verdict on each demand. Raises OptionError where a demand is of what the reports do not have."""
     return [Verdict(demand, demand.drop(changes)) for demand in demands]
 
 

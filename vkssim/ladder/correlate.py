@@ -48,7 +48,7 @@ class Correlation:
 
 
 def logistic(scores: Doubles, best: float, worst: float, middle: float, width: float) -> Doubles:
-    """The monotonic logistic of four parameters of VQEG's FR-TV Phase I report (2000).
+    """Return the monotonic logistic of four parameters of VQEG's FR-TV Phase I report (2000).
 
     worst + (best - worst) / (1 + exp(-(scores - middle) / |width|))
     """
@@ -60,7 +60,7 @@ def logistic(scores: Doubles, best: float, worst: float, middle: float, width: f
 
 
 def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
-    """The correlation of scores with mean opinions, both (pairs,), finite.
+    """Return the correlation of scores with mean opinions, both (pairs,), finite.
 
     Intervals: Fisher's z for PLCC, before and after the fit; for SROCC z with the variance (1 + r²/2) / (N - 3) of Bonett and
     Wright (2000); for KROCC z with 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957); for RMSE, with N - 4 degrees of
@@ -97,7 +97,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 
 
 def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
-    """The parameters of `logistic` with the least squares.
+    """Return the parameters of `logistic` with the least squares.
 
     For a given middle and width the best `best` and `worst` are a linear matter; what is left is searched for within bounds,
     from several starts, so that opinions in a straight line, whose logistic has no ends, do no harm.
@@ -123,7 +123,7 @@ def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float
 
 
 def _by_fisher(value: float, variance: float) -> Estimate:
-    """The interval by Fisher's z = artanh(r), taken as normal with that variance."""
+    """Return the interval by Fisher's z = artanh(r), taken as normal with that variance."""
     if abs(value) >= 1:
         return Estimate(value, value, value)
     from scipy.stats import norm

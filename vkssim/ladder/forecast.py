@@ -48,7 +48,7 @@ class _Expected:
 
 
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
-    """What scoring pairs takes on workers of these `kinds` (`WorkerSpec.kind`), which share that many `cores`.
+    """Return what scoring pairs takes on workers of these `kinds` (`WorkerSpec.kind`), which share that many `cores`.
 
     Clips are opened, and nothing is scored. Rates are `rates`, so that the time is right within a factor, not a percent.
     """
@@ -96,7 +96,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
 
 
 def _bytes(source: FrameSource, frames: int, planes: str) -> int:
-    """Of a file in which every frame has its place those of the planes, else the share of the frames."""
+    """Return the bytes that are read of a file: those of the planes where every frame has its place, else the frames' share."""
     info = source.info
     if source.concurrent:
         return frames * sum(plane.nbytes for plane in info.new_planes(1 if planes == "y" else 3))

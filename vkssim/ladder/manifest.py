@@ -48,12 +48,12 @@ class Pair:
 
     @property
     def reference_path(self) -> str:
-        """Where the reference is."""
+        """Return where the reference is."""
         return self._place(self.reference)
 
     @property
     def distorted_path(self) -> str:
-        """Where the distorted clip is."""
+        """Return where the distorted clip is."""
         return self._place(self.distorted)
 
     @property
@@ -66,7 +66,7 @@ class Pair:
 
 
 def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
-    """The rows of a manifest.
+    """Return the rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder; `width`, `height`, `pixel_format` and
     `bitdepth` describe raw files and go before `raw`; every other column is a label. The manifest may be a URL. Its rows may
@@ -83,7 +83,7 @@ def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool 
 
 
 def read_rows(path: Place) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
+    """Yield the rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
     name, is_json = named(path), suffix_of(path) in JSON_LINES
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
     # Decoded line after line, to take less memory. Ends of lines within cells of CSV stay what they are.
@@ -167,7 +167,7 @@ def _encodable(text: str) -> bool:
 
 
 def _nameable(text: str) -> bool:
-    """True for names that the system can have; bytes that are no text are spelt as half surrogate pairs in them."""
+    """Return True for names that the system can have; bytes that are no text are spelt as half surrogate pairs in them."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -176,7 +176,7 @@ def _nameable(text: str) -> bool:
 
 
 def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a RawDescription that the row gives."""
+    """Return the fields of a RawDescription that the row gives."""
     found: dict[str, Any] = {}
     for column, field in _RAW.items():
         text = str(row.get(column) or "").strip()

@@ -17,8 +17,9 @@ _READ_AT_ONCE = 32
 
 
 class ObjectJournal:
-    """As `Journal`, but a folder of records, each in a file named by its key. Nothing keeps two processes from one folder: both
-    then score, and their records are the same.
+    """As `Journal`, but a folder of records, each in a file named by its key.
+
+    Nothing keeps two processes from one folder: both then score, and their records are the same.
 
     `tell` is called with what the user should know of records that cannot be believed: their pairs are scored again. Raises
     InputError where something else has the name of a record, OutputError where it cannot be read.

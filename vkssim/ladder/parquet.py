@@ -18,7 +18,7 @@ _LONGEST_DECIMAL = 32  # bytes
 
 
 def read_parquet(place: Place) -> list[dict[str, Any]]:
-    """The rows of a flat table. Raises InputError where it is none, or larger than the limits."""
+    """Return the rows of a flat table. Raises InputError where it is none, or larger than the limits."""
     parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
     data, path = read_whole(place, LARGEST_TABLE_BYTES), named(place)
     try:
@@ -33,7 +33,7 @@ def read_parquet(place: Place) -> list[dict[str, Any]]:
 
 
 def _check_declared(path: str, file: Any) -> list[str]:
-    """The names of the columns of text. Raises InputError."""
+    """Return the names of the columns of text. Raises InputError."""
     metadata, schema = file.metadata, file.schema
     columns = [schema.column(number) for number in range(min(len(schema), MOST_COLUMNS + 1))]
     rows = metadata.num_rows

@@ -111,7 +111,7 @@ def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
-    """The table in the form of that ending. File names that are no UTF-8 are spelt, for no form can have them."""
+    """Return the table in the form of that ending. File names that are no UTF-8 are spelt, for no form can have them."""
     if form == ".parquet":
         return _parquet(rows)
     lines = _csv_lines(rows) if form == ".csv" else _json_lines(rows)
@@ -147,7 +147,7 @@ def _csv_line(values: Sequence[Any]) -> str:
 
 
 def read_table(path: Place) -> list[Row]:
-    """The rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
+    """Return the rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
     if suffix_of(path) != ".parquet":
         rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
     else:
@@ -158,7 +158,7 @@ def read_table(path: Place) -> list[Row]:
 
 
 def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
-    """Rows that all have the same columns, in which single values stand."""
+    """Return rows that all have the same columns, in which single values stand."""
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MOST_CELLS:
         raise InputError(
@@ -173,7 +173,7 @@ def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def is_results(rows: Sequence[Row]) -> bool:
-    """True for the rows of a batch's results, False for those of a manifest."""
+    """Return True for the rows of a batch's results, False for those of a manifest."""
     return all(name in rows[0] for name in _OLDEST_COLUMNS)
 
 
@@ -233,19 +233,19 @@ def check_scored(rows: Sequence[Row]) -> None:
 
 
 def scores_of(rows: Sequence[Row]) -> list[str]:
-    """The scores that results have columns of."""
+    """Return the scores that results have columns of."""
     pooled = "_harmonic_mean"  # of all poolings the one that no label ends in by chance
     return [name.removesuffix(pooled) for name in rows[0] if name.endswith(pooled)]
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
-    """The columns that are neither scores nor what every table has."""
+    """Return the columns that are neither scores nor what every table has."""
     scores = tuple(f"{name}_" for name in scores_of(rows))
     return [name for name in rows[0] if name not in COLUMNS and not (scores and name.startswith(scores))]
 
 
 def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> dict[str, str]:
-    """The column of each score asked for, all of them where none is asked for, pooled that way, by its name.
+    """Return the column of each score asked for, all of them where none is asked for, pooled that way, by its name.
 
     Raises OptionError, naming what there is, for a score or a pooling that results do not have.
     """
@@ -266,7 +266,7 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
 
 
 def number(row: Mapping[str, Any], column: str, where: str) -> float:
-    """A cell as a finite number. Raises InputError, naming the columns or the value, where it is none."""
+    """Return a cell as a finite number. Raises InputError, naming the columns or the value, where it is none."""
     if column not in row:
         raise InputError(f"{where}: no column {column!r}; there are {', '.join(row)}")
     value = row[column]
@@ -280,14 +280,14 @@ def number(row: Mapping[str, Any], column: str, where: str) -> float:
 
 
 def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Label]]:
-    """The labels of each pair, all with the same names."""
+    """Return the labels of each pair, all with the same names."""
     names = dict.fromkeys(name for pair in pairs for name in pair.labels)
     columns = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
     return [{name: columns[name][row] for name in names} for row in range(len(pairs))]
 
 
 def _typed(values: list[Label]) -> list[Label]:
-    """A column in one type: numbers where every text in it is one, text where types are mixed; what is empty is None."""
+    """Return a column in one type: numbers where every text in it is one, text where types are mixed; what is empty is None."""
     given = [value for value in values if value not in (None, "")]
     types = {type(value) for value in given}
     if types == {str} and all(_NUMBER.match(str(value)) for value in given):

@@ -49,7 +49,7 @@ class TogetherScorer:
     def score(
         self, reference: str, distorted: Sequence[str], raw: RawDescription
     ) -> Generator[tuple[int, ScoreReport | Exception], None, None]:
-        """The report of each distorted clip, or why there is none, with its place in `distorted`, as they are done.
+        """Yield the report of each distorted clip, or why there is none, with its place in `distorted`, as they are done.
 
         An error's attribute `report` may hold the frames scored before it.
         """

@@ -30,7 +30,7 @@ class Planes:
 
     @classmethod
     def aligned(cls, buffer: str, size: tuple[int, int]) -> Planes:
-        """Rows that begin on 16 bytes."""
+        """Return rows that begin on 16 bytes."""
         return cls(buffer, *size, pitch=_ceil(size[1], 4) * 4)
 
     @property
@@ -39,16 +39,16 @@ class Planes:
         return self.height * self.pitch
 
     def spec(self, role: Role, maps: int = 1) -> BufferSpec:
-        """The buffer, with that many maps a plane."""
+        """Return the buffer, with that many maps a plane."""
         return BufferSpec(self.buffer, role, 4 * maps * self.floats)
 
     def source(self, unit: int = 1) -> dict[str, float]:
-        """The push constants that describe the planes to whoever reads them, in units of so many floats."""
+        """Return the push constants that describe the planes to whoever reads them, in units of so many floats."""
         size = {"width": self.width, "height": self.height}
         return {**size, "pitch": self.pitch // unit, "plane": self.floats // unit}
 
     def target(self) -> dict[str, float]:
-        """The push constants that describe the planes to whoever writes them."""
+        """Return the push constants that describe the planes to whoever writes them."""
         return {"target_pitch": self.pitch, "target_plane": self.floats}
 
 
@@ -61,7 +61,7 @@ class LossPlan:
 
 
 def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
-    """The plan of a loss, with the gradient by the distorted planes or without.
+    """Return the plan of a loss, with the gradient by the distorted planes or without.
 
     DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the
     mean of the one scale, or of the plane's whole value where there are several. `packed` rows follow each other
@@ -154,7 +154,7 @@ class _Builder:
         return Dispatch(f"windows, scale {scale}", kernel, sources, tuple(targets), push, groups)
 
     def _maps(self, scale: int) -> str:
-        """The three maps of a plane that the strip shape stores for the gradient."""
+        """Return the three maps of a plane that the strip shape stores for the gradient."""
         spec = replace(self._images[0][scale], buffer=f"maps.{scale}").spec(Role.WORK, maps=3)
         self._buffers.append(spec)
         return spec.name
@@ -230,12 +230,12 @@ class _Builder:
 
 
 def _gradient_buffer(scale: int) -> str:
-    """Where a scale's gradient lies: those of scales 2 and 3 in memory that their own windows no longer need."""
+    """Return where a scale's gradient lies: those of scales 2 and 3 in memory that their own windows no longer need."""
     return {0: GRADIENT, 2: f"{DISTORTED}.1", 3: f"{REFERENCE}.1"}.get(scale, f"{GRADIENT}.{scale}")
 
 
 def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
-    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
+    """Return rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
     strips = _ceil(rows, longest)
     enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
     return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))

@@ -19,7 +19,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def value_and_gradient(loss: Loss, reference: Doubles, distorted: Doubles) -> tuple[Doubles, Doubles]:
-    """Values (P,) and their gradients by the distorted planes (P, H, W), from two (P, H, W) float64 arrays."""
+    """Return values (P,) and their gradients by the distorted planes (P, H, W), from two (P, H, W) float64 arrays."""
     pyramid = [(reference, distorted)]
     for _ in loss.weights[1:]:
         first, second = pyramid[-1]
@@ -41,7 +41,10 @@ def value_and_gradient(loss: Loss, reference: Doubles, distorted: Doubles) -> tu
 def mean_and_gradient(
     reference: Doubles, distorted: Doubles, c1: float, c2: float, padding: Padding, *, with_luminance: bool
 ) -> tuple[Doubles, Doubles]:
-    """The mean of cs, or of l cs, over the windows of each plane (P,), and its gradient by the distorted plane (P, H, W)."""
+    """Return the mean of cs, or of l cs, over the windows of each plane (P,), and its gradient.
+
+    The gradient is by the distorted plane (P, H, W).
+    """
     mean1, mean2 = _filter(reference, padding), _filter(distorted, padding)
     variance_sum = _filter(reference**2 + distorted**2, padding) - mean1**2 - mean2**2
     covariance = _filter(reference * distorted, padding) - mean1 * mean2
@@ -64,21 +67,21 @@ def mean_and_gradient(
 
 
 def shrink(pyramid: Pyramid, planes: Doubles) -> Doubles:
-    """The next scale of (P, H, W) planes: (P, ceil(H/2), ceil(W/2))."""
+    """Return the next scale of (P, H, W) planes: (P, ceil(H/2), ceil(W/2))."""
     for axis in (1, 2):
         planes = np.moveaxis(_matrix(pyramid, planes.shape[axis]) @ np.moveaxis(planes, axis, -2), -2, axis)
     return planes
 
 
 def shrink_adjoint(pyramid: Pyramid, planes: Doubles, size: tuple[int, int]) -> Doubles:
-    """The adjoint of `shrink`, from a scale's gradient to that of the scale before it, of the given (height, width)."""
+    """Return the adjoint of `shrink`, from a scale's gradient to that of the scale before it, of the given (height, width)."""
     for axis, length in zip((1, 2), size, strict=True):
         planes = np.moveaxis(_matrix(pyramid, length).T @ np.moveaxis(planes, axis, -2), -2, axis)
     return planes
 
 
 def _matrix(pyramid: Pyramid, length: int) -> Doubles:
-    """One direction of `shrink` as a matrix, (ceil(length/2), length)."""
+    """Return one direction of `shrink` as a matrix, (ceil(length/2), length)."""
     matrix = np.zeros(((length + 1) // 2, length))
     outputs = np.arange(len(matrix))
     if pyramid is Pyramid.AVERAGE:
@@ -96,7 +99,7 @@ def _filter(planes: Doubles, padding: Padding) -> Doubles:
 
 
 def _filter_adjoint(maps: Doubles, padding: Padding) -> Doubles:
-    """The adjoint of `_filter`: what each sample gathers from the windows that it lies in."""
+    """Return the adjoint of `_filter`: what each sample gathers from the windows that it lies in."""
     return _correlate(maps, RADIUS + padding.margin)
 
 

@@ -32,7 +32,7 @@ class Padding(Enum):
 
     @property
     def margin(self) -> int:
-        """Samples at each border that no window is centred on."""
+        """Return samples at each border that no window is centred on."""
         return 0 if self is Padding.SAME else RADIUS
 
 
@@ -116,7 +116,7 @@ class Loss:
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """How many windows each scale has."""
+        """Return how many windows each scale has."""
         margin = 2 * self.padding.margin
         return tuple((height - margin) * (width - margin) for height, width in self.sizes)
 

@@ -11,7 +11,9 @@ Doubles = npt.NDArray[np.float64]
 
 
 def product(loss: Loss, means: Doubles) -> tuple[Doubles, Doubles]:
-    """Values (P,) of P planes and their derivatives (P, scales) by each mean, from (P, scales) float64 means of the terms.
+    """Return values (P,) of P planes and their derivatives (P, scales) by each mean.
+
+    `means` are (P, scales) float64 means of the terms.
 
     The value is prod(mean^weight), Wang, Simoncelli, Bovik 2003, equation 7, with contrast and structure as one term. A scale
     of mean 0 and weight below 1 has an infinite derivative; it is given as 0, as for a negative mean under `clamp`.

@@ -187,7 +187,7 @@ def check_readable_again(paths: Iterable[str]) -> None:
 
 
 def _read(source: FrameSource, number: int) -> Planes:
-    """The planes of a frame, chroma too where there is any."""
+    """Return the planes of a frame, chroma too where there is any."""
     planes = source.info.new_planes(3)
     if source.read([number], [planes]) == 0:
         raise source.problem or InputError(f"{source.info.path} has no frame {number}, of which a map is asked for")
@@ -220,7 +220,7 @@ class FrameChoice:
 
 
 def choose_frames(report: ScoreReport, how: str) -> list[int]:
-    """Numbers of some of the frames of a report, rising.
+    """Return numbers of some of the frames of a report, rising.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:
-    """A map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark violet at 0 to yellow at 1.
+    """Return a map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark violet at 0 to yellow at 1.
 
     The scale is always 0 to 1, so that pictures compare; what is negative is shown as 0, what is no number black. Raises
     OptionError where matplotlib is not installed.
@@ -264,7 +264,7 @@ def colour(ssim_map: FloatPlane) -> Rgb:
 
 
 def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
-    """An (H, W, 3) uint8 picture as PNG, written to `path` unless that is None.
+    """Return an (H, W, 3) uint8 picture as PNG, written to `path` unless that is None.
 
     Raises OptionError where Pillow is not installed, OutputError where the file cannot be written.
     """

@@ -32,7 +32,7 @@ class Axis:
     decimals: int = 0
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1."""
+        """Return where a value lies, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
     def labels(self) -> list[tuple[float, str]]:
@@ -76,7 +76,7 @@ class Chart:
 
 
 def round_axis(low: float, high: float) -> Axis:
-    """An axis of scores that begins and ends on a tick."""
+    """Return an axis of scores that begins and ends on a tick."""
     if high - low < 1e-9:
         low, high = low - 0.01, high + 0.01
     step = _round_step(high - low, 1e-9)
@@ -86,7 +86,7 @@ def round_axis(low: float, high: float) -> Axis:
 
 
 def frame_axis(first: int, last: int) -> Axis:
-    """An axis of frame numbers from the first to the last, with ticks at round numbers."""
+    """Return an axis of frame numbers from the first to the last, with ticks at round numbers."""
     step = int(_round_step(max(1, last - first), 1))
     ticks = tuple(float(number) for number in range(-(-first // step) * step, last + 1, step))
     return Axis(first, last, ticks) if last > first else Axis(first - 1, first + 1, (first,))
@@ -109,7 +109,7 @@ def _round_step(extent: float, least: float) -> float:
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
-    """Scores over frames, from (number, frames, scores) a series, in the order of frames; None where there is no score."""
+    """Return the chart of scores over frames, from (number, frames, scores) a series, by frame; None without any score."""
     finite = [scores[np.isfinite(scores)] for _, _, scores in series]
     if not any(map(len, finite)):
         return None
@@ -127,7 +127,7 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
 
 
 def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
-    """The share of frames that score so much or less, from (number, scores) a series; None where there is no score."""
+    """Return the share of frames that score so much or less, from (number, scores) a series; None where there is no score."""
     finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
     if not any(len(scores) for _, scores in finite):
         return None
@@ -146,7 +146,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
 
 
 def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Chart | None:
-    """Scores over bit rates, from (number, (rate, score) in the order of rates) a series; None where there is no score."""
+    """Return the chart of scores over bit rates, from (number, (rate, score) by rate) a series; None without any score."""
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
     rates = [rate for _, points in finite for rate, _ in points]
     if not rates:
@@ -177,7 +177,7 @@ def _scores_axis(scores: Sequence[Doubles]) -> Axis:
 
 
 def _extremes(places: Doubles, scores: Doubles) -> list[int]:
-    """Which points are drawn: all of a few, else the least and the greatest of each column, so that no outlier is lost."""
+    """Return which points are drawn: all of a few, else the least and the greatest of each column, so that outliers stay."""
     if len(scores) <= 2 * _COLUMNS:
         return list(range(len(scores)))
     starts = np.searchsorted(places, np.arange(_COLUMNS + 1) / _COLUMNS)
@@ -195,7 +195,7 @@ def _extremes(places: Doubles, scores: Doubles) -> list[int]:
 
 
 def _polyline(across: Doubles, down: Doubles) -> str:
-    """A path through the points, interrupted where one has no number; a lone point is a dot."""
+    """Return a path through the points, interrupted where one has no number; a lone point is a dot."""
     return "".join("M" + "L".join(run) + ("h0" if len(run) == 1 else "") for run in _runs(across, down))
 
 

@@ -57,5 +57,5 @@ class Ladders:
 
     @property
     def references(self) -> list[str]:
-        """The references that have ladders."""
+        """Return the references that have ladders."""
         return list(dict.fromkeys(ladder.reference for ladder in self.ladders))

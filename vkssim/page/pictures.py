@@ -41,7 +41,7 @@ class FrameView:
 
     @property
     def pictures(self) -> tuple[int, ...]:
-        """All pictures of the frame."""
+        """Return all pictures of the frame."""
         return self.reference, *(place for view in self.clips for place in (view.distorted, view.ssim_map))
 
 

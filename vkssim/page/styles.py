@@ -29,7 +29,7 @@ class LineStyle:
 
     @property
     def classes(self) -> str:
-        """The class of page.css."""
+        """Return the class of page.css."""
         return f"c{self.colour}"
 
 

@@ -8,5 +8,5 @@ from ..types import FloatPlane, Samples
 
 
 def ingest(samples: Samples, factor: float) -> FloatPlane:
-    """`samples` times `factor`, in float32, as libvmaf's `picture_copy` does: 2^(8-bits) for integers, 255/range for floats."""
+    """Return `samples` times `factor` in float32, as libvmaf's `picture_copy` does: 2^(8-bits), or 255/range for floats."""
     return samples.astype(np.float32) * np.float32(factor)

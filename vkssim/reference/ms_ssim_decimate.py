@@ -12,14 +12,14 @@ _RADIUS = 4
 
 
 def low_pass_table() -> FloatPlane:
-    """The 9x9 low-pass table of libvmaf, float32, unfolded from its upper left quarter."""
+    """Return the 9x9 low-pass table of libvmaf, float32, unfolded from its upper left quarter."""
     quarter = np.array(LOW_PASS_QUARTER, np.float32)
     half = np.concatenate([quarter, quarter[:, -2::-1]], axis=1)
     return np.concatenate([half, half[-2::-1]], axis=0)
 
 
 def decimate(plane: FloatPlane) -> FloatPlane:
-    """The next scale of the pyramid: (H, W) float32 to (ceil(H/2), ceil(W/2)) float32.
+    """Return the next scale of the pyramid: (H, W) float32 to (ceil(H/2), ceil(W/2)) float32.
 
     One pass with the 9x9 table over a symmetric border; products rounded to float32, summed in double, as libvmaf's
     `_iqa_decimate` does.

@@ -17,7 +17,7 @@ def ssim_maps(
     factor: int = 1,
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps,
 ) -> tuple[DoublePlane, ...]:
-    """The maps of l c s, l, c, s, each (H', W') float64, of two (H, W) float32 planes, downscaled by `factor` first.
+    """Return the maps of l c s, l, c, s, each (H', W') float64, of two (H, W) float32 planes, downscaled by `factor` first.
 
     `maps` gives l, c, s of the windows that count.
     """

@@ -26,7 +26,7 @@ class _Blocks(NamedTuple):
 
 
 def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
-    """Each block and the one `offset` places on put together: Chan, Golub, LeVeque, "Updating formulae", 1979."""
+    """Return each block and the one `offset` places on put together: Chan, Golub, LeVeque, "Updating formulae", 1979."""
     kept = blocks.sum1.shape[axis] - offset
     first = _Blocks(*(np.take(part, range(kept), axis) for part in blocks))
     other = _Blocks(*(np.take(part, range(offset, offset + kept), axis) for part in blocks))
@@ -69,7 +69,7 @@ def _maps(reference: DoublePlane, distorted: DoublePlane) -> LcsMaps:
 
 
 def estimate_columns(width: int) -> npt.NDArray[np.int64]:
-    """The columns of windows, by their first sample, that the estimate averages of a plane of that width.
+    """Return the columns of windows, by their first sample, that the estimate averages of a plane of that width.
 
     The plane is cut into fragments of 32 columns, the last one perhaps narrower. A thread for each column of a fragment takes
     the window that begins four columns before it; the four threads at either end do not count. So 24 windows are left in a
@@ -81,6 +81,6 @@ def estimate_columns(width: int) -> npt.NDArray[np.int64]:
 
 
 def estimate_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
-    """The columns of `uniform_maps` that the estimate takes."""
+    """Return the columns of `uniform_maps` that the estimate takes."""
     columns = estimate_columns(reference.shape[1])
     return LcsMaps(*(term[:, columns] for term in uniform_maps(reference, distorted)))

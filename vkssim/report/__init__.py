@@ -15,7 +15,7 @@ WRITERS = {"json": json.render, "xml": xml.render, "csv": csv.render, "sub": sub
 
 
 def render(report: ScoreReport, form: str, precision: str = "6") -> str:
-    """A report as text. `precision` is a number of decimals, or `max` for numbers that read back to the same double."""
+    """Return a report as text. `precision` is a number of decimals, or `max` for numbers that read back to the same double."""
     if form not in WRITERS:
         raise OptionError(f"unknown output form {form!r}; there are {', '.join(WRITERS)}")
     return WRITERS[form](report, NumberFormat.parse(precision))

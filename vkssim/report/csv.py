@@ -17,7 +17,7 @@ from .results import ScoreReport
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """The report as CSV text."""
+    """Return the report as CSV text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     scoring = [] if report.scoring is None else [json.dumps(plain(report.scoring), separators=(",", ":"))]

@@ -23,7 +23,7 @@ class FrameScores:
 def rows(
     columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
 ) -> list[FrameScores]:
-    """One FrameScores a frame from columns of scores; no time where none are given."""
+    """Return one FrameScores a frame from columns of scores; no time where none are given."""
     names = tuple(columns)
     values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     return [

@@ -11,7 +11,7 @@ from .results import ScoreReport
 
 
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
-    """What `render` writes. A score that does not exist is None."""
+    """Return what `render` writes. A score that does not exist is None."""
     return {
         "version": report.version,
         "fps": round(report.profiled_fps, 2),
@@ -51,5 +51,5 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """The report as JSON text."""
+    """Return the report as JSON text."""
     return json.dumps(as_dict(report, numbers), indent=2, allow_nan=False) + "\n"

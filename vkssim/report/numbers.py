@@ -29,13 +29,13 @@ class NumberFormat:
         raise OptionError(f"precision is {shown(precision)}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}")
 
     def text(self, value: float, missing: str) -> str:
-        """The number as text; `missing` where it is NaN or infinite."""
+        """Return the number as text; `missing` where it is NaN or infinite."""
         if not math.isfinite(value):
             return missing
         return repr(value) if self.decimals is None else f"{value:.{self.decimals}f}"
 
     def number(self, value: float) -> float | None:
-        """The number as JSON has it: rounded, None where it is NaN or infinite."""
+        """Return the number as JSON has it: rounded, None where it is NaN or infinite."""
         if not math.isfinite(value):
             return None
         return value if self.decimals is None else round(value, self.decimals)

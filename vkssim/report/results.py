@@ -58,21 +58,21 @@ class ScoreReport:
 
     @property
     def frame_count(self) -> int:
-        """How many frames were scored."""
+        """Return how many frames were scored."""
         return len(self.frames)
 
     @property
     def fps(self) -> float:
-        """Frames scored a second."""
+        """Return frames scored a second."""
         return (len(self.frames) - self.resumed) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def profiled_fps(self) -> float:
-        """The same where its stages were timed, else 0: files are the same bytes however fast they were made."""
+        """Return the same where its stages were timed, else 0: files are the same bytes however fast they were made."""
         return self.fps if self.stage_seconds else 0.0
 
     def column(self, name: str) -> Doubles:
-        """One score of all frames, (frames,) float64. Raises KeyError for a name that was not scored."""
+        """Return one score of all frames, (frames,) float64. Raises KeyError for a name that was not scored."""
         return np.array([frame.metrics[name] for frame in self.frames], np.float64)
 
     def pooled(self) -> dict[str, dict[str, float]]:
@@ -98,7 +98,7 @@ class PooledReport(ScoreReport):
 
     @property
     def frame_count(self) -> int:
-        """How many frames were scored."""
+        """Return how many frames were scored."""
         return self.count
 
     def pooled(self) -> dict[str, dict[str, float]]:
@@ -107,7 +107,7 @@ class PooledReport(ScoreReport):
 
 
 def pool(scores: Doubles) -> dict[str, float]:
-    """The pooled values of one score over (frames,) frames; see ScoreReport.pooled."""
+    """Return the pooled values of one score over (frames,) frames; see ScoreReport.pooled."""
     with np.errstate(divide="ignore", invalid="ignore"):
         values = {
             "min": scores.min(),

@@ -10,7 +10,7 @@ _COMMANDS = str.maketrans("{}|", "()/")
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """The report as subtitles."""
+    """Return the report as subtitles."""
     lines = []
     for frame in report.frames:
         scores = "|".join(f"{_shown(name)}: {numbers.text(value, 'null')}" for name, value in frame.metrics.items())

@@ -45,7 +45,10 @@ def split_demand(text: str) -> tuple[str, str | None, float]:
 
 
 def parse_demand(text: str) -> Demand:
-    """A demand of the form ``NAME=LIMIT`` or ``NAME:POOLING=LIMIT``; the mean where no pooling is named. Raises OptionError."""
+    """Return a demand of the form ``NAME=LIMIT`` or ``NAME:POOLING=LIMIT``; the mean where no pooling is named.
+
+    Raises OptionError.
+    """
     name, pooling, limit = split_demand(text)
     if not name or not math.isfinite(limit):
         raise OptionError(f"--fail-under {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
@@ -93,7 +96,7 @@ class Verdict:
 
     @property
     def met(self) -> bool:
-        """True where the value reaches the limit; a value that does not exist meets no demand."""
+        """Return True where the value reaches the limit; a value that does not exist meets no demand."""
         return self.value >= self.limit
 
 

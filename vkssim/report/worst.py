@@ -11,7 +11,7 @@ _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 
 def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """The `count` frames with the lowest score of that name, the worst first; before them those that have none.
+    """Return the `count` frames with the lowest score of that name, the worst first; before them those that have none.
 
     Of equal frames the earlier comes first. Raises KeyError for a name that was not scored.
     """

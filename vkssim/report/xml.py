@@ -19,7 +19,7 @@ _MISSING = "nan"  # as C's printf has it: float() reads it, and no reader takes 
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """The report as XML text. Raises OutputError where a score's name cannot be that of an attribute."""
+    """Return the report as XML text. Raises OutputError where a score's name cannot be that of an attribute."""
     for name in report.names:
         if not _NAME.fullmatch(name):
             raise OutputError(f"a score is called {name!r}, which no attribute of XML can be; JSON and CSV can have it")

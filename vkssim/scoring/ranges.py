@@ -40,17 +40,17 @@ class Part:
 
     @property
     def first(self) -> int:
-        """The first pair."""
+        """Return the first pair."""
         return 0 if self.start is None else self.start.pairs
 
     @property
     def stop(self) -> int | None:
-        """The pair behind the last."""
+        """Return the pair behind the last."""
         return None if self.end is None else self.end.pairs
 
     @property
     def is_whole(self) -> bool:
-        """True where it is all there is."""
+        """Return True where it is all there is."""
         return self.start is None and self.end is None
 
 
@@ -77,12 +77,12 @@ class PartScores:
 
     @property
     def problem(self) -> bool:
-        """Whether a clip ended early."""
+        """Return whether a clip ended early."""
         return any(end.problem is not None for end in self.ends)
 
 
 def merged(parts: Sequence[PartScores]) -> ScoreReport:
-    """One report with the frames of several parts, in order."""
+    """Return one report with the frames of several parts, in order."""
     reports = [part.report for part in parts]
     return replace(
         reports[0],
@@ -109,7 +109,7 @@ def joined(
     strict: bool = False,
     demands: Sequence[Demand] = (),
 ) -> ScoreReport:
-    """The report of two clips from all their parts, in order: the same as if they had been one.
+    """Return the report of two clips from all their parts, in order: the same as if they had been one.
 
     `packets` are those of the clips' video streams, where they were counted as the clips were divided.
 

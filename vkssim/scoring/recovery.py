@@ -36,7 +36,7 @@ class BackendReopener:
 def score_on(
     score: Callable[[Sequence[FrameScores]], ScoreReport], engines: BackendReopener, done: Sequence[FrameScores], *, again: bool
 ) -> ScoreReport:
-    """The report of a run that `score` makes on `engines`, given the frames that are done.
+    """Return the report of a run that `score` makes on `engines`, given the frames that are done.
 
     Where the device is lost it is opened again, once, and where it runs out of memory on the way batches are halved: the run
     goes on behind what was scored, and the report has a warning. Not unless the sources can be read `again`. An error has all
@@ -67,7 +67,7 @@ def score_on(
 
 
 def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
-    """The later report with the warnings and the times of the earlier one as well."""
+    """Return the later report with the warnings and the times of the earlier one as well."""
     if earlier is not None:
         report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
         report.seconds += earlier.seconds

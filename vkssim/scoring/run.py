@@ -220,7 +220,7 @@ class _Reader:
         ]
 
     def finish(self, parts: list[Future[int]], frames: int) -> int:
-        """How many of `frames` frames were read before the first that was not: a file may be cut while it is read."""
+        """Return how many of `frames` frames were read before the first that was not: a file may be cut while it is read."""
         size, count = self._part_size(frames), 0
         for read in [result_of(future) for future in parts]:
             count += read

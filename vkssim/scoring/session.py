@@ -166,7 +166,7 @@ def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule
 
 
 def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> Fingerprints:
-    """What follows the part. Raises RangeError where reading the clips from their start on might give something else."""
+    """Return what follows the part. Raises RangeError where reading the clips from their start on might give something else."""
     if part.is_whole:
         return None, None
     for source in sources:
@@ -225,7 +225,7 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
 
 
 def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
-    """When the first frames that are not skipped are shown, once they were read."""
+    """Return when the first frames that are not skipped are shown, once they were read."""
     (reference, distorted), (first, second) = sources, schedule.pairing.skips
     return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
 

@@ -44,7 +44,7 @@ class Clock:
 
     @property
     def differs_in_pace(self) -> bool:
-        """Whether one clip shows the same frames in less time than the other; only where pairs are made by number."""
+        """Return whether one clip shows the same frames in less time than the other; only where pairs are made by number."""
         if self._starts is None or self._last is None or self._first_left is not None:
             return False
         span, other = (last - start for last, start in zip(self._last, self._starts, strict=True))

@@ -63,7 +63,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _mode(path: Path) -> int:
-    """That of the file which is there, else that of a new one."""
+    """Return the mode of the existing file, or the mode that a new file would get."""
     there = path.lstat().st_mode if os.path.lexists(path) else 0
     return stat.S_IMODE(there) if stat.S_ISREG(there) else 0o666 & ~_umask()
 

@@ -33,7 +33,7 @@ class Folder:
         return named(self._place)
 
     def path(self, name: str) -> str:
-        """Where a file of that name is, as reports say it."""
+        """Return where a file of that name is, as reports say it."""
         return named(join(self._place, name))
 
     def check(self) -> None:
@@ -57,7 +57,7 @@ class Folder:
             replace_file(data, path)
 
     def read(self, name: str) -> bytes | None:
-        """What is in a file; None where there is none."""
+        """Return what is in a file; None where there is none."""
         with self._errors(name), suppress(FileNotFoundError, NotADirectoryError):
             if self._remote:
                 filesystem, root = self._opened()
@@ -66,7 +66,7 @@ class Folder:
         return None
 
     def names(self) -> set[str]:
-        """All files in it and in its subfolders, but links; none where there is no such folder."""
+        """Return all files in it and in its subfolders, but links; none where there is no such folder."""
         with self._errors():
             return self._remote_names() if self._remote else self._local_names()
 

@@ -22,7 +22,7 @@ _SYNC_SECONDS = 1.0
 
 
 def journal_path(results: Path) -> Path:
-    """Where the journal of a file of results is."""
+    """Return where the journal of a file of results is."""
     return results.with_name(results.name + ".journal")
 
 
@@ -78,11 +78,11 @@ class JournalFile:
 
     @property
     def size(self) -> int:
-        """Bytes in it."""
+        """Return bytes in it."""
         return self._end
 
     def lines(self) -> Iterator[bytes]:
-        """The lines from the first on, with their ends; the last one may have been cut off before its own."""
+        """Yield the lines from the first on, with their ends; the last one may have been cut off before its own."""
         with open(self._descriptor, "rb", closefd=False) as file:
             file.seek(0)
             yield from file

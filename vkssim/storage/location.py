@@ -12,17 +12,17 @@ Place = str | os.PathLike[str]
 
 
 def parent_of(place: Place) -> Place:
-    """The folder that it is in."""
+    """Return the folder that it is in."""
     return _without_query(place).rpartition("/")[0] if is_url(place) else Path(place).parent
 
 
 def join(folder: Place, name: str) -> str:
-    """A name relative to a folder. What is relative to a URL stays on its server, whatever it looks like."""
+    """Return a name relative to a folder. What is relative to a URL stays on its server, whatever it looks like."""
     return f"{os.fspath(folder).rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
 
 
 def suffix_of(place: Place) -> str:
-    """The ending of its name, in small letters and with its dot."""
+    """Return the ending of its name, in small letters and with its dot."""
     return Path(_without_query(place) if is_url(place) else place).suffix.lower()
 
 

@@ -45,12 +45,12 @@ _versions = Versions()
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether a name is a URL; all others are paths, whatever they look like."""
+    """Return whether a name is a URL; all others are paths, whatever they look like."""
     return str(path).startswith(_SLASHES)
 
 
 def has_other_scheme(path: str) -> bool:
-    """Whether a name looks like a URL of a scheme that is not read; a file may have such a name."""
+    """Return whether a name looks like a URL of a scheme that is not read; a file may have such a name."""
     return _SCHEME.match(path) is not None and not is_url(path)
 
 
@@ -65,7 +65,7 @@ def other_scheme(path: str) -> str:
 
 
 def named(path: str | os.PathLike[str]) -> str:
-    """A path or a URL as it may be shown and written: without user, password and query, which grant access.
+    """Return a path or a URL as it may be shown and written: without user, password and query, which grant access.
 
     Of a query part of its digest stays, so that two of them are two. Within this process the name still opens the URL.
     """
@@ -89,12 +89,12 @@ def local_path(url: str) -> str | None:
 
 
 def size(url: str) -> int:
-    """Bytes of a file. Raises OSError where it is no ordinary one, or nobody says."""
+    """Return bytes of a file. Raises OSError where it is no ordinary one, or nobody says."""
     return state(url)[0]
 
 
 def state(url: str) -> tuple[int, str | None]:
-    """Bytes of a file, and what its server says of its version: the first there is of an ETag and a time of change."""
+    """Return bytes of a file, and what its server says of its version: the first there is of an ETag and a time of change."""
     with _os_errors():
         filesystem, path = _opened(url)
         info = retried(lambda: filesystem.info(path))
@@ -106,7 +106,7 @@ def state(url: str) -> tuple[int, str | None]:
 
 
 def read(url: str, start: int, stop: int) -> bytes:
-    """The bytes of a range, fewer where the file ends before. Raises OSError."""
+    """Return the bytes of a range, fewer where the file ends before. Raises OSError."""
     if start >= stop:
         return b""
     with _os_errors():
@@ -124,12 +124,12 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def open_url(url: str) -> io.BufferedReader:
-    """A file to be read in order, with some seeking: the next block is on its way while one is used. Raises OSError."""
+    """Return a file to be read in order, with some seeking: the next block is on its way while one is used. Raises OSError."""
     return _buffered(url, "background", STREAM_BLOCK)
 
 
 def open_description(path: str) -> BinaryIO:
-    """A local file, or one by URL of which only small parts here and there are read. Raises OSError."""
+    """Return a local file, or one by URL of which only small parts here and there are read. Raises OSError."""
     return _buffered(path, "blockcache", _DESCRIPTION_BLOCK) if is_url(path) else open(path, "rb")
 
 
@@ -169,7 +169,7 @@ class _UrlFile(io.RawIOBase):
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and what it calls the file. Raises OptionError where its library is not installed."""
+    """Return the file system of a URL, and what it calls the file. Raises OptionError where its library is not installed."""
     scheme = url.partition("://")[0]
     filesystem = _filesystem(scheme, os.getpid())
     return filesystem, filesystem._strip_protocol(url)
@@ -181,7 +181,7 @@ def _opened(url: str) -> tuple[Any, str]:
 
 @cache
 def _filesystem(scheme: str, _process: int) -> Any:
-    """One for all threads; a forked child, which has not its threads, gets its own."""
+    """Return the file system of all threads; a forked child, which has not its threads, gets its own."""
     for library in _LOGGING:
         logging.getLogger(library).addHandler(logging.NullHandler())  # or they print tracebacks of what is an error here
     fsspec = need("fsspec", "remote", f"{scheme}://")
@@ -191,7 +191,7 @@ def _filesystem(scheme: str, _process: int) -> Any:
 
 
 def _https_options() -> dict[str, Any]:
-    """What keeps a server from sending vkssim elsewhere, or more than was asked for."""
+    """Return what keeps a server from sending vkssim elsewhere, or more than was asked for."""
     import aiohttp
 
     trace = watch(_versions)
@@ -220,7 +220,7 @@ def _os_errors() -> Iterator[None]:
 
 
 def os_error(error: Exception) -> OSError:
-    """An error of a file system as one of the system, whose `strerror` says why, without what grants access."""
+    """Return an error of a file system as one of the system, whose `strerror` says why, without what grants access."""
     while isinstance(error, OSError) and isinstance(error.__cause__, Exception):  # a server's 403 is no missing file
         error = error.__cause__
     number = getattr(error, "errno", None)
@@ -231,5 +231,5 @@ def os_error(error: Exception) -> OSError:
 
 
 def scrubbed(text: str) -> str:
-    """A text without users, passwords and queries of the URLs in it."""
+    """Return a text without users, passwords and queries of the URLs in it."""
     return _QUERY.sub("?…", _USER.sub("…@", text))

@@ -34,7 +34,7 @@ def retried(ask: Callable[[], Answer]) -> Answer:
 
 
 def is_transient(error: BaseException | None) -> bool:
-    """Whether the same request may well succeed a little later: after an overload, a lost connection, or silence."""
+    """Return whether the same request may well succeed a little later: after an overload, a lost connection, or silence."""
     while error is not None:
         if getattr(error, "status", None) in _TRANSIENT_STATUSES or isinstance(error, ConnectionError | TimeoutError):
             return True

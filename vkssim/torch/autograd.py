@@ -158,7 +158,7 @@ class _Value(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], first: Tensor, second: Tensor, call: _Call) -> tuple[Tensor, int]:
-        """The mapped dimension joins that of the images."""
+        """Return the mapped dimension joins that of the images."""
         first, second = (leading(image, dim, info.batch_size) for image, dim in zip((first, second), in_dims[:2], strict=True))
         by_image = value(first.flatten(0, 1), second.flatten(0, 1), replace(call.job, average=False))
         by_image = by_image.view(info.batch_size, -1)
@@ -205,7 +205,7 @@ class _Gradients(torch.autograd.Function):
         call: _Call,
         wanted: Wanted,
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """The mapped dimension joins that of the images."""
+        """Return the mapped dimension joins that of the images."""
         first, second, upstream = (
             leading(one, dim, info.batch_size) for one, dim in zip((first, second, upstream), in_dims[:3], strict=True)
         )

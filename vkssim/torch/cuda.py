@@ -43,7 +43,7 @@ _MOST_BOUND = 16
 
 
 def empty(shape: Sequence[int], *, device: torch.device | str | int | None = None) -> Tensor:
-    """An uninitialised float32 tensor of a CUDA device, in memory that Vulkan sees too: the losses need no copy of it.
+    """Return an uninitialised float32 tensor of a CUDA device, in memory that Vulkan sees too: the losses need no copy of it.
 
     Parameters
     ----------
@@ -81,8 +81,9 @@ def empty_cache() -> None:
 
 
 def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
-    """Values (P,) float32 and, where wanted, the gradient of each plane's value by the distorted images, in their shape, times
-    `weight`.
+    """Return values (P,) float32 and, where wanted, their gradients by the distorted images.
+
+    The gradients have the images' shape and are multiplied by `weight`.
 
     Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared
     with it.
@@ -106,7 +107,7 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool,
 
 
 def can_share(device: torch.device) -> bool:
-    """Whether memory can be shared with that device."""
+    """Return whether memory can be shared with that device."""
     if device.type != "cuda":
         return False
     try:
@@ -130,8 +131,9 @@ _opened: dict[int, _Sharing] = {}
 
 
 def _sharing_with(index: int) -> _Sharing:
-    """What is shared with a CUDA device, made at the first call and kept to the end of the process: tensors may outlive any
-    other owner. Raises DeviceError where it cannot be had.
+    """Return what is shared with a CUDA device, made at the first call.
+
+    It is kept to the end of the process: tensors may outlive any other owner. Raises DeviceError where it cannot be had.
     """
     fork.check()  # before the lock, which a thread of the parent may hold
     with _opening:
@@ -186,7 +188,7 @@ class _Cuda:
         self._call("cudaDestroyExternalMemory", memory)
 
     def import_timeline(self, descriptor: int) -> Any:
-        """A semaphore by its file descriptor."""
+        """Return a semaphore by its file descriptor."""
         runtime = self._runtime
         handle = runtime.cudaExternalSemaphoreHandleDesc()
         handle.type = runtime.cudaExternalSemaphoreHandleType.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd
@@ -265,7 +267,7 @@ class _Sharing:
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def lease(self, shape: tuple[int, ...]) -> Tensor:
-        """A tensor of that shape in a shared block, which is free again when the tensor is gone."""
+        """Return a tensor of that shape in a shared block, which is free again when the tensor is gone."""
         size = -(-4 * max(1, math.prod(shape)) // _GRANULE) * _GRANULE
         key = size, torch.cuda.current_stream(self._index).cuda_stream
         block = self._idle[key].pop() if self._idle[key] else self._new_block(size)
@@ -304,8 +306,10 @@ class _Sharing:
         self._release_idle()
 
     def _copied(self, name: str, image: Tensor) -> Tensor:
-        """A copy of a tensor in shared memory. There is one place for each name, as large as the largest so far: what is
-        computed from a copy is done with it before the stream gets to the next one.
+        """Return a copy of a tensor in shared memory.
+
+        There is one place for each name, as large as the largest so far: what is computed from a copy is done with it before
+        the stream gets to the next one.
         """
         place = self._staging.get(name)
         if place is None or place.numel() < image.numel():
@@ -314,7 +318,7 @@ class _Sharing:
         return place[: image.numel()].view(image.shape).copy_(image)
 
     def split(self, image: Tensor) -> Sequence[Tensor]:
-        """The planes (P, H, W) of images, in parts that a buffer can hold."""
+        """Return the planes (P, H, W) of images, in parts that a buffer can hold."""
         planes = image.view(-1, *image.shape[2:])
         most = self.device.info.max_storage_bytes // (4 * planes[0].numel())
         return [planes] if len(planes) <= most else planes.split(max(1, most))
@@ -324,7 +328,7 @@ class _Sharing:
     def run(
         self, distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float
     ) -> tuple[Tensor, Tensor | None]:
-        """Values (P,) and the gradient (P, H, W) of planes (P, H, W)."""
+        """Return values (P,) and the gradient (P, H, W) of planes (P, H, W)."""
         stream = torch.cuda.current_stream(self._index)
         if self._stream is not None and self._stream != stream:
             stream.wait_stream(self._stream)  # the semaphores must not count down, nor copies be overwritten that are in use
@@ -383,7 +387,7 @@ class _Runner:
         self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Any]] = OrderedDict()
 
     def finish(self) -> tuple[Tensor, Tensor | None]:
-        """Values (P,) from the deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
+        """Return values (P,) from the deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
         deficits = self.means[..., 0]
         if self._loss.negative is Negative.KEEP:  # one scale of weight 1
             return 1.0 - deficits[:, 0], None
@@ -397,7 +401,7 @@ class _Runner:
         return values, slopes.float()
 
     def commands(self, blocks: dict[str, _Block]) -> Any:
-        """The recorded plan on those blocks."""
+        """Return the recorded plan on those blocks."""
         key = tuple(block.address for block in blocks.values())
         if key not in self._bound:
             if len(self._bound) >= _MOST_BOUND:
@@ -437,7 +441,7 @@ class _Runner:
 
 
 def _same_gpu(index: int) -> DeviceInfo:
-    """The Vulkan device that is a CUDA device. Raises DeviceError where there is none."""
+    """Return the Vulkan device that is a CUDA device. Raises DeviceError where there is none."""
     properties = torch.cuda.get_device_properties(index)
     wanted = uuid.UUID(str(properties.uuid))
     devices = list_devices(shared_instance())

@@ -45,7 +45,7 @@ class SSIM(nn.Module):
         self.device = device
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """The similarity of two batches (N, C, H, W): a scalar, or (N,)."""
+        """Return the similarity of two batches (N, C, H, W): a scalar, or (N,)."""
         return ssim(
             X,
             Y,
@@ -99,7 +99,7 @@ class MS_SSIM(nn.Module):  # noqa: N801
         self.device = device
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """The similarity of two batches (N, C, H, W): a scalar, or (N,)."""
+        """Return the similarity of two batches (N, C, H, W): a scalar, or (N,)."""
         return ms_ssim(
             X,
             Y,

@@ -33,5 +33,5 @@ class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
 
 
 def is_allowed() -> bool:
-    """Whether the way through the host is open."""
+    """Return whether the way through the host is open."""
     return _allowed

@@ -59,7 +59,7 @@ def _(
     average: bool,
     *rest: Any,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
-    """The mapped dimension joins that of the images."""
+    """Return the mapped dimension joins that of the images."""
     size = info.batch_size
     first, second = (leading(image, dim, size) for image, dim in zip((first, second), in_dims[:2], strict=True))
     folded = first.flatten(0, 1), second.flatten(0, 1)

@@ -1,5 +1,7 @@
-"""Facts that reports record. Each is declared once, as a field of a frozen dataclass with `fact` as its metadata; its form in
-JSON, its schema, how it is read back and how two reports are compared derive from that.
+"""Facts that reports record.
+
+Each is declared once, as a field of a frozen dataclass with `fact` as its metadata; its form in JSON, its schema, how it is
+read back and how two reports are compared derive from that.
 
 A field without metadata is a fact as well, by its name, and has to be alike in all reports that are compared.
 """
@@ -61,7 +63,7 @@ class Fact:
 
     @property
     def is_compared(self) -> bool:
-        """True where any comparison looks at it."""
+        """Return True where any comparison looks at it."""
         return bool({self.differs, self.of_reference, self.across} - {None, Differs.FREE})
 
     def text(self, value: object) -> str:
@@ -160,7 +162,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
 
 
 def _fits(kind: Any, data: Any) -> bool:
-    """Whether a value of JSON is of a type, as far as can be seen without looking into it."""
+    """Return whether a value of JSON is of a type, as far as can be seen without looking into it."""
     origin = get_origin(kind)
     if origin is tuple:
         return isinstance(data, list)

@@ -149,7 +149,7 @@ def result_of(future: Future[Thing]) -> Thing:
 
 @contextmanager
 def unfinished(path: str) -> Iterator[None]:
-    """A file that is to be removed where the process ends on the spot."""
+    """Remove a file where the process ends on the spot while the block runs."""
     _unfinished.add(path)
     try:
         yield

@@ -68,7 +68,7 @@ LONGEST_SHOWN = 80
 
 
 def shown(value: object) -> str:
-    """A value as an error repeats it, cut where it is long."""
+    """Return a value as an error repeats it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"
 
@@ -80,5 +80,5 @@ def check_option(flag: str, text: str) -> None:
 
 
 def whole_number(text: str) -> int | None:
-    """A whole number of ASCII digits, at most MOST_DIGITS of them; None for any other text."""
+    """Return a whole number of ASCII digits, at most MOST_DIGITS of them; None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None

@@ -64,10 +64,10 @@ class NotebookBar:
             self._handle.update(picture)
 
     def close(self) -> None:
-        """It stays, as what else the cell has put out."""
+        """Leave the bar where it is, as what else the cell has put out."""
 
 
 def progress_bar(unit: str) -> ProgressBar | NotebookBar:
-    """The bar that suits where this runs."""
+    """Return the bar that suits where this runs."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return NotebookBar(unit) if getattr(shell, "kernel", None) is not None else ProgressBar(unit)

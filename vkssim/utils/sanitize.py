@@ -32,7 +32,7 @@ def cell(text: str) -> str:
 
 
 def text_of_cell(text: str) -> str:
-    """What `cell` was given, from what it gave."""
+    """Return what `cell` was given, from what it gave."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
