@@ -91,7 +91,7 @@ def test_selection(tmp_path: Path, kind: str, selection: Selection, reference: s
 
 @pytest.mark.parametrize("values", [{"count": 0}, {"subsample": 0}, {"skip_reference": -1}, {"skip_distorted": -1}])
 def test_impossible_selection(values: dict[str, int]) -> None:
-    with pytest.raises(InputError, match=r"--\w+ is -?\d; it must be \d or more"):
+    with pytest.raises(InputError, match=r"`\w+` is -?\d; it must be \d or more"):
         Selection(**values)
 
 
@@ -106,7 +106,7 @@ def test_shorter_file(tmp_path: Path, kind: str, reference: int, distorted: int,
     assert [frame.index for frame in report.frames] == list(range(0, 9, subsample))
     (warning,) = report.warnings
     assert str(tmp_path / ("ref" if reference == 9 else "dis")) in warning
-    with pytest.raises(DemandError, match="--strict") as caught:
+    with pytest.raises(DemandError, match="`strict`") as caught:
         _score(*arguments, strict=True, selection=selection)
     assert len(caught.value.report.frames) == len(report.frames)
 

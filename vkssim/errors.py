@@ -83,7 +83,7 @@ class OutputError(VkssimError):
 
 
 class DemandError(VkssimError):
-    """The scores exist but fail a demand that the user made, such as `--strict`."""
+    """The scores exist but fail a demand that the user made, such as `strict`."""
 
 
 class HostMemoryError(VkssimError):

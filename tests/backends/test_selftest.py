@@ -132,7 +132,7 @@ def test_a_wrong_driver_is_refused(tried: list[str], tmp_path: Path, spoil: Any)
         os.environ[DEVICE_VARIABLE],
         "computes wrong numbers: " + feature,
         "it gives",
-        "choose another device, or --backend cpu",
+        "choose another device, or `backend=cpu`",
     ):
         assert words in str(caught.value)
     assert exit_code(caught.value) == 3

@@ -317,7 +317,7 @@ def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path,
 def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
     """Ray is told that there is one; nothing else takes its place."""
     with Cluster(address=nodes.address, patience=0.1) as engine:
-        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*--software"):
+        with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
             engine.workers()
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
         until(lambda: _ready(engine))

@@ -104,7 +104,7 @@ def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error:
             with pytest.raises(type(error)) as raised:
                 _score(clips, kept)
             kept.settle([raised.value])
-    assert str(raised.value).endswith("--resume goes on from there")
+    assert str(raised.value).endswith("`resume` goes on from there")
     assert raised.value.report is not None
     assert len(raised.value.report.frames) == first
 

@@ -65,8 +65,8 @@ def test_what_there_is_not(three: list[DeviceInfo]) -> None:
     [
         ({"engine": "slurm"}, "local or ray"),
         ({"engine": "ray", "device": "0"}, "Ray gives each worker its GPU"),
-        ({"address": "auto"}, "for --engine ray"),
-        ({"software": True}, "for --engine ray"),
+        ({"address": "auto"}, "for `engine=ray`"),
+        ({"software": True}, "for `engine=ray`"),
     ],
 )
 def test_what_does_not_go_together(options: dict[str, object], said: str) -> None:

@@ -74,7 +74,7 @@ def test_recognised_though_described_as_raw(tmp_path: Path, ending: str) -> None
     luma = clip(2, 48, 64)
     path = encode(tmp_path / f"clip.{ending}", luma, codec, "yuv420p")
     assert read_file(path, RawDescription(64, 48, "420", 8)).shape == luma.shape
-    with pytest.raises(InputError, match="says 64 itself; --width 66 contradicts it"):
+    with pytest.raises(InputError, match="says 64 itself; `width=66` contradicts it"):
         open_source(path, RawDescription(66, 48, "420", 8))
 
 

@@ -74,22 +74,21 @@ def test_empty_file(tmp_path: Path, raw: RawDescription) -> None:
 def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> None:
     said = {"width": 32, "height": 24, "pixel_format": "420", "bits": 8}
     del said[missing]
-    flag = "--bitdepth" if missing == "bits" else f"--{missing}"
-    with pytest.raises(InputError, match=f"read as raw YUV, which needs {flag}"):
+    with pytest.raises(InputError, match=f"read as raw YUV, which needs .*`{missing}`"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), RawDescription(**said))
 
 
 def test_unknown_file_of_which_nothing_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"if it is raw YUV, give --width, --height, --pixel_format and --bitdepth$"):
+    with pytest.raises(InputError, match=r"if it is raw YUV, give `width`, `height`, `pixel_format` and `bits`$"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), NOTHING_SAID)
 
 
 @pytest.mark.parametrize(
     ("raw", "contradiction"),
     [
-        (RawDescription(width=64), "--width 64 contradicts"),
-        (RawDescription(height=64), "--height 64 contradicts"),
-        (RawDescription(bits=10), "--bitdepth 10 contradicts"),
+        (RawDescription(width=64), "`width=64` contradicts"),
+        (RawDescription(height=64), "`height=64` contradicts"),
+        (RawDescription(bits=10), "`bits=10` contradicts"),
     ],
 )
 def test_y4m_that_is_described_otherwise(tmp_path: Path, raw: RawDescription, contradiction: str) -> None:

@@ -55,9 +55,9 @@ def test_the_cure_for_unlike_shapes_can_be_followed(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         _score(*paths)
     for crop in ("auto", "64x40+0+8"):
-        assert f"--crop-reference {crop} takes" in str(raised.value)
+        assert f"`crop_reference={crop}` takes" in str(raised.value)
         assert _score(*paths, crop_reference=crop).column("float_ssim").tolist() == _plain(tmp_path)
-    with pytest.raises(InputError, match="--crop-reference and --crop-distorted crop one of the clips alone"):
+    with pytest.raises(InputError, match="`crop_reference` and `crop_distorted` crop one of the clips alone"):
         _score(*paths, crop="64x40+0+8")
     with pytest.raises(InputError, match=r"does not lie within .*ref\.y4m, which is 64x56$"):
         _score(*paths, crop_reference="64x40+0+18")
@@ -107,7 +107,7 @@ def test_no_rectangle(option: str) -> None:
 
 
 def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--crop-distorted auto has to read the distorted clip twice"):
+    with pytest.raises(InputError, match="`crop_distorted=auto` has to read the distorted clip twice"):
         _score(_y4m(tmp_path / "ref.y4m", CONTENT), "-", crop_distorted="auto")
 
 
@@ -128,7 +128,7 @@ def test_the_message_leads_to_the_cure(tmp_path: Path) -> None:
 def test_deepen_is_exact(tmp_path: Path) -> None:
     deep = CODED.astype(np.uint16) << 2
     paths = _y4m(tmp_path / "ref.y4m", CONTENT), _y4m(tmp_path / "dis.y4m", deep, "420p10")
-    with pytest.raises(InputError, match=r"they must be alike. --deepen brings"):
+    with pytest.raises(InputError, match=r"they must be alike. `deepen` brings"):
         _score(*paths)
     report = _score(*paths, deepen=True)
     assert report.bits == 10

@@ -97,7 +97,7 @@ def test_raw_master_and_a_smaller_rung(tmp_path: Path) -> None:
     assert report.column("float_ssim").tolist() == (
         _score(_y4m(tmp_path / "ref.y4m", LUMA), rung, pictures=PictureOptions(scale="reference")).column("float_ssim").tolist()
     )
-    with pytest.raises(InputError, match=r"they must be alike. --scale reference"):
+    with pytest.raises(InputError, match=r"they must be alike. `scale=reference`"):
         _score(master, rung, raw=raw)
     with pytest.raises(InputError, match="contradicts"):
         _score(rung, rung, raw=raw)
@@ -128,7 +128,7 @@ def test_scaled_before_it_is_cropped(tmp_path: Path) -> None:
 def test_depths(tmp_path: Path) -> None:
     """Refused unless asked for; then scores are those of 8 bits, to the last bit."""
     eight, ten = _y4m(tmp_path / "8.y4m", LUMA), _y4m(tmp_path / "10.y4m", OTHER.astype(np.uint16) * 4, "420p10")
-    with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. --deepen"):
+    with pytest.raises(InputError, match=r"8 bits, .* 10 bits; they must be alike. `deepen`"):
         _score(eight, ten)
     report = _score(eight, ten, pictures=PictureOptions(scale="reference"))
     assert report.bits == 10
@@ -267,7 +267,7 @@ def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> N
         data = Path(_y4m(Path(path), LUMA[:frames])).read_bytes()
         write(Path(path), re.sub(rb" F\d+:1", f" F{rate}:1".encode(), data, count=1))
     assert len(_score(*paths).warnings) == 1
-    with pytest.raises(DemandError, match="--strict"):
+    with pytest.raises(DemandError, match="`strict`"):
         _score(*paths, strict=True)
     _score(paths[0], paths[0], strict=True)
 
@@ -317,7 +317,7 @@ def test_sync_by_time(tmp_path: Path) -> None:
     assert report.column("float_ssim").tolist() == _expected(LUMA[kept], OTHER[kept])
     (warning,) = report.warnings
     assert warning.startswith(f"3 frames of {reference} and 0 of {distorted} have none in the other clip within half a frame")
-    with pytest.raises(DemandError, match="--strict") as caught:
+    with pytest.raises(DemandError, match="`strict`") as caught:
         _score(reference, distorted, sync="pts", strict=True)
     assert len(caught.value.report.frames) == 5
 
@@ -347,7 +347,7 @@ def test_by_time_a_late_start_is_no_step_aside(tmp_path: Path) -> None:
 
 def test_sync_by_time_where_there_are_no_times(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
-    with pytest.raises(InputError, match="does not say when its frames are shown, so --sync pts is not possible"):
+    with pytest.raises(InputError, match="does not say when its frames are shown, so `sync=pts` is not possible"):
         _score(_y4m(tmp_path / "ref.y4m", LUMA), raw, sync="pts", raw=RawDescription(64, 48, "420", 8))
     with pytest.raises(OptionError, match="sync is 'dts'; index or pts is possible"):
         _score(raw, raw, sync="dts", raw=RawDescription(64, 48, "420", 8))
@@ -391,7 +391,7 @@ def test_places(tmp_path: Path, selection: Selection, frames: slice, others: sli
 
 def test_time_in_a_raw_file(tmp_path: Path) -> None:
     raw = write(tmp_path / "clip.yuv", raw_bytes(LUMA))
-    with pytest.raises(InputError, match="does not say when its frames are shown; give --start as a number of a frame"):
+    with pytest.raises(InputError, match="does not say when its frames are shown; give `start` as a number of a frame"):
         _score(raw, raw, raw=RawDescription(64, 48, "420", 8), selection=Selection(start="1s"))
 
 

@@ -35,7 +35,7 @@ def _info(width: int, height: int, aspect: str | None = None, bits: int = 8) -> 
 def test_scaled(first: VideoInfo, second: VideoInfo) -> None:
     assert is_scaled(first, second)
     assert is_scaled(second, first)
-    assert "--scale reference brings both to the size" in unlike(first, second)
+    assert "`scale=reference` brings both to the size" in unlike(first, second)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_not_scaled_but_cropped(first: VideoInfo, second: VideoInfo) -> None:
     assert not is_scaled(first, second)
     assert not is_scaled(second, first)
     message = unlike(first, second)
-    assert re.search("--crop-(reference|distorted)", message)
-    assert "--scale" not in message
+    assert re.search("`crop_(reference|distorted)", message)
+    assert "scale" not in message
 
 
 def test_the_middle_is_named_where_one_side_was_kept() -> None:
     """A crop that can be copied; the clip that shows more is the one to crop, on even samples."""
     wide, tall = _info(640, 272), _info(640, 360)
-    assert "--crop-reference auto takes black bars off 640x360, --crop-reference 640x272+0+44 takes" in unlike(tall, wide)
-    assert "--crop-distorted 640x272+0+44 takes the middle of its pictures" in unlike(wide, tall)
-    assert "--crop-distorted 480x360+80+0 takes" in unlike(_info(480, 360), tall)
+    assert "`crop_reference=auto` takes black bars off 640x360, `crop_reference=640x272+0+44` takes" in unlike(tall, wide)
+    assert "`crop_distorted=640x272+0+44` takes the middle of its pictures" in unlike(wide, tall)
+    assert "`crop_distorted=480x360+80+0` takes" in unlike(_info(480, 360), tall)
     assert "640x270+0+44" in unlike(tall, _info(640, 270)), "not +45, which is between samples of chroma"
     assert "with auto, which takes black bars off, or with WxH+X+Y" in unlike(tall, _info(320, 136))
 
@@ -69,13 +69,13 @@ def test_the_middle_is_named_where_one_side_was_kept() -> None:
 def test_shapes_are_named() -> None:
     message = unlike(_info(640, 360), _info(640, 272, bits=10))
     assert "640x272 is 640x272 with 10 bits; they must be alike, and their shapes differ (1.78:1 and 2.35:1)" in message
-    assert message.endswith("--deepen makes their depth alike")
+    assert message.endswith("`deepen` makes their depth alike")
 
 
 def test_of_another_depth_alone() -> None:
     message = unlike(_info(640, 360), _info(640, 360, bits=10))
-    assert message.endswith("--deepen brings the one of less depth to that of the other, exactly")
-    assert "--scale" not in message
+    assert message.endswith("`deepen` brings the one of less depth to that of the other, exactly")
+    assert "scale" not in message
 
 
 def test_of_another_size_and_depth() -> None:

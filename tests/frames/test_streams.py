@@ -103,7 +103,7 @@ def test_by_the_command_line_in_ranges_and_in_batches(tmp_path: Path) -> None:
 
 
 def test_streams_of_a_selection() -> None:
-    with pytest.raises(InputError, match="--stream-reference is -1; it must be 0 or more"):
+    with pytest.raises(InputError, match="`stream_reference` is -1; it must be 0 or more"):
         Selection(stream_reference=-1)
 
 

@@ -147,7 +147,7 @@ def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[in
         assert caught.value.report is not None
         assert caught.value.report.column("float_ssim").min() > 0.9
         assert len(caught.value.report.frames) == 7
-    with pytest.raises(InputError, match="--sync index"):
+    with pytest.raises(InputError, match="`sync=index`"):
         score_files(path, exact, selection=Selection(end="1s"), **TINY)
 
 

@@ -176,5 +176,5 @@ def test_what_is_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(OptionError, match="2 clips; a page has 1 at most"):
         read_clips([table(tmp_path / "r.jsonl", [row("old", 100.0), row("old", 200.0)])])
     (tmp_path / "a.json").write_text(render(small_report(), "json"))
-    with pytest.raises(OptionError, match="--rate bitrate is a column of a table"):
+    with pytest.raises(OptionError, match="`rate=bitrate` is a column of a table"):
         read_clips([tmp_path / "a.json"], rate="bitrate")

@@ -107,7 +107,7 @@ def test_no_mean_in_decibel_of_what_is_in_decibel_already(words: tuple[str, ...]
 
 def test_a_score_that_does_not_exist_meets_no_demand() -> None:
     assert unmet([Demand("float_ms_ssim", "mean", -1.0)], small_report()) == [
-        "mean of float_ms_ssim is null, the limit is -1 (--fail-under)"
+        "mean of float_ms_ssim is null, the limit is -1 (`fail_under`)"
     ]
 
 

@@ -149,6 +149,6 @@ def test_what_nobody_knows_is_noted() -> None:
 
 def test_force_makes_a_warning_of_it() -> None:
     scored = [Scored("a", "r", RECORD), Scored("b", "r", REFUSED["sync index against pts"])]
-    with pytest.raises(InputError, match=r"alike: sync index against pts\. --force compares"):
+    with pytest.raises(InputError, match=r"alike: sync index against pts\. `force` compares"):
         check_alike(scored, force=False)
     assert check_alike(scored, force=True) == Findings([], ["a and b were not scored alike: sync index against pts"])

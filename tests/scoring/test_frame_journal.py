@@ -120,12 +120,12 @@ def test_another_run_is_an_error_that_says_what_differs(
     before = b"".join(_written(path))
     with _opened(path, identity=identity)[0] as journal, pytest.raises(OptionError) as caught:
         journal.begin(names, info)
-    assert f"is of another run: {differing}. Without --resume it is begun anew" in str(caught.value)
+    assert f"is of another run: {differing}. Without `resume` it is begun anew" in str(caught.value)
     assert path.read_bytes() == before
     journal, told = _opened(path, resume=False, identity=identity)
     with journal:
         assert journal.begin(names, info) == []
-    assert told == [f"{path} had 7 frames of a run that was cut off; --resume would have kept them"]
+    assert told == [f"{path} had 7 frames of a run that was cut off; `resume` would have kept them"]
 
 
 def test_it_goes_when_the_run_is_done(path: Path) -> None:
@@ -143,7 +143,7 @@ def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunErr
     with _opened(path)[0] as journal:
         journal.begin(["float_ssim"], INFO)
         journal.settle([error])
-    assert str(error).endswith("; --resume goes on from there")
+    assert str(error).endswith("; `resume` goes on from there")
     assert len(_found(path)) == len(FRAMES)
 
 

@@ -82,7 +82,7 @@ def test_what_repeats_itself_is_not_guessed(tmp_path: Path) -> None:
     """Every offset that differs by a whole period is as good."""
     loop = np.concatenate([CONTENT[:10]] * 6)
     paths = _y4m(tmp_path / "a.y4m", loop), _y4m(tmp_path / "b.y4m", loop[4:])
-    with pytest.raises(InputError, match=r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give --offset"):
+    with pytest.raises(InputError, match=r"move too little to find the offset; it may be one of -14, -4, 6, 16. Give `offset`"):
         find_offset(*paths)
 
 

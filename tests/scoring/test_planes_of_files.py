@@ -54,7 +54,7 @@ def test_what_has_no_chroma_to_compare(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"grey\.y4m has no chroma to compare"):
         score_files(colour, grey, planes="yuv", backend="cpu")
     other = _write(tmp_path / "other", _clip("422", 8, 2), "422")
-    with pytest.raises(InputError, match=r"colour\.y4m is 420, .*other\.y4m 422.*--planes y"):
+    with pytest.raises(InputError, match=r"colour\.y4m is 420, .*other\.y4m 422.*`planes=y`"):
         score_files(colour, other, features="float_ssim", planes="all", backend="cpu")
 
 

@@ -281,7 +281,7 @@ def test_a_manifest_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -
         assert refused.exit_code == 2
         assert "names the URL s3://clips/a.yuv; --urls lets" in refused.output
     assert not bucket.ranges
-    with pytest.raises(InputError, match="--urls"):
+    with pytest.raises(InputError, match="`urls`"):
         read_manifest(_manifest(tmp_path))
     allowed = vkssim(*words, "--urls")
     assert allowed.exit_code == 0, allowed.output

@@ -317,7 +317,7 @@ def test_no_memory_before_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: Any, **_options: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("vkssim.files.score_files", fail)
+    monkeypatch.setattr("vkssim.distributed.pair.score_pair", fail)
     result = vkssim("score", "-r", "r.y4m", "-d", "d.y4m")
     assert (result.exit_code, "there is not enough memory" in result.stderr) == (2, True)
 

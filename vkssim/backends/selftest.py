@@ -64,7 +64,7 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
         raise WrongNumbersError(
             f"{device.description} computes wrong numbers: {case.name} of two known pictures is"
             f" {', '.join(f'{value:.6f}' for value in case.right)}, it gives {', '.join(f'{value:.6f}' for value in got)}."
-            " Update its driver, choose another device, or --backend cpu"
+            " Update its driver, choose another device, or `backend=cpu`"
         )
 
 

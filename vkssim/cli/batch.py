@@ -16,6 +16,7 @@ from ..storage.remote import is_url, named
 from ..utils.progress import ProgressBar
 from ..utils.wording import counted
 from .command import Section, make_command, option
+from .flags import with_flags
 from .messages import say, say_written
 from .options import (
     backend_options,
@@ -188,7 +189,7 @@ def score_manifest(
         try:
             several = workers is not None and workers.several()
             scored = _in_parts(workers, unfinished, task_seconds, progress) if workers is not None and several else None
-            records = score_pairs(pairs, options, journal, folder, progress, scored)
+            records = score_pairs(pairs, options, journal, folder, progress, scored, with_flags)
         finally:
             if progress is not None:
                 progress.close()

@@ -8,6 +8,7 @@ import click
 
 from ..storage.remote import named
 from ..utils.sanitize import visible
+from .flags import with_flags
 
 if TYPE_CHECKING:
     from ..scoring.comparability import Findings
@@ -15,8 +16,11 @@ if TYPE_CHECKING:
 
 
 def say(message: object) -> None:
-    """Print a line on standard error. Characters that would control the terminal, as names of files can have, are spelt out."""
-    click.echo(f"vkssim: {visible(str(message))}", err=True)
+    """Print a line on standard error, with flags in place of the parameters that it names.
+
+    Characters that would control the terminal, as names of files can have, are spelt out.
+    """
+    click.echo(f"vkssim: {visible(with_flags(str(message)))}", err=True)
 
 
 def say_written(name: Place) -> None:

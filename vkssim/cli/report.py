@@ -12,12 +12,14 @@ import click
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
 from .command import Section, make_command, option
+from .flags import with_flags
 from .messages import say_findings, say_written
 from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
     from ..frames.open import RawDescription
+    from ..page.pictures import Gallery
     from ..page.tables import Limit
     from ..report.results import ScoreReport
     from ..report.thresholds import Demand
@@ -155,6 +157,7 @@ def command(
     gallery = worst_frames(
         reports, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls, budget=round(budget * _MEGA)
     )
+    gallery = _with_flags(gallery)
     rates = [clip.rate for clip in found.clips]
     page = render_page(
         reports,
@@ -177,6 +180,11 @@ def command(
     if failed:
         listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
         raise DemandError(f"{len(failed)} of {len(named)} clips are below their limits (--fail-under): {listed}")
+
+
+def _with_flags(gallery: Gallery) -> Gallery:
+    """Return the gallery with flags in the reasons for which clips have no pictures."""
+    return replace(gallery, reasons={number: with_flags(reason) for number, reason in gallery.reasons.items()})
 
 
 def _limits(demands: Sequence[Demand], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
@@ -239,7 +247,8 @@ def page_output(
             gallery = no_pictures([report], "the run was stopped")
         else:
             budget = round(options.budget * _MEGA)
-            gallery = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
+            found = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
+            gallery = _with_flags(found)
         (limits,) = _limits([parse_demand(text) for text in options.fail_under], [report])
         if options.strict:
             limits.append(length_limit(report))

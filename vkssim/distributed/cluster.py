@@ -26,7 +26,7 @@ _SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that 
 _SECONDS_TO_END = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
-_MORE_NODES = "--software lets nodes without a GPU run Mesa's lavapipe on their CPUs"
+_MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their CPUs"
 
 
 @dataclass(frozen=True)

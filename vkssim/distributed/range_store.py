@@ -43,13 +43,13 @@ class RangeStore:
         journal, tell, there = self._journal, self._tell, self._folder.names()
         if journal.there == FRAMES:
             if resume:
-                raise OptionError(f"{journal.path} is of a run on one device; --resume it on that device")
-            tell(f"{journal.path} had frames of a run on one device; --resume on that device would have kept them")
+                raise OptionError(f"{journal.path} is of a run on one device; `resume` it on that device")
+            tell(f"{journal.path} had frames of a run on one device; `resume` on that device would have kept them")
         if resume and journal.head is not None:
             differing = [key for key in identity if identity[key] != journal.head.get(key)]
             if differing:
                 raise OptionError(
-                    f"{journal.path} is of another run: {', '.join(differing)} differ. Without --resume it is begun anew"
+                    f"{journal.path} is of another run: {', '.join(differing)} differ. Without `resume` it is begun anew"
                 )
             journal.go_on()
             if there:
@@ -60,14 +60,14 @@ class RangeStore:
         elif resume and journal.damaged:
             tell(f"{journal.path} is damaged; the run is begun anew")
         elif there:
-            tell(f"{self.folder} had parts of a run that was cut off; --resume would have kept them")
+            tell(f"{self.folder} had parts of a run that was cut off; `resume` would have kept them")
         self._folder.discard()
         journal.begin(identity)
 
     def leave(self, error: VkssimError) -> None:
         """Say in an error that cuts the run off that it can go on."""
         if isinstance(error, CUT_OFF) and self._folder.names():
-            error.args = (f"{error}; --resume goes on from there",)
+            error.args = (f"{error}; `resume` goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
         """Remove the parts where the run is done and its scores are where they belong."""

@@ -34,9 +34,9 @@ class WorkerOptions:
         if self.engine not in ENGINES:
             raise OptionError(f"engine is {self.engine!r}; {' or '.join(ENGINES)} is possible")
         if self.engine == "ray" and self.device is not None:
-            raise OptionError(f"--device {self.device} is for one machine; Ray gives each worker its GPU. Leave it out")
+            raise OptionError(f"`device={self.device}` is for one machine; Ray gives each worker its GPU. Leave it out")
         if self.engine != "ray" and (self.address is not None or self.software):
-            raise OptionError("--address and --software are for --engine ray")
+            raise OptionError("`address` and `software` are for `engine=ray`")
 
     def several(self) -> bool:
         """Return whether there may be more than one worker."""

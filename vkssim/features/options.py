@@ -131,15 +131,15 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
 
 def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
     """`name=key=value:key=value` as a name and its options. Raises OptionError where a part has no value."""
-    check_option("--feature", text)
+    check_option("`features`", text)
     name, _, rest = text.strip().partition("=")
     options: dict[str, OptionValue] = {}
     for part in rest.split(":") if rest else ():
         key, equals, value = part.partition("=")
         if not (key and equals and value):
-            raise OptionError(f"{part!r} in --feature {text!r} is not of the form option=value")
+            raise OptionError(f"{part!r} in `features` {text!r} is not of the form option=value")
         if key in options:
-            raise OptionError(f"--feature {text!r} gives {key} twice")
+            raise OptionError(f"`features` {text!r} gives {key} twice")
         options[key] = value
     return name, options
 

@@ -418,7 +418,7 @@ class ContainerFile(SequentialSource):
         try:
             packets = self._packets()
         except self._failure as error:
-            raise InputError(f"{self._path}: its packets cannot be read ({error}); --sync index needs only frames") from None
+            raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs only frames") from None
         time_base = float(self._time_base)
         if self._in_file_order:
             stamps = [packet.dts for packet in packets if packet.dts is not None]
@@ -448,7 +448,7 @@ class ContainerFile(SequentialSource):
         self.problem = InputError(
             f"{self.info.path}: frame {self._position} is shown {shown}, and the packets promised"
             f" {float(promised * self._time_base):.3f} s: one of them gave no frame. Frames behind it would be paired"
-            " with the wrong ones; --sync index, with --start and --end as numbers, needs no times"
+            " with the wrong ones; `sync=index`, with `start` and `end` as numbers, needs no times"
         )
         return True
 

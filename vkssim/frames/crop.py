@@ -46,7 +46,7 @@ class Crop:
         if not (
             self.width and self.height and self.left + self.width <= before.width and self.top + self.height <= before.height
         ):
-            alone = "" if self.own else "; --crop-reference and --crop-distorted crop one of the clips alone"
+            alone = "" if self.own else "; `crop_reference` and `crop_distorted` crop one of the clips alone"
             size = f"{before.width}x{before.height}"
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {size}{alone if self.asked else ''}")
         chroma = before.chroma if self._aligned(before) else "400"  # of luma any rectangle can be taken

@@ -86,22 +86,22 @@ class RawDescription:
     def check(self, info: VideoInfo) -> None:
         """Raise InputError where it contradicts what the file says of itself."""
         said = {
-            "--width": (self.width, info.width),
-            "--height": (self.height, info.height),
-            "--bitdepth": (self.bits, info.bits),
+            "width": (self.width, info.width),
+            "height": (self.height, info.height),
+            "bits": (self.bits, info.bits),
         }
-        for flag, (given, own) in said.items():
+        for name, (given, own) in said.items():
             if given is not None and given != own:
                 raise InputError(
-                    f"{info.path} is {info.kind} and says {own} itself; {flag} {given} contradicts it. Leave {flag} out"
+                    f"{info.path} is {info.kind} and says {own} itself; `{name}={given}` contradicts it. Leave `{name}` out"
                 )
 
     def _fields(self) -> dict[str, int | str | None]:
         return {
-            "--width": self.width,
-            "--height": self.height,
-            "--pixel_format": self.pixel_format,
-            "--bitdepth": self.bits,
+            "`width`": self.width,
+            "`height`": self.height,
+            "`pixel_format`": self.pixel_format,
+            "`bits`": self.bits,
         }
 
 
@@ -225,8 +225,8 @@ def _open_container(path: str, head: bytes, number: int | None) -> FrameSource:
                 " the file itself"
             ) from None
         raise InputError(
-            f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give --width, --height,"
-            " --pixel_format and --bitdepth"
+            f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
+            " `pixel_format` and `bits`"
         ) from None
 
 

@@ -87,13 +87,13 @@ def open_pair(
     `streams` are which streams of containers, see `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
     clip states, else of `RGB_DEFAULT`. Raises InputError as `open_source`, and where a crop does not fit.
     """
-    for path, clip, flag, text in (
-        (reference, "reference", "--crop", pictures.crop),
-        (reference, "reference", "--crop-reference", pictures.crop_reference),
-        (distorted, "distorted clip", "--crop-distorted", pictures.crop_distorted),
+    for path, clip, name, text in (
+        (reference, "reference", "crop", pictures.crop),
+        (reference, "reference", "crop_reference", pictures.crop_reference),
+        (distorted, "distorted clip", "crop_distorted", pictures.crop_distorted),
     ):
         if text == "auto" and not readable_twice(path):
-            raise InputError(f"{flag} auto has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
+            raise InputError(f"`{name}=auto` has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
         first, second = (stack.enter_context(open_file(path, raw, stream)) for path, stream in clips)
@@ -215,6 +215,6 @@ def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: boo
     if chroma and first.chroma != second.chroma:
         raise InputError(
             f"{first.path} is {first.chroma}, {second.path} {second.chroma}: their chroma has not the same size. Score the luma"
-            " alone (--planes y), or convert one of them"
+            " alone (`planes=y`), or convert one of them"
         )
     return FrameFormat.of_bits(first.width, first.height, first.bits)

@@ -58,7 +58,7 @@ class _RawFrames(FrameSource):
             if frames and not allow_partial:
                 problem = InputError(
                     f"{path} has {size} bytes, which is no whole number of frames: {frames} of {layout.frame_bytes} bytes, and"
-                    f" {rest} bytes more. Are size, pixel format and depth right? --allow-partial scores the complete frames"
+                    f" {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the complete frames"
                 )
             if not (frames and allow_partial):  # before memory for such a frame is taken
                 self.close()

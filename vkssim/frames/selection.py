@@ -81,18 +81,18 @@ class Selection:
 
     def __post_init__(self) -> None:
         for name, value, least in (
-            ("--frame_skip_ref", self.skip_reference, 0),
-            ("--frame_skip_dist", self.skip_distorted, 0),
-            ("--frame_cnt", self.count, 1),
-            ("--subsample", self.subsample, 1),
-            ("--stream-reference", self.stream_reference, 0),
-            ("--stream-distorted", self.stream_distorted, 0),
+            ("skip_reference", self.skip_reference, 0),
+            ("skip_distorted", self.skip_distorted, 0),
+            ("count", self.count, 1),
+            ("subsample", self.subsample, 1),
+            ("stream_reference", self.stream_reference, 0),
+            ("stream_distorted", self.stream_distorted, 0),
         ):
             if value is not None and not least <= value <= LARGEST_NUMBER:
-                raise InputError(f"{name} is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
+                raise InputError(f"`{name}` is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
         if abs(self.offset) > LARGEST_NUMBER:
-            raise InputError(f"--offset is {shown(self.offset)}; {LARGEST_NUMBER} is the most there can be")
-        for name, place in (("--start", self.start), ("--end", self.end)):
+            raise InputError(f"`offset` is {shown(self.offset)}; {LARGEST_NUMBER} is the most there can be")
+        for name, place in (("start", self.start), ("end", self.end)):
             if place is not None:
                 _place(name, place)
 
@@ -124,7 +124,7 @@ class Selection:
         check_sync(sync)
         first, last = (
             None if place is None else max(0, _frame(name, place, reference) - self.first_reference)
-            for name, place in (("--start", self.start), ("--end", self.end))
+            for name, place in (("start", self.start), ("end", self.end))
         )
         return (
             self._by_index(reference, distorted, first or 0, last)
@@ -152,7 +152,7 @@ class Selection:
         for source in (reference, distorted):
             found = source.times()
             if found is None:
-                raise InputError(f"{source.info.path} does not say when its frames are shown, so --sync pts is not possible")
+                raise InputError(f"{source.info.path} does not say when its frames are shown, so `sync=pts` is not possible")
             times.append(found)
         pairing = ByTime(times[0], times[1], self.first_reference, self.first_distorted)
         start = pairing.pair_of(first)
@@ -196,7 +196,7 @@ def _place(name: str, place: int | str) -> int | Fraction:
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = match.groups()
         return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
-    raise OptionError(f"{name} is {shown(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
+    raise OptionError(f"`{name}` is {shown(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
 
 
 def _frame(name: str, place: int | str, reference: FrameSource) -> int:
@@ -208,5 +208,5 @@ def _frame(name: str, place: int | str, reference: FrameSource) -> int:
     if times is not None:
         return int(np.searchsorted(times, float(where) - ROUNDING))
     if reference.info.fps is None:
-        raise InputError(f"{reference.info.path} does not say when its frames are shown; give {name} as a number of a frame")
+        raise InputError(f"{reference.info.path} does not say when its frames are shown; give `{name}` as a number of a frame")
     return math.ceil(where * reference.info.fps)

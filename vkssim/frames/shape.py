@@ -36,11 +36,11 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
     """Return the sentence on two clips, reference first, whose size or depth differs: what they are, and what helps."""
     are = ", ".join(f"{info.path} is {info.width}x{info.height} with {info.bits} bits" for info in (first, second))
     if (first.width, first.height) == (second.width, second.height):
-        return f"{are}; they must be alike. --deepen brings the one of less depth to that of the other, exactly"
+        return f"{are}; they must be alike. `deepen` brings the one of less depth to that of the other, exactly"
     if is_scaled(first, second):
         depth = "" if first.bits == second.bits else ", and the one of less depth to that of the other"
-        return f"{are}; they must be alike. --scale reference brings both to the size of the reference{depth}"
-    depth = "" if first.bits == second.bits else ". --deepen makes their depth alike"
+        return f"{are}; they must be alike. `scale=reference` brings both to the size of the reference{depth}"
+    depth = "" if first.bits == second.bits else ". `deepen` makes their depth alike"
     return (
         f"{are}; they must be alike, and their shapes differ ({shape(first):.3g}:1 and {shape(second):.3g}:1), as where one was"
         f" cropped. {_crop_cure(first, second)}{depth}"
@@ -49,13 +49,13 @@ def unlike(first: VideoInfo, second: VideoInfo) -> str:
 
 def _crop_cure(first: VideoInfo, second: VideoInfo) -> str:
     """Return how to crop the clip that shows more: where one side was kept it is known which, and what its middle is."""
-    for flag, large, small in (("--crop-reference", first, second), ("--crop-distorted", second, first)):
+    for name, large, small in (("crop_reference", first, second), ("crop_distorted", second, first)):
         across, down = large.width - small.width, large.height - small.height
         if min(across, down) == 0 < max(across, down):
             middle = f"{small.width}x{small.height}+{across // 4 * 2}+{down // 4 * 2}"
-            return f"{flag} auto takes black bars off {large.path}, {flag} {middle} takes the middle of its pictures"
+            return f"`{name}=auto` takes black bars off {large.path}, `{name}={middle}` takes the middle of its pictures"
     return (
-        "Crop the one that shows more: --crop-reference or --crop-distorted with auto, which takes black bars off, or with"
+        "Crop the one that shows more: `crop_reference` or `crop_distorted` with auto, which takes black bars off, or with"
         " WxH+X+Y"
     )
 

@@ -97,6 +97,7 @@ def score_pairs(
     frames: Folder | None = None,
     progress: Callable[[int, int], None] | None = None,
     scored: Scored | None = None,
+    worded: Callable[[str], str] = str,
 ) -> list[Record]:
     """Return the record of each pair; pairs that the journal has are not scored again, unless they failed.
 
@@ -114,6 +115,8 @@ def score_pairs(
         Called with the pairs done so far and their number.
     scored
         What scores them: `together` on one device by default, which shares what is decoded of a reference.
+    worded
+        Gives the message of an error as its record has it: the command line names its flags.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def score_pairs(
                 try:
                     _add_hint(pair, outcome, options)
                 finally:  # what was scored is kept where the user stops the run meanwhile
-                    _keep(journal, key, pair, outcome, frames)
+                    _keep(journal, key, pair, outcome, frames, worded)
                     done += 1
                 report_progress(done, total)
     except (KeyboardInterrupt, InterruptedRunError) as stop:
@@ -214,7 +217,12 @@ def _add_hint(pair: Pair, outcome: ScoreReport | Exception, options: ScoreOption
 
 
 def _keep(
-    journal: Journal | ObjectJournal, key: str, pair: Pair, outcome: ScoreReport | Exception, frames: Folder | None
+    journal: Journal | ObjectJournal,
+    key: str,
+    pair: Pair,
+    outcome: ScoreReport | Exception,
+    frames: Folder | None,
+    worded: Callable[[str], str],
 ) -> None:
     if isinstance(outcome, InterruptedRunError) or (
         isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError)
@@ -225,15 +233,16 @@ def _keep(
         report = None
     if report is not None and frames is not None:
         frames.write(frames_file(pair, key), render(report, "json", "max").encode())
-    journal.add(_record(key, pair, report, error))
+    failure = None if error is None else {"type": type(error).__name__, "message": worded(str(error))}
+    journal.add(_record(key, pair, report, failure))
 
 
-def _record(key: str, pair: Pair, report: ScoreReport | None, error: Exception | None) -> dict[str, Any]:
+def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str, str] | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "key": key,
         "reference": named(pair.reference),
         "distorted": named(pair.distorted),
-        "error": None if error is None else {"type": type(error).__name__, "message": str(error)},
+        "error": failure,
     }
     if report is not None and report.scoring is not None:
         distorted = report.scoring.distorted

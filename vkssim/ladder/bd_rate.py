@@ -105,7 +105,7 @@ def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Del
 def in_decibels(scores: Doubles) -> Doubles:
     """-10 log10(1 - score): spreads scores near 1. Raises InputError where one is 1 or more."""
     if (scores >= 1).any():
-        raise InputError("a score of 1 is infinite in dB; leave that point out, or do without --db")
+        raise InputError("a score of 1 is infinite in dB; leave that point out, or do without `db`")
     return -10 * np.log10(1 - scores)
 
 

@@ -44,11 +44,11 @@ class Demand:
     @classmethod
     def parse(cls, text: str, *, frame: bool = False) -> Demand:
         """Return the demand that `NAME=X` or `NAME:POOLING=X` makes. Raises OptionError."""
-        flag = "--max-frame-drop" if frame else "--max-drop"
+        name = "max_frame_drop" if frame else "max_drop"
         score, pooling, most = split_demand(text)
         if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
             form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
-            raise OptionError(f"{flag} {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
+            raise OptionError(f"`{name}` {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         if frame:
             return cls(score, FRAME, most)
         return cls(score, pooling or "mean", most)
@@ -88,7 +88,7 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change
     places = {frame.index: place for place, frame in enumerate(after.frames)}
     shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
     if not shared:
-        raise InputError("no frame is in both reports; were they scored with the same --subsample?")
+        raise InputError("no frame is in both reports; were they scored with the same `subsample`?")
     rows = np.array(shared)
     numbers = [before.frames[place].index for place in rows[:, 0]]
     return {name: _change(before.column(name), after.column(name), rows, numbers) for name in names}

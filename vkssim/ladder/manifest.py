@@ -76,7 +76,7 @@ def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool 
     pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
     for pair in () if urls else pairs:
         for clip in filter(is_url, (pair.reference, pair.distorted)):
-            raise InputError(f"{name} names the URL {named(clip)}; --urls lets what it names be connected to")
+            raise InputError(f"{name} names the URL {named(clip)}; `urls` lets what it names be connected to")
     if not pairs:
         raise InputError(f"{name} has no rows; a manifest has a row for each pair, with columns reference and distorted")
     return pairs

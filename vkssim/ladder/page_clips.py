@@ -115,7 +115,7 @@ def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
 def _of_report(path: Path, rate: str) -> PageClip:
     report = read_report(path)
     if rate != _RATES[1]:
-        raise OptionError(f"--rate {rate} is a column of a table; {path} is the report of a single clip")
+        raise OptionError(f"`rate={rate}` is a column of a table; {path} is the report of a single clip")
     distorted = None if report.scoring is None else report.scoring.distorted
     codec, kbps = (None, None) if distorted is None else (distorted.codec, distorted.kbps)
     return PageClip(str(path), path, report, codec or "", kbps)

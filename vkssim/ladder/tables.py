@@ -70,7 +70,7 @@ _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 def check_results_path(path: Place) -> None:
     """Raise OptionError where results cannot be written in the form of that ending."""
     if suffix_of(path) not in FORMS:
-        raise OptionError(f"--output {named(path)} does not end in {', '.join(FORMS)}")
+        raise OptionError(f"`output={named(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
         need("pyarrow.parquet", "report", "Parquet")
 

@@ -117,7 +117,7 @@ def scored_pictures(
     Those by URL only with `urls`, or whoever wrote the report would decide what is connected to; else OptionError.
     """
     for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
-        raise OptionError(f"the report names the URL {named(clip)}; --urls lets what it names be connected to")
+        raise OptionError(f"the report names the URL {named(clip)}; `urls` lets what it names be connected to")
     return frame_pictures(
         report.reference,
         report.distorted,

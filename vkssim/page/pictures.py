@@ -89,7 +89,7 @@ def worst_frames(
     with `urls`. A clip that cannot be read is a reason, no error. All pictures together take at most `budget` bytes.
     """
     if count == 0:
-        return no_pictures(reports, "none were asked for (--worst 0)")
+        return no_pictures(reports, "none were asked for (`worst=0`)")
     collected = _Collected()
     for alike in _alike(reports):
         readable = [number for number in alike if collected.accepts(number, reports[number])]
@@ -217,7 +217,7 @@ class _Collected:
         )
         for group in groups:
             for clip in group.clips if not group.frames else ():
-                self._reasons[clip] = "there was no room for them within the budget (--picture-budget)"
+                self._reasons[clip] = "there was no room for them within the budget (`budget`)"
         scale = data_uri(encode(_colours(), *fit.step))
         return Gallery(fit.pictures, tuple(group for group in groups if group.frames), scale, self._reasons, fit.note)
 

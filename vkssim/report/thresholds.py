@@ -19,13 +19,13 @@ POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for r
 class Demand:
     """A pooled value of a score has to be `limit` or more; with None for a limit it only has to be there.
 
-    `flag` is the option that asked for it.
+    `parameter` is the name of what asked for it, for messages.
     """
 
     name: str
     pooling: str
     limit: float | None
-    flag: str = "--fail-under"
+    parameter: str = "fail_under"
 
     def value(self, report: ScoreReport) -> float:
         """Return the value that it is about."""
@@ -51,17 +51,17 @@ def parse_demand(text: str) -> Demand:
     """
     name, pooling, limit = split_demand(text)
     if not name or not math.isfinite(limit):
-        raise OptionError(f"--fail-under {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
-    return Demand(name, _pooling(pooling, f"--fail-under {text!r}"), limit)
+        raise OptionError(f"`fail_under` {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
+    return Demand(name, _pooling(pooling, f"`fail_under` {text!r}"), limit)
 
 
-def parse_pooled(text: str, flag: str = "--print") -> Demand:
+def parse_pooled(text: str, parameter: str = "pooled") -> Demand:
     """Return what ``NAME`` or ``NAME:POOLING`` names, the mean where no pooling is named. Raises OptionError."""
-    check_option(flag, text)
+    check_option(f"`{parameter}`", text)
     name, colon, pooling = text.partition(":")
     if not name or "=" in text:
-        raise OptionError(f"{flag} {text!r} is not of the form NAME or NAME:POOLING")
-    return Demand(name, _pooling(pooling if colon else None, f"{flag} {text!r}"), None, flag)
+        raise OptionError(f"`{parameter}` {text!r} is not of the form NAME or NAME:POOLING")
+    return Demand(name, _pooling(pooling if colon else None, f"`{parameter}` {text!r}"), None, parameter)
 
 
 def _pooling(name: str | None, where: str) -> str:
@@ -79,10 +79,10 @@ def check_names(demands: Sequence[Demand], names: Collection[str], similarities:
     for demand in demands:
         if demand.name not in names:
             meant = did_you_mean(demand.name, names)
-            raise OptionError(f"{demand.flag}: {demand.name} is not scored{meant}; there are {', '.join(names)}")
+            raise OptionError(f"`{demand.parameter}`: {demand.name} is not scored{meant}; there are {', '.join(names)}")
         if demand.pooling == "mean_db" and demand.name not in similarities:
             raise OptionError(
-                f"{demand.flag}: {demand.name} has no mean_db: only a metric itself has, unless it is in dB already"
+                f"`{demand.parameter}`: {demand.name} has no mean_db: only a metric itself has, unless it is in dB already"
             )
 
 
@@ -112,5 +112,5 @@ def unmet(demands: Sequence[Demand], report: ScoreReport) -> list[str]:
         if not verdict.met:
             demand, value = verdict.demand, verdict.value
             got = "null" if math.isnan(value) else f"{value:.9g}"
-            failed.append(f"{demand.pooling} of {demand.name} is {got}, the limit is {verdict.limit:.9g} (--fail-under)")
+            failed.append(f"{demand.pooling} of {demand.name} is {got}, the limit is {verdict.limit:.9g} (`fail_under`)")
     return failed

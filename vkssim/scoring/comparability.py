@@ -41,7 +41,7 @@ def check_alike(scored: Sequence[Scored], *, force: bool) -> Findings:
     """
     found = find_differences(scored)
     if found.refused and not force:
-        raise InputError(f"{'; '.join(found.refused)}. --force compares them all the same")
+        raise InputError(f"{'; '.join(found.refused)}. `force` compares them all the same")
     return Findings([], [*found.refused, *found.warnings], found.notes)
 
 

@@ -78,8 +78,8 @@ class FrameJournal:
     def _leave_parts(self) -> None:
         """Say what becomes of the journal of a run on several devices. Raises OptionError where it was to be gone on with."""
         if self._resume:
-            raise OptionError(f"{self._journal.path} is of a run on several devices; --resume it on those")
-        self._tell(f"{self._journal.path} was of a run on several devices; --resume on those would have kept its parts")
+            raise OptionError(f"{self._journal.path} is of a run on several devices; `resume` it on those")
+        self._tell(f"{self._journal.path} was of a run on several devices; `resume` on those would have kept its parts")
 
     def begin(self, names: Sequence[str], backend: BackendInfo) -> list[FrameScores]:
         """Return the frames that are there already, now that it is known what scores there are and what computes them.
@@ -98,7 +98,7 @@ class FrameJournal:
             differing = [key for key in identity if identity[key] != found.get(key)]
             if differing:
                 raise OptionError(
-                    f"{path} is of another run: {', '.join(differing)} differ. Without --resume it is begun anew, its"
+                    f"{path} is of another run: {', '.join(differing)} differ. Without `resume` it is begun anew, its"
                     f" {self._kept} frames are lost then"
                 )
             self.begun = True
@@ -108,7 +108,7 @@ class FrameJournal:
             frames = self._journal.entries
             return [FrameScores(index, dict(zip(names, values, strict=True)), time) for index, time, values in frames]
         if self._kept:
-            self._tell(f"{path} had {counted(self._kept, 'frame')} of a run that was cut off; --resume would have kept them")
+            self._tell(f"{path} had {counted(self._kept, 'frame')} of a run that was cut off; `resume` would have kept them")
         self.begun, self._kept = True, 0
         self._journal.begin(identity)
         return []
@@ -121,7 +121,7 @@ class FrameJournal:
     def leave(self, error: VkssimError) -> None:
         """Say so in an error that cuts the run off, where there is something to go on from. Raises OutputError."""
         if self.begun and self._kept and isinstance(error, CUT_OFF):
-            error.args = (f"{error}; --resume goes on from there",)
+            error.args = (f"{error}; `resume` goes on from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
         """Remove it where the run is done and its scores are where they belong, whatever they are.

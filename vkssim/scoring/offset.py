@@ -71,7 +71,7 @@ def find_offset(
     paths = os.fspath(reference), os.fspath(distorted)
     for path in paths:
         if not readable_twice(path):
-            raise InputError(f"finding the offset reads {path} once more, which it does not allow; give --offset")
+            raise InputError(f"finding the offset reads {path} once more, which it does not allow; give `offset`")
     return selection.offset + _found(paths, raw, selection, pictures, _LONGEST).offset
 
 
@@ -130,7 +130,7 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
             if shift is not None:
                 return shift
             if at_end:
-                raise InputError(f"{paths[0]} and {paths[1]}: {problem}. Give --offset")
+                raise InputError(f"{paths[0]} and {paths[1]}: {problem}. Give `offset`")
             frames = min(2 * frames, longest)
 
 

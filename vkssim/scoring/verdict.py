@@ -98,7 +98,7 @@ def judge(
     failed = unmet(demands, report)
     report.unequal = "; ".join(unequal) or None
     if strict:
-        failed = [f"{text} (--strict)" for text in unequal] + failed
+        failed = [f"{text} (`strict`)" for text in unequal] + failed
     if failed:
         raise DemandError("; ".join(failed))
 

@@ -60,7 +60,7 @@ class CheckedJournal(Generic[Entry]):
             if most_bytes is not None and self._file.size > most_bytes:
                 raise InputError(
                     f"the journal {path} has {self._file.size} bytes; {most_bytes} are the most there can be. Move it away, or"
-                    " give another --output"
+                    " give another `output`"
                 )
             self._read(also)
         except BaseException:
@@ -73,7 +73,7 @@ class CheckedJournal(Generic[Entry]):
                 self._recognize(line)
                 if self.there is not None and self.there != self._kind and self.there not in also:
                     raise InputError(
-                        f"{self.path} is the journal of {_WRITERS[self.there]}; move it away, or give another --output"
+                        f"{self.path} is the journal of {_WRITERS[self.there]}; move it away, or give another `output`"
                     )
                 if self.older or self.there not in (self._kind, None):
                     return
@@ -102,7 +102,7 @@ class CheckedJournal(Generic[Entry]):
         if self.there is None and _is_older_batch(line):
             self.there = BATCH
         if self.there is None:
-            raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another --output")
+            raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another `output`")
 
     def begin(self, head: Any, entries: Sequence[Any] = ()) -> None:
         """Drop what is in the file, and begin with that head, and with entries behind it. Raises OutputError."""

@@ -64,7 +64,7 @@ class JournalFile:
         except BlockingIOError:
             raise OutputError(
                 f"another process is writing the same output: it has the journal {self.path}. Wait until it has ended, or give"
-                " another --output"
+                " another `output`"
             ) from None
         except OSError:  # a file system without locks
             return

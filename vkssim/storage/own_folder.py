@@ -135,7 +135,7 @@ class OwnFolder:
     def _not_ours(self, why: str) -> OutputError:
         return OutputError(
             f"{self} is in the way: vkssim keeps unfinished scores in a folder of that name, and did not make this one: {why}."
-            " It was not touched; move it away, or give another --output"
+            " It was not touched; move it away, or give another `output`"
         )
 
     @contextmanager

@@ -1,0 +1,63 @@
+"""The flags of the command line in messages, which name the parameters of Python: `sync=index` becomes --sync index."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+_PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+_ALIASES = {
+    "features": "--feature",
+    "max_drop": "--max-drop",
+    "max_frame_drop": "--max-frame-drop",
+    "output": "--output",
+    "pooled": "--print",
+}
+"""Parameters of Python whose option in the command line has another name, beyond those that are declared as facts."""
+
+
+def with_flags(text: str) -> str:
+    """Return a message with the flag of each parameter that it names in backticks.
+
+    Flags are those of the command that runs, and those that the options of clips declare. What neither knows stays as it is.
+    """
+    if "`" not in text:
+        return text
+    flags = _flags()
+
+    def flag(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
+        if name not in flags:
+            return match[0]
+        return flags[name] if value is None else f"{flags[name]} {value}"
+
+    return _PARAMETER.sub(flag, text)
+
+
+def _flags() -> dict[str, str]:
+    """Return the flag of each parameter by its name."""
+    from ..frames.open import RawDescription
+    from ..frames.pictures import PictureOptions
+    from ..frames.selection import Selection
+    from ..report.record import ScoringRecord
+    from ..utils.facts import facts_of
+
+    declared = (facts_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
+    flags = _ALIASES | {name: fact.flag for facts in declared for name, fact in facts.items() if fact.flag is not None}
+    for parameter in _parameters():
+        if parameter.name is not None and isinstance(parameter, click.Option):
+            flags.setdefault(parameter.name, max(parameter.opts, key=len))
+    return flags
+
+
+def _parameters() -> list[click.Parameter]:
+    """Return the parameters of the command that runs; also where its error is said by the group that called it."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    command = context.command
+    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        called = command.get_command(context, context.invoked_subcommand)
+        return [] if called is None else called.params
+    return command.params
