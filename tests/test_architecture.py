@@ -1,0 +1,37 @@
+"""Pages that say where things are: they name every layer that import-linter holds, and no file that is not there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
+PLACEHOLDER = re.compile(r"NAME")
+PATH = re.compile(r"`((?:\.?[\w-]+/)+[\w.-]*|[\w-]+\.(?:py|toml))`")
+
+
+def test_the_drawing_has_the_layers_from_the_top_down() -> None:
+    drawing = re.search(r"```\n(.*?)```", PAGE, re.DOTALL)
+    assert drawing is not None
+    lines = [re.split(r"\s{3,}", line.strip())[0] for line in drawing[1].splitlines() if "───" not in line]
+    assert [re.split(r"\s*│\s*", line) for line in lines] == LAYERS
+
+
+def test_every_layer_has_one_sentence() -> None:
+    section = PAGE.split("\n## ")[1]
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE)
+    assert [name for name, _ in rows] == [name for line in LAYERS for name in line]
+    assert all(sentence.endswith(".") for _, sentence in rows)
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "tests/README.md"])
+def test_every_file_that_a_page_names_is_there(name: str) -> None:
+    named = [path for path in PATH.findall((ROOT / name).read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
