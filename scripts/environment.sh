@@ -193,6 +193,11 @@ prepare_tools() { # build/tools has what looks at dependencies
     build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/tools.txt" </dev/null
 }
 
+prepare_docs() { # build/docs has what builds the documentation's site
+    [[ -x build/docs/venv/bin/python ]] || "$(find_python)" -m venv build/docs/venv
+    build/docs/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/docs.txt" </dev/null
+}
+
 install_browser() {
     say "Installing Playwright's Chromium into .venv"
     PLAYWRIGHT_BROWSERS_PATH=0 .venv/bin/python -m playwright install --with-deps chromium </dev/null >/dev/null

@@ -1,4 +1,6 @@
-"""What the pages show: their Python runs, prints what stands under it, and their command lines are ones that vkssim takes."""
+"""What the pages show: their Python runs and prints what stands under it, their command lines are ones that vkssim takes, and
+their links lead to files that are there.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +23,11 @@ from .support.pictures import clip
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
+LINKED = sorted(
+    [*PAGES, *DOCS.glob("adr/*.md"), *(ROOT / name for name in ("CONTRIBUTING.md", "fixtures/README.md", "tests/README.md"))]
+)
+"""The pages whose links are looked at; `ci/docs` looks at the anchors behind them as well."""
+
 NUMBER = re.compile(r"\d+\.\d+")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -105,3 +112,10 @@ def test_command_lines_can_be_parsed(page: Path) -> None:
             pass  # of --help and the like
         except click.ClickException as error:
             pytest.fail(f"{page.name}: vkssim {line}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_that_are_there(page: Path) -> None:
+    text = BLOCK.sub("", page.read_text("utf-8"))
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if not re.match(r"\w+:", link)]
+    assert [link for link in links if not (page.parent / link).exists()] == []

@@ -47,12 +47,14 @@ def _wanted(texts: list[str], python: str) -> list[Requirement]:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize(("kind", "files"), [("run", ["run.txt"]), ("test", ["test.txt", "torch.txt"])])
+@pytest.mark.parametrize(("kind", "files"), [("run", ["run.txt"]), ("test", ["test.txt", "torch.txt"]), ("docs", ["docs.txt"])])
 def test_pins_satisfy_the_project(python: str, kind: str, files: list[str]) -> None:
     """Where this fails: scripts/pin_requirements."""
     wanted = [*PROJECT["project"]["dependencies"]]
     if kind == "test":
         wanted += [*PROJECT["project"]["optional-dependencies"]["test"], *PROJECT["build-system"]["requires"]]
+    elif kind == "docs":
+        wanted += PROJECT["project"]["optional-dependencies"]["docs"]
     counting = [pin for pin in _pins(*files) if pin.marker is None or pin.marker.evaluate(_environment(python))]
     versions = {canonicalize_name(pin.name): str(pin.specifier).removeprefix("==") for pin in counting}
     assert len(versions) == len(counting), "a package is pinned twice for one Python"
@@ -66,7 +68,7 @@ def test_a_wheel_is_tried_with_what_the_tests_run_with() -> None:
     assert {str(pin) for pin in _pins("run.txt")} <= {str(pin) for pin in _pins("test.txt")}
 
 
-@pytest.mark.parametrize("name", ["run.txt", "test.txt", "fuzz.txt", "tools.txt", "torch.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "test.txt", "docs.txt", "fuzz.txt", "tools.txt", "torch.txt"])
 def test_every_pin_has_hashes_and_no_address(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert not re.search(

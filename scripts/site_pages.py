@@ -1,0 +1,217 @@
+"""Hooks of the documentation's site (mkdocs.yml): pages that are generated, links out of docs/, and formulas.
+
+The text between `<!-- generated: NAME -->` and `<!-- end -->` is for people who read a page in the repository. On the site, the
+output of the generator NAME takes its place. Formulas become MathML, so that the site needs no script for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import inspect
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from command_help import contexts, usage, value_name
+
+from vkssim.cli import main
+from vkssim.cli.command import Command, sections
+
+ROOT = Path(__file__).resolve().parent.parent
+
+BESIDE = {
+    "CONTRIBUTING.md": "project/contributing.md",
+    "CHANGELOG.md": "project/changelog.md",
+    "fixtures/README.md": "project/fixtures.md",
+    "tests/README.md": "project/tests.md",
+    "README.md": "index.md",
+    "LICENSE": "project/LICENSE",
+    "examples/super_resolve.py": "project/super_resolve.py",
+    "examples/tune_filter.py": "project/tune_filter.py",
+}
+"""Files outside docs/ that pages lead to, and where they are on the site."""
+
+_LESS_SOUGHT = ("adr/0", "project/")
+"""Where pages begin that the search puts below guides and references."""
+
+_GENERATED = re.compile(r"<!-- generated: (\w+) -->.*?<!-- end -->", re.DOTALL)
+_LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
+_FENCE = re.compile(r"(^ *(?:```|~~~).*?^ *(?:```|~~~) *$)", re.DOTALL | re.MULTILINE)
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">(?:\\\((.*?)\\\)|\\\[(.*?)\\\])</\1>', re.DOTALL)
+_FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
+
+
+def on_config(config: Any) -> Any:
+    """List every decision below the index of decisions."""
+    decisions = [f"adr/{page.name}" for page in sorted((ROOT / "docs" / "adr").glob("0*.md"))]
+    for section in config.nav:
+        pages = next(iter(section.values()))
+        if isinstance(pages, list):
+            pages[:] = [_with_decisions(entry, decisions) for entry in pages]
+    return config
+
+
+def _with_decisions(entry: Any, decisions: list[str]) -> Any:
+    """Return an entry of the navigation; that of the index of decisions with the pages below it."""
+    title, page = next(iter(entry.items()))
+    return {title: [page, *decisions]} if page == "adr/README.md" else entry
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the files of `BESIDE` to the site."""
+    from mkdocs.structure.files import File
+
+    for source, target in BESIDE.items():
+        if files.get_file_from_path(target) is None:
+            files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Fill in what is generated, and point links at where their files are on the site."""
+    place = page.file.src_uri
+    if place.startswith(_LESS_SOUGHT):
+        page.meta["search"] = {"boost": 0.3}
+    markdown = _GENERATED.sub(lambda found: GENERATORS[found[1]](), markdown)
+    source = next((source for source, target in BESIDE.items() if target == place != "index.md"), f"docs/{place}")
+    pieces = _FENCE.split(markdown)
+    return "".join(piece if number % 2 else _relinked(piece, source, place) for number, piece in enumerate(pieces))
+
+
+def _relinked(text: str, source: str, place: str) -> str:
+    """Return Markdown that stands in the file `source`, with links as they are from `place` on the site."""
+
+    def link(found: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[1]))
+        if target not in BESIDE and not target.startswith("docs/"):
+            return found[0]
+        on_site = BESIDE.get(target) or target.removeprefix("docs/")
+        return "](" + posixpath.relpath(on_site, posixpath.dirname(place) or ".")
+
+    return _LINK.sub(link, text)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Write formulas as MathML."""
+    from latex2mathml.converter import convert
+
+    def formula(found: re.Match[str]) -> str:
+        inline, block = found[2], found[3]
+        return str(convert(html.unescape(inline or block).strip(), display="inline" if inline else "block"))
+
+    return _FORMULA.sub(formula, content)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Raise PluginError where a page would fetch something from another server when it is read."""
+    from mkdocs.exceptions import PluginError
+
+    for found in _FETCHED.finditer(output):
+        if 'rel="canonical"' not in found[0]:
+            raise PluginError(f"{page.file.src_uri} fetches something from another server: {found[0]}")
+    return output
+
+
+# -- commands ---------------------------------------------------------------------------------------------------------
+
+
+def _commands() -> str:
+    lines = ["## Commands", ""]
+    for context in contexts(click.Context(main, info_name="vkssim")):
+        lines += _command(context)
+    return "\n".join(lines)
+
+
+def _command(context: click.Context) -> Iterator[str]:
+    command = context.command
+    yield from (f"### {context.command_path}", "", "```text", usage(context), "```", "")
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        yield from (_text(" ".join(paragraph.split())), "")
+    for title, options in sections(command, context):
+        yield from (f"**{title}**", "", "| option | what it does |", "|---|---|")
+        for option in options:
+            value = "" if option.is_flag else f" {value_name(option)}"
+            default = f" Default: {option.default}." if option.show_default else ""
+            names = ", ".join(option.opts) + value
+            yield f"| `{_cell(names)}` | {_cell(_text((option.help or '') + default))} |"
+        yield ""
+    if isinstance(command, Command) and command.examples:
+        yield from ("**Examples**", "", "```sh")
+        for line, does in command.examples:
+            yield from (f"# {does}", line)
+        yield from ("```", "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _text(text: str) -> str:
+    """Return plain text as Markdown that shows the same; what stands between backticks stays code."""
+    pieces = re.split(r"(`[^`]*`)", text)
+    return "".join(piece if piece.startswith("`") else re.sub(r"([\\*_<>\[\]])", r"\\\1", piece) for piece in pieces)
+
+
+# -- schema -----------------------------------------------------------------------------------------------------------
+
+
+def _schema() -> str:
+    schema = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+    lines = ["| key | type | what it is |", "|---|---|---|"]
+    lines += [f"| `{key}` | {kind} | {_cell(_text(what))} |" for key, kind, what in _keys(schema, "")]
+    return "\n".join(lines)
+
+
+def _keys(schema: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each key with its path, its type and its description; those of objects and of lists of objects below them."""
+    for name, entry in schema.get("properties", {}).items():
+        alternatives = entry.get("anyOf", [entry])
+        kinds = [kind for one in alternatives for kind in _kinds(one)]
+        absent = "" if name in schema.get("required", ()) else " May be missing."
+        yield f"{prefix}{name}", " or ".join(dict.fromkeys(kinds)), entry.get("description", "") + absent
+        for one in alternatives:
+            yield from _keys(one, f"{prefix}{name}.")
+            yield from _keys(one.get("items", {}), f"{prefix}{name}[].")
+
+
+def _kinds(entry: Mapping[str, Any]) -> list[str]:
+    kinds = entry.get("type", "any")
+    return [kinds] if isinstance(kinds, str) else [*kinds]
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+_HIDDEN = {"vkssim.__version__"}
+
+
+def _api() -> str:
+    lines = []
+    for module, file in (
+        ("vkssim", "vkssim/__init__.py"),
+        ("vkssim.torch", "vkssim/torch/__init__.py"),
+        ("vkssim.errors", "vkssim/errors.py"),
+    ):
+        if module != "vkssim":  # whose heading stands in the page
+            lines += [f"## {module}", ""]
+        for name in _public(ROOT / file):
+            if f"{module}.{name}" not in _HIDDEN:
+                lines += [f"::: {module}.{name}", ""]
+    return "\n".join(lines)
+
+
+def _public(file: Path) -> list[str]:
+    """Return the names in `__all__` of a module, which is not imported: PyTorch need not be there."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
+        ):
+            return [str(name) for name in ast.literal_eval(node.value)]
+    raise ValueError(f"{file} has no __all__")
+
+
+GENERATORS: Mapping[str, Callable[[], str]] = {"commands": _commands, "schema": _schema, "api": _api}

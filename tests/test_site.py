@@ -1,0 +1,87 @@
+"""What scripts/site_pages.py adds to the documentation's site. `ci/docs` builds the site itself."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import click
+import pytest
+
+import vkssim
+from vkssim.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def site() -> ModuleType:
+    scripts = str(ROOT / "scripts")
+    spec = importlib.util.spec_from_file_location("site_pages", f"{scripts}/site_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, scripts)
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(scripts)
+    return module
+
+
+def _page(site: ModuleType, name: str) -> str:
+    """Return the Markdown of a page as the site has it."""
+    page = SimpleNamespace(file=SimpleNamespace(src_uri=name), meta={})
+    return str(site.on_page_markdown((ROOT / "docs" / name).read_text(encoding="utf-8"), page))
+
+
+def test_every_option_of_every_command_is_in_the_reference(site: ModuleType) -> None:
+    text = _page(site, "cli.md")
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        command = main.get_command(context, name)
+        assert command is not None
+        section = text.split(f"### vkssim {name}\n")[1].split("\n### ")[0]
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                assert f"| `{', '.join(option.opts)}" in section
+
+
+def test_every_key_of_the_schema_is_in_the_reference(site: ModuleType) -> None:
+    rows = re.findall(r"^\| `(\S+)` \|", _page(site, "formats.md"), re.MULTILINE)
+    schema = json.loads((ROOT / "docs" / "report.schema.json").read_text(encoding="utf-8"))
+    assert set(schema["properties"]) <= set(rows)
+    assert {"frames[].frameNum", "scoring.features[].options", "scoring.reference.codec"} <= set(rows)
+    assert len(set(rows)) == len(rows)
+
+
+def test_every_public_name_is_in_the_reference(site: ModuleType) -> None:
+    named = set(re.findall(r"^::: (\S+)$", _page(site, "api.md"), re.MULTILINE))
+    assert {f"vkssim.{name}" for name in vkssim.__all__ if name != "__version__"} <= named
+    assert {"vkssim.torch.ms_ssim", "vkssim.errors.DeviceLostError"} <= named
+
+
+def test_links_lead_to_where_files_are_on_the_site(site: ModuleType) -> None:
+    text = "[a](../fixtures/README.md#clips) [b](adr/0001.md) [c](https://a.b/c) [d](#)\n```\n[f](../fixtures/README.md)\n```\n"
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="loss.md"), meta={})
+    assert site.on_page_markdown(text, page) == text.replace("../fixtures/README.md#", "project/fixtures.md#")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="project/contributing.md"), meta={})
+    assert site.on_page_markdown("[a](docs/score.md) [b](LICENSE)", page) == "[a](../score.md) [b](LICENSE)"
+
+
+@pytest.mark.parametrize(
+    ("text", "fetched"),
+    [
+        ('<script src="https://cdn.example/a.js"></script>', True),
+        ('<link href="//fonts.example/a.css" rel="stylesheet">', True),
+        ('<img alt="" src="https://example.org/a.png">', True),
+        ('<a href="https://example.org">there</a>', False),
+        ('<script src="../assets/a.js"></script>', False),
+    ],
+)
+def test_what_a_reader_would_fetch_elsewhere_is_found(site: ModuleType, text: str, fetched: bool) -> None:
+    assert (site._FETCHED.search(text) is not None) is fetched
