@@ -21,7 +21,7 @@ CPU = ("--backend", "cpu", "--feature", "float_ssim=scale=1")
 """Scores clips of any size down to 11x11 in no time."""
 
 EXIT_CODES = (0, 1, 2, 3, 130)
-"""Of the command line; README has what they mean."""
+"""Exit codes of the command line; docs/cli.md has what they mean."""
 
 _scratch = tempfile.TemporaryDirectory(prefix="vkssim-fuzz-")
 atexit.register(_scratch.cleanup)
