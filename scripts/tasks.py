@@ -176,7 +176,7 @@ def measured(pairs: Sequence[Clips], features: Sequence[str], info: DeviceInfo, 
 
 
 def _encode(path: Path, width: int, height: int, frames: int, bit_rate: int) -> None:
-    """Encode the bundled clip, enlarged, to and fro as often as it takes."""
+    """Write the bundled clip, enlarged, forwards and backwards in turns until there are enough frames."""
     import av
 
     with av.open(str(_FIXTURES / "bbb_576x324_ref.mp4")) as source:

@@ -107,7 +107,7 @@ def test_another_file_is_not_taken_for_a_journal(path: Path) -> None:
 @pytest.mark.parametrize(
     ("identity", "names", "info", "differing"),
     [
-        (IDENTITY | {"reference": "abd"}, ["float_ssim"], INFO, "reference differ"),
+        (IDENTITY | {"reference": "another"}, ["float_ssim"], INFO, "reference differ"),
         (IDENTITY | {"features": [], "reference": ""}, ["float_ssim"], INFO, "reference, features differ"),
         (IDENTITY, ["float_ssim", "float_ms_ssim"], INFO, "scores differ"),
         (IDENTITY, ["float_ssim"], BackendInfo("vulkan", "Made Up 9001", "driver 1.3"), "device, driver differ"),
