@@ -1,4 +1,4 @@
-"""Vulkan from Python: instance, device, memory, shaders, plan and executor.
+"""Vulkan from Python: instance, device, memory, pipelines, plan and executor.
 
-Knows buffers and kernels, not metrics; imports nothing of the rest of the package.
+It knows buffers and kernels, no metrics, and imports nothing of the rest of the package. Read `plan` first, then `executor`.
 """

@@ -1,4 +1,7 @@
-"""The compute shaders: GLSL sources, their constants and interface, and the SPIR-V that the build made of them."""
+"""The compute shaders: GLSL sources, their constants and interface, and the SPIR-V that the build made of them.
+
+They know only arithmetic. Read `constants` and `interface` first, then `ms_ssim.comp` with what it includes.
+"""
 
 from __future__ import annotations
 

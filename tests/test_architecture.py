@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -35,3 +36,13 @@ def test_every_file_that_a_page_names_is_there(name: str) -> None:
     named = [path for path in PATH.findall((ROOT / name).read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("vkssim/*/__init__.py"))
+)
+def test_every_package_says_what_to_read_first(package: str) -> None:
+    text = ast.get_docstring(ast.parse((ROOT / package / "__init__.py").read_text(encoding="utf-8"))) or ""
+    first = re.search(r"Read\s`(\w+)`", text)
+    assert first is not None
+    assert (ROOT / package / f"{first[1]}.py").exists()

@@ -1,4 +1,8 @@
-"""The metrics, one file each."""
+"""The metrics have one file each: it builds the metric's part of a frame's plan, and turns sums into scores in double.
+
+A metric knows the kernels of `shaders`, the plan of `host` and its twin in `reference`; it opens no device and no file. Read
+`base` first, then `float_ssim`.
+"""
 
 from __future__ import annotations
 

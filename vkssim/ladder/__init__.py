@@ -1,1 +1,5 @@
-"""Many clips: scored from a manifest, compared with each other and with what people said of them."""
+"""Many clips are scored from a manifest, compared with each other, and compared with what people said of them.
+
+It knows how pairs are scored, on one device or on several, and the page of their results; no door of the Python API knows it.
+Read `manifest` first, then `batch`.
+"""

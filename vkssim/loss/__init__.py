@@ -1,1 +1,4 @@
-"""SSIM and MS-SSIM with their gradients: what is computed, the plan of it, and the numbers that come out."""
+"""SSIM and MS-SSIM as losses with their gradients: which loss, its plan, and the numbers that come of its sums.
+
+It knows kernels, plans and twins as `features` does, and opens no device: `backends.loss_engine` runs it. Read `spec` first.
+"""

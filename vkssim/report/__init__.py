@@ -1,4 +1,8 @@
-"""Where scores go: the output forms of libvmaf's tools. Knows nothing of Vulkan."""
+"""Results are plain values here, and become JSON, XML, CSV and subtitles as libvmaf's tools write them.
+
+It knows the options by which clips were read, for reports record these, and nothing of Vulkan. Read `results` first, then
+`json`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 `fused_ssim` has the signature of the package of that name, `ssim`, `ms_ssim`, `SSIM` and `MS_SSIM` those of pytorch-msssim, and
 their numbers by default. Tensors on the CPU are computed on any Vulkan device, tensors of a CUDA device on that device.
+
+It knows the plans of `loss` and the engines of `backends`, and nothing of clips or scores. Read `functions` first, then
+`autograd`.
 """
 
 from __future__ import annotations
