@@ -14,7 +14,8 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
 PLACEHOLDER = re.compile(r"NAME")
-PATH = re.compile(r"`((?:\.?[\w-]+/)+[\w.-]*|[\w-]+\.(?:py|toml))`")
+PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|ci|docs|fixtures|examples)/[\w./-]*)`")
+PAGES = sorted([*ROOT.glob("docs/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"))])
 
 
 def test_the_drawing_has_the_layers_from_the_top_down() -> None:
@@ -31,11 +32,14 @@ def test_every_layer_has_one_sentence() -> None:
     assert all(sentence.endswith(".") for _, sentence in rows)
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "tests/README.md"])
-def test_every_file_that_a_page_names_is_there(name: str) -> None:
-    named = [path for path in PATH.findall((ROOT / name).read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
-    assert len(named) > 10
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    named = [path for path in PATH.findall(page.read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_pages_name_files() -> None:
+    assert len(PATH.findall(PAGE)) > 50
 
 
 @pytest.mark.parametrize(
