@@ -117,6 +117,7 @@ INTERFACES: dict[str, Interface] = {
     "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
     "ssim_uniform_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED),
     "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
+    "psnr": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(
         _LOSS_PUSH,

@@ -14,6 +14,14 @@ int unit_of(int column) {
     return FORMAT == FLOAT32 ? column >> 2 : FORMAT == UINT8 ? column >> 4 : column >> 3;
 }
 
+const int UNIT_WORDS = 4;
+
+// The words of a unit of the rows.
+uint[UNIT_WORDS] unit_at(int unit) {
+    uvec4 block = texelFetch(blocks, unit);
+    return uint[](block.x, block.y, block.z, block.w);
+}
+
 // The sample at a column of the row that begins at block `row`.
 float sample_at(int row, int column) {
     uvec4 block = texelFetch(blocks, row + unit_of(column));

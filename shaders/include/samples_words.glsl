@@ -13,6 +13,13 @@ int unit_of(int column) {
     return FORMAT == FLOAT32 ? column : FORMAT == UINT8 ? column >> 2 : column >> 1;
 }
 
+const int UNIT_WORDS = 1;
+
+// The words of a unit of the rows.
+uint[UNIT_WORDS] unit_at(int unit) {
+    return uint[](words[unit]);
+}
+
 // The sample at a column of the row that begins at word `row`.
 float sample_at(int row, int column) {
     uint word = words[row + unit_of(column)];

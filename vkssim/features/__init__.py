@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from ..types import FrameFormat
 from .base import FrameScorer
 from .float_ms_ssim import FloatMsSsim
+from .float_psnr import FloatPsnr
 from .float_ssim import FloatSsim
 from .options import OptionValue, split_feature, unknown_feature
 
-FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim())}
+FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim(), FloatPsnr())}
 """All metrics by name."""
 
 

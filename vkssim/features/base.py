@@ -32,7 +32,7 @@ class FrameScorer(Protocol):
     names: tuple[str, ...]
     """The scores that it gives, in the order in which they are written."""
     similarities: tuple[str, ...]
-    """Those of them that are the metric itself, 1 for identical frames: none where it is given in dB."""
+    """Those of them that are the metric itself on a scale that ends at 1, identical frames: none where it is given in dB."""
     settings: Settings
     """All of its options, as they are used for these frames."""
 
@@ -49,11 +49,15 @@ class FrameScorer(Protocol):
         ...
 
     def score(self, means: Doubles) -> Doubles:
-        """(frames,) scores, 1 for identical frames, NaN where there is none, from (frames, terms) means."""
+        """Return (frames,) numbers from (frames, terms) means, NaN where there is none.
+
+        The number of several planes is the mean of theirs, weighted by area: the similarity of float_ssim and float_ms_ssim,
+        the noise of float_psnr.
+        """
         ...
 
     def given(self, score: Doubles) -> Doubles:
-        """The scores as the options want them: themselves, or in dB."""
+        """Convert the numbers of `score` to the unit in which they are given: a similarity as it is or in dB, noise in dB."""
         ...
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:

@@ -14,7 +14,17 @@ from ..reference.ms_ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
-from .options import COMMON, Option, OptionValue, is_exact, one_of, parse_options, settings, to_decibel
+from .options import (
+    COMMON,
+    Option,
+    OptionValue,
+    clipped_decibel,
+    is_exact,
+    one_of,
+    parse_options,
+    settings,
+    to_decibel,
+)
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
@@ -54,7 +64,8 @@ class FloatMsSsimScorer:
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
         self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
         self.similarities: tuple[str, ...] = () if options["enable_db"] else (name,)
-        self.settings = settings(name, FloatMsSsim.options, options, {"exact": is_exact(frame, options)}, frame)
+        used = {"exact": is_exact(frame, options)}
+        self.settings = settings(name, FloatMsSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Nine dispatches. Each step makes the next scale while it sums the one there is:

@@ -19,6 +19,7 @@ from .options import (
     Option,
     OptionValue,
     boolean,
+    clipped_decibel,
     integer_between,
     is_exact,
     one_of,
@@ -90,7 +91,7 @@ class FloatSsimScorer:
         self.names = names if options["enable_lcs"] else names[:1]
         self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
         used = {"exact": windows.has_exact and is_exact(frame, options), "scale": factor}
-        self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, frame)
+        self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """One dispatch, or two where a downscale comes first."""

@@ -53,15 +53,18 @@ def settings(
     known: Mapping[str, Option],
     values: Mapping[str, OptionValue],
     used: Mapping[str, OptionValue],
-    frame: FrameFormat,
+    limit_db: float | None,
 ) -> Settings:
-    """Return the settings of a feature of which `values` were asked for; `used` are those of options that can be automatic."""
+    """Return the settings of a feature of which `values` were asked for; `used` are those of options that can be automatic.
+
+    `limit_db` is the most dB that a score can have, None for no limit.
+    """
     asked = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
     return Settings(
         "=".join([feature, *([":".join(asked)] if asked else [])]),
         {**values, **used},
         tuple(name for name in used if values[name] == known[name].automatic),
-        max_decibel(frame) if values["enable_db"] and values["clip_db"] else None,
+        limit_db,
     )
 
 
@@ -121,7 +124,8 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
     values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
     for name, value in given.items():
         if name not in known:
-            raise OptionError(f"{feature} has no option {name!r}{did_you_mean(name, known)}; it has {', '.join(sorted(known))}")
+            there = ", ".join(sorted(known)) or "no options"
+            raise OptionError(f"{feature} has no option {name!r}{did_you_mean(name, known)}; it has {there}")
         try:
             values[name] = known[name].parse(option_text(value))
         except ValueError as error:
@@ -152,18 +156,19 @@ def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
     """The score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
 
-    With `clip_db` max_db is ceil(10 log10(peak^2 2 w h)), libvmaf's rule; without it there is no limit and a perfect score is
-    infinite.
+    With `clip_db` max_db is `clipped_decibel`; without it there is no limit and a perfect score is infinite.
     """
     if not options["enable_db"]:
         return score
-    limit = max_decibel(frame) if options["clip_db"] else np.inf
-    limited: Doubles = np.minimum(decibel(score), limit)
+    limit = clipped_decibel(frame, options)
+    limited: Doubles = np.minimum(decibel(score), np.inf if limit is None else limit)
     return limited
 
 
-def max_decibel(frame: FrameFormat) -> float:
-    """Return the limit of `clip_db`, ceil(10 log10(peak^2 2 w h))."""
+def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> float | None:
+    """Return the most dB that a similarity is given with `clip_db`, ceil(10 log10(peak^2 2 w h)); None for no limit."""
+    if not (options["enable_db"] and options["clip_db"]):
+        return None
     return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
 
 

@@ -244,6 +244,13 @@ class WindowWalk:
         return cls._of(shape, groups_x, planes.height - UNIFORM + 1)
 
     @classmethod
+    def samples(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
+        """Return how a walk over the samples themselves is cut; a thread owns a column of units of the rows."""
+        threads = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else shape.workgroup
+        columns = shape.shape.row_unit // planes.code_bytes * threads
+        return cls._of(shape, _ceil(planes.width, columns), planes.height)
+
+    @classmethod
     def _of(cls, shape: KernelShape, groups_x: int, rows: int) -> WindowWalk:
         strip = _strip_rows(_WINDOW_ROWS[shape.shape], rows, groups_x)
         return cls((groups_x, _ceil(rows, strip)), strip)

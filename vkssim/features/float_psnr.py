@@ -1,0 +1,93 @@
+"""float_psnr: the peak signal-to-noise ratio of frames brought to the 0..255 scale, as libvmaf's extractor of that name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ..reference.psnr import EPSILON, noise, psnr
+from ..shaders.interface import SampleCode
+from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
+from .base import FeaturePlan, sum_groups
+from .options import Option, OptionValue, parse_options, settings
+from .planes import KernelShape, PlanePair, WindowWalk, partials, window
+
+_INTEGER_DIGITS = (1.0, 2.0**16, 2.0**32)
+_FLOAT_DIGITS = (1.0, 1.0, 1.0)
+"""What each of a workgroup's three sums counts for; see shaders/psnr.comp."""
+
+_DB_A_BIT, _DB_MORE = 6, 12
+
+
+class FloatPsnr:
+    """The PSNR of libvmaf's float_psnr.c and psnr.c. It is in dB, so it has none of the options of similarities."""
+
+    name = "float_psnr"
+    options: Mapping[str, Option] = {}
+
+    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatPsnrScorer:
+        """Return the metric for frames of one format and of any size. Raises OptionError for any option: it has none."""
+        return FloatPsnrScorer(frame, parse_options(self.name, self.options, options))
+
+
+class FloatPsnrScorer:
+    """float_psnr for frames of one format.
+
+    score = min(10 log10(peak^2 / max(noise, 1e-10)), limit), where noise is the mean squared difference on the 0..255 scale.
+    The peak is the largest sample on that scale: 255 for 8 bits, 255.75 for 10. The limit is 6 b + 12 dB for samples of b
+    bits, which are libvmaf's 60, 72, 84 and 108 dB for 8, 10, 12 and 16 bits. Integers of a range of their own have the limit
+    of the bits that their largest sample takes. Floats have no depth, so that the smallest noise alone limits them, to
+    148.13 dB.
+    """
+
+    names = (FloatPsnr.name,)
+    similarities: tuple[str, ...] = ()
+
+    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+        self._frame = frame
+        self._groups: list[int] = []
+        self._peak = frame.peak * frame.factor
+        self._limit = _limit(frame, self._peak)
+        self.settings = settings(FloatPsnr.name, FloatPsnr.options, options, {}, self._limit)
+
+    def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
+        """Return one dispatch, which reads both planes once."""
+        walk = WindowWalk.samples(shape, planes)
+        self._groups = [walk.count]
+        target = partials("psnr.partials", len(_INTEGER_DIGITS) * walk.count)
+        return FeaturePlan((target,), ((window(shape, "psnr", "psnr", planes, walk, target),),), target)
+
+    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+        """(frames, 1) noise. Sums of integers come in units of the samples as they are stored."""
+        digits = sum_groups(partial_sums, self._groups, len(_INTEGER_DIGITS))[:, 0]
+        if self._frame.needs_ingest:
+            sums = digits @ np.array(_FLOAT_DIGITS)
+        else:
+            sums = digits @ np.array(_INTEGER_DIGITS) * self._frame.factor**2
+        return (sums / (self._frame.width * self._frame.height))[:, None]
+
+    def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
+        """(1,) noise of a frame by NumPy."""
+        return np.array([noise(reference, distorted)])
+
+    def score(self, means: Doubles) -> Doubles:
+        """The noise: of several planes it is the noise that has a mean, as for FFmpeg's average PSNR, not the dB."""
+        return means[:, 0]
+
+    def given(self, score: Doubles) -> Doubles:
+        """The noise in dB below the peak."""
+        return psnr(score, self._peak, self._limit)
+
+    def finish(self, means: Doubles) -> Mapping[str, Doubles]:
+        """The one score."""
+        return {FloatPsnr.name: self.given(self.score(means))}
+
+
+def _limit(frame: FrameFormat, peak: float) -> float:
+    """Return the most dB that frames can have."""
+    unlimited = float(10 * np.log10(peak**2 / EPSILON))
+    if frame.code is SampleCode.FLOAT32:
+        return unlimited
+    return min(float(_DB_A_BIT * int(frame.peak).bit_length() + _DB_MORE), unlimited)
