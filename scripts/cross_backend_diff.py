@@ -19,7 +19,7 @@ try:
 
     from vkssim import ScoreReport, VkssimError, score_files
     from vkssim.backends.open import BACKENDS
-    from vkssim.features import FEATURES
+    from vkssim.features import FEATURES, with_options
     from vkssim.frames.open import RawDescription
     from vkssim.frames.selection import Selection
     from vkssim.types import BIT_DEPTHS
@@ -155,7 +155,11 @@ def matrix_as_json(result: gate_matrix.Result) -> str:
 
 
 @click.command(context_settings={"help_option_names": ["--help"], "max_content_width": 100})
-@click.option("--feature", metavar="NAME[=K=V:K=V]", help=f"One of {', '.join(FEATURES)}; enable_lcs is added.")
+@click.option(
+    "--feature",
+    metavar="NAME[=K=V:K=V]",
+    help=f"One of {', '.join(FEATURES)}; enable_lcs is added where there is such an option.",
+)
 @click.option("--backend", type=click.Choice(BACKENDS), default="vulkan", show_default=True, help="The backend under test.")
 @click.option("--places", type=click.IntRange(0, 17), help=f"Decimal places that must agree.  [default: {DEFAULT_PLACES}]")
 @click.option("--device", metavar="INDEX|NAME|UUID", help="Vulkan device; else VKSSIM_DEVICE, else the first real GPU.")
@@ -210,7 +214,7 @@ def main(
         reports.append(
             score_files(
                 *pair,
-                features=[feature + (":" if "=" in feature else "=") + "enable_lcs=true"],
+                features=[with_options(feature, enable_lcs=True)],
                 raw=RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None),
                 selection=Selection(count=frame_cnt),
                 backend=name,

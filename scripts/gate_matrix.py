@@ -27,6 +27,7 @@ from vkssim.backends.base import Backend
 from vkssim.backends.cpu import CpuBackend
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
+from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.selection import Selection
 from vkssim.host.api import vk
@@ -48,7 +49,7 @@ EXACT_PLACES = 6
 SUMS_TOLERANCE = 1e-12
 """Between the host's additions in double and the same sums without any rounding. Additions in float32 are off by 1e-8."""
 
-MS_SSIM, SSIM = "float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true"
+MS_SSIM, SSIM, PSNR = "float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true", "float_psnr"
 
 _WINDOW_SIDE = 11
 _LCS = ("l", "c", "s")
@@ -57,7 +58,10 @@ Samples = npt.NDArray[Any]
 
 
 class Form(Enum):
-    """How the samples of a pair are given. The scores stay those of the stored samples, since the range grows with them."""
+    """How the samples of a pair are given. Similarities stay those of the stored samples, since the range grows with them.
+
+    So does float_psnr, but as 10 bit: the peak of a depth is its largest sample, which grows by a little more.
+    """
 
     STORED = "as stored"
     TEN_BITS = "as 10 bit"
@@ -86,6 +90,7 @@ class Pair:
 
 _INTEGERS = ((MS_SSIM, 9), (SSIM, 1))
 _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
+_PSNR = ((PSNR, 1),)
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
 _PLAIN = ((Shape.STRIP, False), (Shape.STAGED, False))
@@ -112,6 +117,12 @@ PAIRS = (
     # Boxes of an even and of an odd number of samples. The stored score is that of scale=0, which chooses 2 here and 3 there.
     Pair("autoscale2", ((f"{SSIM}:scale=2", 2),), 5, title="scale=2"),
     Pair("autoscale3", ((SSIM, 2),), 5, title="scale=0", builds=_EITHER),
+    # Squared differences: every depth, a last unit of a row that is not full, and floats, whose digits are split another way.
+    Pair("odd", _PSNR, 6, title="psnr", builds=_PLAIN),
+    Pair("ten_bit", _PSNR, 6, title="psnr", builds=_PLAIN),
+    Pair("sixteen_bit", _PSNR, 6, title="psnr", builds=_PLAIN),
+    Pair("inverted", _PSNR, 6, title="psnr", builds=_PLAIN),
+    Pair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_PLAIN),
     # The window that libvmaf does not have.
     Pair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_PLAIN, with_libvmaf=False),
     Pair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_PLAIN, with_libvmaf=False),
@@ -186,12 +197,12 @@ def _score_pair(
         with CpuBackend(metrics.planes, slots=1) as cpu:
             trusted |= _score(cpu, metrics, samples)
             seen["cpu"] = cpu.info
-    libvmaf = {name: case["libvmaf"][name] for name in trusted} if pair.with_libvmaf else None
+    libvmaf = {name: (case["libvmaf"] | case["libvmaf_psnr"])[name] for name in trusted} if pair.with_libvmaf else None
     for shape, exact in pair.builds:
         tested: dict[str, float | None] = {}
         problems: list[str] = []
         for feature, dispatches in pair.features:
-            metrics = FrameMetrics(f"{feature}:exact=true" if exact else f"{feature}:exact=false", [frame])
+            metrics = FrameMetrics(with_options(feature, exact=exact), [frame])
             with (
                 _dispatches() as recorded,
                 VulkanBackend(metrics.planes, device=device, batch=1, slots=1, shape=shape) as vulkan,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from vkssim.backends.vulkan import frame_plan, with_largest_samples
+from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
@@ -70,7 +71,7 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
         frame, _ = _samples(pair)
         for shape, exact in pair.builds:
             for feature, _ in pair.features:
-                metrics = FrameMetrics(f"{feature}:exact={str(exact).lower()}", [frame])
+                metrics = FrameMetrics(with_options(feature, exact=exact), [frame])
                 plan, _ = frame_plan(metrics.planes, KernelShape(shape, 8))
                 if shape is Shape.STAGED:
                     plan, _ = with_largest_samples(plan, metrics.planes, KernelShape(shape, 8))
@@ -179,6 +180,12 @@ def test_what_cannot_run_ends_with_2(words: tuple[str, ...], message: str) -> No
     process = python_process(GATE, *words)
     assert process.returncode == 2, process.stdout.decode()
     assert message in process.stderr.decode()
+
+
+def test_a_metric_without_further_scores_over_a_clip() -> None:
+    process = python_process(GATE, "--feature", "float_psnr", "--places", "6", "--frame_cnt", "2", "--json")
+    assert process.returncode == 0, process.stderr.decode()
+    assert list(json.loads(process.stdout)["scores"]) == ["float_psnr"]
 
 
 @pytest.mark.parametrize(("places", "expected"), [("4", 0), ("12", 1)])

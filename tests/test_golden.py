@@ -9,12 +9,13 @@ import pytest
 
 from vkssim import score_files
 from vkssim.backends.open import open_backend
+from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores
-from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_VULKAN
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_PSNR, GOLDEN_VULKAN, Tolerance
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
@@ -24,14 +25,14 @@ TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan exact": GOLDEN
 
 def _features(key: str, backend: str) -> list[str]:
     exact = {"cpu": "auto", "vulkan": "false", "vulkan exact": "true"}[backend]
-    return [f"{feature}:exact={exact}" for feature in golden.FEATURES[key]]
+    return [with_options(feature, exact=exact) for feature in golden.FEATURES[key]]
 
 
 # Where metrics.md says that libvmaf is wrong: a negative mean structure has no score, and clip_db makes 99 dB of it, the best.
 WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
 
 
-DEVICE_IS_ASKED = {"libvmaf": "libvmaf", "libvmaf_scale1": "libvmaf_scale1", "libvmaf_clipped_db": "libvmaf"}
+DEVICE_IS_ASKED = {**{key: key for key in golden.FEATURES}, "libvmaf_clipped_db": "libvmaf"}
 """Whose sums the scores of a key are made of: decibels are the host's, and compiling kernels takes most of a test's time."""
 
 
@@ -61,7 +62,8 @@ def _metrics(name: str, key: str, backend: str) -> FrameMetrics:
 @pytest.mark.parametrize(("name", "key"), [pair for pair in golden.case_keys() if pair[1] != "libvmaf_clipped_db"])
 def test_case(name: str, key: str, backend: str) -> None:
     case = golden.load_case(name, key)
-    check_scores(TOLERANCES[backend], f"{name} {key}", _scores(name, key, backend), case.scores)
+    tolerance: Tolerance = GOLDEN_PSNR if key == "libvmaf_psnr" else TOLERANCES[backend]
+    check_scores(tolerance, f"{name} {key}", _scores(name, key, backend), case.scores)
 
 
 @pytest.mark.parametrize("backend", TOLERANCES)
@@ -97,6 +99,16 @@ def test_clip(clip: str, backend: str) -> None:
     assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected]
     for frame, golden_frame in zip(report.frames, expected, strict=True):
         check_scores(TOLERANCES[backend], f"{clip} frame {frame.index}", frame.metrics, golden_frame["metrics"])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "vulkan"])
+@pytest.mark.parametrize("clip", golden.CLIPS)
+def test_psnr_of_a_clip(clip: str, backend: str) -> None:
+    report = score_files(*golden.clip_paths(clip), features="float_psnr", backend=backend)
+    expected = golden.clip_report(clip, "psnr")["frames"]
+    assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected]
+    for frame, golden_frame in zip(report.frames, expected, strict=True):
+        check_scores(GOLDEN_PSNR, f"{clip} frame {frame.index}", frame.metrics, golden_frame["metrics"])
 
 
 @pytest.mark.parametrize("clip", golden.CLIPS)

@@ -19,6 +19,7 @@ FEATURES = {
     "libvmaf": ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true"),
     "libvmaf_scale1": ("float_ssim=enable_lcs=true:scale=1",),
     "libvmaf_clipped_db": ("float_ms_ssim=enable_db=true:clip_db=true", "float_ssim=enable_db=true:clip_db=true"),
+    "libvmaf_psnr": ("float_psnr",),
 }
 """The features that each key of a case holds the scores of."""
 
@@ -57,7 +58,7 @@ def clip_paths(name: str) -> tuple[Path, Path]:
     return FIXTURES / f"{name}_ref.mp4", FIXTURES / f"{name}_dis.mp4"
 
 
-def clip_report(name: str) -> dict[str, Any]:
-    """libvmaf's own report of a clip."""
-    report: dict[str, Any] = json.loads((FIXTURES / f"{name}.libvmaf.json").read_text())
+def clip_report(name: str, key: str = "libvmaf") -> dict[str, Any]:
+    """Return libvmaf's own report of a clip: ``"libvmaf"`` of the similarities, ``"psnr"`` of float_psnr."""
+    report: dict[str, Any] = json.loads((FIXTURES / f"{name}.{key}.json").read_text())
     return report

@@ -36,6 +36,7 @@ STRIP, STAGED, EXACT = _include("window_strip"), _include("window_staged"), _inc
 LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
+PSNR = "shaders/psnr.comp"
 CONSTANTS = "shaders/constants.py"
 PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_ssim.py", "vkssim/features/float_ssim.py"
 
@@ -146,6 +147,66 @@ MUTATIONS = (
     Mutation("exact low-pass: n reads n-2", LOW_EXACT, "int mirrored = i - 1 - 2 * past", "int mirrored = i - 2 - 2 * past"),
     Mutation("border: -1 reads 1", BORDER, "index < 0 ? -1 - index : index", "index < 0 ? -index : index"),
     Mutation("border: n reads n-2", BORDER, "2 * size - 1 - index", "2 * size - 2 - index"),
+    # -- squared differences
+    Mutation("psnr: the reference read for both planes", PSNR, "unit_at(place + plane)", "unit_at(place)"),
+    Mutation(
+        "psnr: the next frame's plane",
+        PSNR,
+        "* 2 * plane + top",
+        "* plane + top",
+        "tests/shaders/test_psnr.py::test_every_size",
+    ),
+    Mutation(
+        "psnr: last row of each strip lost", PSNR, "min(strip, height - top); rows > 0", "min(strip, height - top); rows > 1"
+    ),
+    Mutation("psnr: a sample beyond the width counts", PSNR, "clamp(count, 0, SAMPLES_PER_WORD)", "SAMPLES_PER_WORD"),
+    Mutation("psnr: the fourth byte of a word lost", PSNR, "for (int i = 0; i < 4; ++i)", "for (int i = 0; i < 3; ++i)"),
+    Mutation("psnr: the upper sample of a word lost", PSNR, "for (int i = 0; i < 2; ++i)", "for (int i = 0; i < 1; ++i)"),
+    Mutation("psnr: high halves of squares lost", PSNR, "sums.high += square >> 16;", ""),
+    Mutation("psnr: the carry of the low halves lost", PSNR, "sums.high + (sums.low >> 16)", "sums.high"),
+    Mutation("psnr: leading digits of floats lost", PSNR, "store_sums(float[](rest, leading,", "store_sums(float[](rest, 0.0,"),
+    Mutation(
+        "psnr: what is left of floats lost",
+        PSNR,
+        "store_sums(float[](rest, leading,",
+        "store_sums(float[](0.0, leading,",
+        "tests/shaders/test_psnr.py::test_floats_are_added_without_rounding",
+    ),
+    Mutation(
+        "psnr: digits of floats of each thread's own size",
+        PSNR,
+        "leading_digits(sums.exact.value, most_of_group(sums.exact.value))",
+        "leading_digits(sums.exact.value, sums.exact.value)",
+        "tests/shaders/test_psnr.py::test_floats_are_added_without_rounding",
+    ),
+    Mutation(
+        "psnr: the error of each addition lost",
+        PSNR,
+        "(sums.exact.value - leading) + sums.exact.error",
+        "sums.exact.value - leading",
+        "tests/shaders/test_psnr.py::test_floats_are_added_without_rounding",
+    ),
+    Mutation(
+        "blocks: the words of a unit exchanged",
+        _include("samples_blocks"),
+        "uint[](block.x, block.y, block.z, block.w)",
+        "uint[](block.y, block.x, block.z, block.w)",
+    ),
+    Mutation("psnr: peak of every depth 255", "vkssim/features/float_psnr.py", "frame.peak * frame.factor", "255.0"),
+    Mutation(
+        "psnr: no limit",
+        "vkssim/features/float_psnr.py",
+        "_DB_A_BIT * int(frame.peak).bit_length()",
+        "10 * int(frame.peak).bit_length()",
+        "tests/features/test_float_psnr.py::test_identical_frames_have_the_limit",
+    ),
+    Mutation(
+        "psnr: All is the mean of decibels",
+        "vkssim/features/plane_metrics.py",
+        "scorer.given(self._mean_score(number, means))",
+        "scorer.given(means[0][number][:, 0])",
+        "tests/features/test_float_psnr.py::test_all_is_that_of_the_mean_noise",
+    ),
     # -- downscale and ingest
     Mutation(
         "downscale: box shifted across",

@@ -34,6 +34,18 @@ GOLDEN_VULKAN = Tolerance(
     2.7e-5,
     "places=4; float32 windows over a separable low-pass, libvmaf filters with a table rounded to six decimals",
 )
+GOLDEN_PSNR = Tolerance(
+    "float_psnr against libvmaf, dB",
+    6e-7,
+    4.9e-7,
+    "libvmaf writes six decimals; both backends meet them, since sums of integers are not rounded on the device",
+)
+PSNR_BACKENDS = Tolerance(
+    "float_psnr, vulkan against cpu, dB",
+    5e-7,
+    2.6e-7,
+    "libvmaf and the twin round squares of 14 and 16 bits to float32, by up to 6e-8 of them; the shader does not",
+)
 BACKENDS = Tolerance(
     "vulkan against cpu", 5e-5, 4.3e-5, "places=4 again: what separates Vulkan from libvmaf separates it from the NumPy twins"
 )

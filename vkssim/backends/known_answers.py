@@ -178,6 +178,8 @@ CASES = (
     _score("float_ssim=scale=1:window=uniform8:estimate=true", 0.863455),
     _score("float_ms_ssim=exact=false", 0.968322),
     _score("float_ms_ssim=exact=true", 0.968322),
+    _score("float_psnr", 30.913967),
+    _score("float_psnr", 30.913967, floats=True),
     _largest_sample(1500.0),
     _loss(_SSIM, 0.858720, "SSIM"),
     _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),

@@ -13,7 +13,7 @@ from .base import FrameScorer
 from .float_ms_ssim import FloatMsSsim
 from .float_psnr import FloatPsnr
 from .float_ssim import FloatSsim
-from .options import OptionValue, split_feature, unknown_feature
+from .options import OptionValue, option_text, split_feature, unknown_feature
 
 FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim(), FloatPsnr())}
 """All metrics by name."""
@@ -29,3 +29,11 @@ def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionVa
     if name not in FEATURES:
         raise unknown_feature(name, FEATURES)
     return FEATURES[name].for_frames(frame, {**parsed, **(options or {})})
+
+
+def with_options(feature: str, **options: OptionValue) -> str:
+    """Return a feature, such as ``"float_ssim=scale=1"``, with those of the options added that its metric has."""
+    name, given = split_feature(feature)
+    added = {option: value for option, value in options.items() if option in FEATURES[name].options}
+    words = [f"{option}={option_text(value)}" for option, value in {**given, **added}.items()]
+    return f"{name}={':'.join(words)}" if words else name

@@ -42,7 +42,7 @@ class FloatPsnrScorer:
     148.13 dB.
     """
 
-    names = (FloatPsnr.name,)
+    names: tuple[str, ...] = (FloatPsnr.name,)
     similarities: tuple[str, ...] = ()
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
@@ -62,11 +62,9 @@ class FloatPsnrScorer:
     def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
         """(frames, 1) noise. Sums of integers come in units of the samples as they are stored."""
         digits = sum_groups(partial_sums, self._groups, len(_INTEGER_DIGITS))[:, 0]
-        if self._frame.needs_ingest:
-            sums = digits @ np.array(_FLOAT_DIGITS)
-        else:
-            sums = digits @ np.array(_INTEGER_DIGITS) * self._frame.factor**2
-        return (sums / (self._frame.width * self._frame.height))[:, None]
+        weights, scale = (_FLOAT_DIGITS, 1.0) if self._frame.needs_ingest else (_INTEGER_DIGITS, self._frame.factor**2)
+        sums: Doubles = digits @ np.array(weights) * scale
+        return sums[:, None] / (self._frame.width * self._frame.height)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """(1,) noise of a frame by NumPy."""
