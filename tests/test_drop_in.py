@@ -90,8 +90,14 @@ def test_scored(folder: Path, line: str, output: str, form: str, names: list[str
         (f"{Y4M} -m path=../model/vmaf_v0.6.1.json", "--model path=../model/vmaf_v0.6.1.json: vkssim gives no VMAF"),
         (f"{Y4M} --aom_ctc v1.0 --output output.xml", "--feature float_ms_ssim=enable_db=true:clip_db=true"),
         (f"{Y4M} --nflx_ctc v1.0 --json --output output.json", "--feature float_ssim=enable_db=true:clip_db=true"),
-        (f"{Y4M} --feature psnr --output output.xml", "unknown feature 'psnr'; there are float_ms_ssim, float_ssim"),
-        (f"{Y4M} --feature float_ms_ssim --feature ciede", "unknown feature 'ciede'; there are float_ms_ssim, float_ssim"),
+        (
+            f"{Y4M} --feature psnr --output output.xml",
+            "unknown feature 'psnr' (did you mean float_psnr?); there are float_ms_ssim, float_psnr, float_ssim",
+        ),
+        (
+            f"{Y4M} --feature float_ms_ssim --feature ciede",
+            "unknown feature 'ciede'; there are float_ms_ssim, float_psnr, float_ssim",
+        ),
         (f"{Y4M} --feature float_ssim=enable_chroma=true", "float_ssim has no option 'enable_chroma'"),
         (
             f"{Y4M} --feature float_ssim=enable_db",

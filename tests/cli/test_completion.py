@@ -38,7 +38,7 @@ def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[by
         ("vkssim ", list(COMMANDS)),
         ("vkssim sc", ["score"]),
         ("vkssim score --fail", ["--fail-under"]),
-        ("vkssim score --feature ", ["float_ms_ssim", "float_ssim"]),
+        ("vkssim score --feature ", ["float_ms_ssim", "float_ssim", "float_psnr"]),
         ("vkssim score --feature float_m", ["float_ms_ssim"]),
         ("vkssim score --feature float_ssim=s", ["float_ssim=scale="]),
         ("vkssim score --feature float_ssim=scale=1:enable_d", ["float_ssim=scale=1:enable_db="]),

@@ -97,6 +97,8 @@ def test_decibels() -> None:
     np.testing.assert_allclose(in_decibels(np.array([0.9, 0.99, 0.0])), [10, 20, 0])
     with pytest.raises(InputError, match="a score of 1 is infinite in dB"):
         in_decibels(np.array([0.5, 1.0]))
+    with pytest.raises(InputError, match=r"a score of 38\.5 is no similarity"):
+        in_decibels(np.array([0.5, 38.5]))
 
 
 # -- the command ------------------------------------------------------------------------------------------------------
@@ -139,6 +141,27 @@ def test_two_presets(results: Path) -> None:
     assert table.exit_code == 0
     assert "BD-score, dB" in table.stdout
     assert "mean" in table.stdout
+
+
+def test_scores_in_decibels_stay_as_they_are(tmp_path: Path) -> None:
+    """With --db similarities are converted; float_psnr and a similarity that was given in dB are not."""
+    rungs = [
+        {**row, "preset": preset}
+        for preset, crfs in (("medium", (22, 28, 34, 40)), ("ultrafast", (24, 30, 36, 42)))
+        for row in ladder(tmp_path, "clip", crfs, frames=3)
+    ]
+    features = ("--backend", "cpu", "--planes", "all", "--feature", "float_psnr")
+    features += ("--feature", "float_ssim=scale=1:enable_db=true")
+    path = str(tmp_path / "results.csv")
+    assert vkssim("batch", manifest(tmp_path / "ladder.csv", rungs), "-o", path, *features).exit_code == 0
+    names = ("float_psnr", "float_psnr_all", "float_ssim")  # the chroma is flat, and all of its points are the limit
+    asked = [*WORDS, "--json", *(word for name in names for word in ("--score", name))]
+    answers = [vkssim("bd-rate", path, *asked, *more) for more in ((), ("--db",))]
+    assert [answer.exit_code for answer in answers] == [0, 0], answers[0].stderr
+    plain, decibels = (json.loads(answer.stdout) for answer in answers)
+    assert [row["score"] for row in plain["deltas"]] == list(names)
+    assert decibels["deltas"] == plain["deltas"]
+    assert all(0.01 < abs(row["bd_score"]) < 10 for row in plain["deltas"]), "dB, and none of dB"
 
 
 def test_rates_of_another_column(results: Path) -> None:

@@ -52,6 +52,17 @@ def test_json_has_the_names_of_the_fields() -> None:
     assert brief(replace(FULL, inner=Inner(), options={})) == {"rate": 2.5, "place": "1s", "parts": ["a", "b"]}
 
 
+def test_what_is_empty_and_has_no_default_is_written() -> None:
+    """As the options of a metric that has none."""
+
+    @dataclass(frozen=True)
+    class Options:
+        options: Mapping[str, str] = field(metadata=fact("options"))
+
+    assert brief(Options({})) == {"options": {}}
+    assert read(Options, brief(Options({})), "options") == Options({})
+
+
 def test_keys_that_came_later_or_are_not_known() -> None:
     assert read(Outer, {"rate": 1}, "outer") == Outer(rate=1)
     assert read(Outer, {"rate": 1, "from the future": 1}, "outer") == Outer(rate=1)

@@ -22,12 +22,13 @@ def test_counted(count: int, text: str) -> None:
         ("ms-ssim", "float_ms_ssim"),
         ("msssim", "float_ms_ssim"),
         ("flaot_ssim", "float_ssim"),
+        ("psnr", "float_psnr"),
     ],
 )
 def test_a_name_that_is_like_a_known_one(name: str, meant: str) -> None:
     assert did_you_mean(name, FEATURES) == f" (did you mean {meant}?)"
 
 
-@pytest.mark.parametrize("name", ["psnr", "vmaf", "im", "s", ""])
+@pytest.mark.parametrize("name", ["ciede", "vmaf", "im", "s", ""])
 def test_a_name_that_is_like_none(name: str) -> None:
     assert did_you_mean(name, FEATURES) == ""

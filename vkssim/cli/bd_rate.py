@@ -74,7 +74,13 @@ _RATES = ("bitrate", "measured_kbps")
     show_default=True,
     help="Interpolate between the rungs of a ladder in that way.",
 )
-@option("--db", "decibels", section=Section.METRICS, is_flag=True, help="Compare the score in dB, -10 log10(1 - score).")
+@option(
+    "--db",
+    "decibels",
+    section=Section.METRICS,
+    is_flag=True,
+    help="Compare the score in dB, -10 log10(1 - score). A score that is in dB already stays as it is.",
+)
 @force_option
 @option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
 def command(
@@ -95,7 +101,7 @@ def command(
     much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.
     """
     from ..ladder.bd_rate import bjontegaard_deltas
-    from ..ladder.tables import check_scored, how_scored, is_results, read_table, score_columns
+    from ..ladder.tables import check_scored, how_scored, is_in_decibels, is_results, read_table, score_columns
     from ..report.numbers import finite
     from ..scoring.comparability import check_alike
 
@@ -111,8 +117,9 @@ def command(
     found: list[dict[str, Any]] = []
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
+            converted = decibels and not is_in_decibels(rows, score)
             curves = [
-                _curve(" ".join(conditions), ladder, reference, rate, column, decibels)
+                _curve(" ".join(conditions), ladder, reference, rate, column, converted)
                 for conditions, ladder in zip((anchor, test), ladders, strict=True)
             ]
             deltas = bjontegaard_deltas(curves[0], curves[1], method)

@@ -13,9 +13,9 @@ from ..utils.version import __version__
 _WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
 _REFUSED = {
     "model": "vkssim gives no VMAF. Leave --model out; the metrics are chosen by --feature",
-    "aom_ctc": "vkssim gives SSIM and MS-SSIM alone. What that preset asks of them is"
+    "aom_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
     " --feature float_ssim=enable_db=true:clip_db=true --feature float_ms_ssim=enable_db=true:clip_db=true",
-    "nflx_ctc": "vkssim gives SSIM and MS-SSIM alone. What that preset asks of them is"
+    "nflx_ctc": "vkssim gives SSIM, MS-SSIM and the PSNR of luma alone. What that preset asks of them is"
     " --feature float_ssim=enable_db=true:clip_db=true",
 }
 

@@ -10,11 +10,12 @@ import numpy as np
 from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
 from ..utils.limits import MOST_FEATURES
-from . import make_scorer
+from . import FEATURES, make_scorer
 from .base import FrameScorer
 
 PLANES = ("y", "cb", "cr")
-CHOICES = ("y", "yuv", "all")
+TOTAL = "all"
+CHOICES = ("y", "yuv", TOTAL)
 """Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
 
 
@@ -52,7 +53,7 @@ class FrameMetrics:
     formats
         Of the luma, or of Y, Cb and Cr.
     total
-        Also the mean of the planes' scores, weighted by area, as FFmpeg's All.
+        Also one score of all planes: of the mean of their numbers, weighted by area, as FFmpeg's All. See `FrameScorer.score`.
 
     Raises
     ------
@@ -87,14 +88,14 @@ class FrameMetrics:
             if len(self.planes) > 1:
                 names += [f"{name}_{plane.name}" for plane in self.planes for name in scorer.names]
             if self._total:
-                names.append(f"{scorer.names[0]}_all")
+                names.append(f"{scorer.names[0]}_{TOTAL}")
         return tuple(names)
 
     @property
     def similarities(self) -> tuple[str, ...]:
         """Those names that are a metric itself and not in dB."""
         plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
-        wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, "all"))}
+        wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
         return tuple(name for name in self.names if name in wanted)
 
     def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
@@ -108,7 +109,7 @@ class FrameMetrics:
                 columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
         if self._total:
             for number, scorer in enumerate(self.planes[0].scorers):
-                columns[f"{scorer.names[0]}_all"] = scorer.given(self._mean_score(number, means))
+                columns[f"{scorer.names[0]}_{TOTAL}"] = scorer.given(self._mean_score(number, means))
         return {name: columns[name] for name in self.names}
 
     def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:
@@ -116,6 +117,12 @@ class FrameMetrics:
         scores = [plane.scorers[metric].score(terms[metric]) for plane, terms in zip(self.planes, means, strict=True)]
         mean: Doubles = np.average(scores, axis=0, weights=areas)
         return mean
+
+
+def is_metric(score: str) -> bool:
+    """Return whether a score is that of a metric itself, in any of the planes, and no term of one, by its name."""
+    metric, _, plane = score.rpartition("_")
+    return score in FEATURES or (metric in FEATURES and plane in (*PLANES, TOTAL))
 
 
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:

@@ -103,7 +103,11 @@ def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Del
 
 
 def in_decibels(scores: Doubles) -> Doubles:
-    """-10 log10(1 - score): spreads scores near 1. Raises InputError where one is 1 or more."""
+    """Return -10 log10(1 - score), which spreads scores near 1. Raises InputError where one is 1 or more."""
+    if (scores > 1).any():
+        raise InputError(
+            f"a score of {scores.max():g} is no similarity, which is 1 at most; leave it out (--score), or do without --db"
+        )
     if (scores >= 1).any():
         raise InputError("a score of 1 is infinite in dB; leave that point out, or do without `db`")
     return -10 * np.log10(1 - scores)

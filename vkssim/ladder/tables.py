@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import InputError, OptionError
 from ..features import FEATURES
+from ..features.plane_metrics import is_metric
 from ..frames.clip_facts import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
@@ -263,6 +264,11 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
             meant = did_you_mean(pooling, there)
             raise OptionError(f"{name} is not pooled as {pooling!r}{meant}; there are {', '.join(there)}")
     return columns
+
+
+def is_in_decibels(rows: Sequence[Row], score: str) -> bool:
+    """Return whether a score of results is in dB already: a metric itself that is pooled without a mean_db."""
+    return is_metric(score) and f"{score}_mean_db" not in rows[0]
 
 
 def number(row: Mapping[str, Any], column: str, where: str) -> float:

@@ -100,4 +100,4 @@ def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
 def feature_text(feature: FeatureFacts) -> str:
     """Return a feature with all its options as a command line has them, and the plane unless that is the luma."""
     options = ":".join(f"{name}={as_text(value)}" for name, value in feature.options.items())
-    return f"{feature.name}={options}" + ("" if feature.plane == "y" else f" of {feature.plane}")
+    return "=".join(filter(None, [feature.name, options])) + ("" if feature.plane == "y" else f" of {feature.plane}")

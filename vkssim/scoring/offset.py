@@ -92,8 +92,8 @@ def add_hint(
         return
     if options.selection.takes_all and len(report.frames) <= _LEAST:
         return  # one of the clips is too short to tell
-    name = report.names[0] if report.names else None
-    if name in report.similarities and report.frames and np.nanmean(report.column(name)) < _LOW:
+    name = next(iter(report.similarities), None)  # none where all scores are in dB, which say little by themselves
+    if name is not None and report.frames and np.nanmean(report.column(name)) < _LOW:
         warning = _hint(clips, options, of_many)
         report.warnings += [] if warning is None else [warning]
 

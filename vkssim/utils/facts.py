@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import IntEnum
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -115,8 +115,13 @@ def brief(value: Any) -> Any:
     """Return the same without what has its default, which `read` fills in: for tables, where it stands in every row."""
     if not is_dataclass(value):
         return [brief(entry) for entry in value] if isinstance(value, tuple) else plain(value)
-    given = {field.name: getattr(value, field.name) for field in fields(value) if getattr(value, field.name) != field.default}
-    return {name: short for name, entry in given.items() if (short := brief(entry)) != {}}
+    given = [(field, getattr(value, field.name)) for field in fields(value) if getattr(value, field.name) != field.default]
+    return {field.name: short for field, entry in given if (short := brief(entry)) != {} or _is_required(field)}
+
+
+def _is_required(field: Field[Any]) -> bool:
+    """Return whether there is no default that `read` could fill in: such a fact is written even where it is empty."""
+    return field.default is MISSING and field.default_factory is MISSING
 
 
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
