@@ -15,6 +15,7 @@ from vkssim.scoring.offset import add_hint
 from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
 from ..support.commands import vkssim
+from ..support.golden import clip_paths
 from ..support.pictures import clip
 
 BOTH = ("--backend", "cpu", "--worst", "2", "--feature", "float_psnr", "--feature", "float_ssim=scale=1")
@@ -105,3 +106,11 @@ def test_the_defaults_are_two_similarities(clips: tuple[str, str, str]) -> None:
         score_files(clips[0], clips[1], features="float_ssim=scale=1", backend="cpu", pooled=["float_psnr"])
     assert "float_psnr" in vkssim("features").stdout
     assert "Default: float_ms_ssim and float_ssim" in " ".join(vkssim("score", "--help").stdout.split())
+
+
+def test_all_is_the_average_of_ffmpegs_psnr_filter() -> None:
+    """FFmpeg n9.0.2, `-lavfi psnr=stats_file=FILE` of the clips in fixtures/, which writes two decimals."""
+    report = score_files(*clip_paths("bbb_576x324"), features="float_psnr", planes="all", selection=Selection(count=2))
+    expected = {"y": (31.15, 31.07), "cb": (37.13, 37.10), "cr": (40.89, 40.86), "all": (32.54, 32.46)}
+    for plane, scores in expected.items():
+        np.testing.assert_allclose(report.column(f"float_psnr_{plane}"), scores, rtol=0, atol=0.005)
