@@ -107,8 +107,9 @@ def test_no_map_is_computed_unless_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_sums_and_map_fit_what_is_reserved(shape: KernelShape, scale: int, window: str, stem: str, margin: int) -> None:
     frame = FrameFormat.of_bits(177, 131, 8)
     scorer = SsimMap().for_frames(frame, {"scale": scale, "window": window})
-    plan, ((partials,),) = frame_plan([PlaneMetrics("y", frame, (scorer,))], shape)
+    plan, ((part,),) = frame_plan([PlaneMetrics("y", frame, (scorer,))], shape)
     plan.validate()
+    partials = part.partials
     assert partials.role is Role.LARGE_OUTPUT
     dispatch = plan.dispatches[-1]
     assert stem_of(dispatch) == stem

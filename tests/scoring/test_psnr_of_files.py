@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, RawDescription, Selection, score_files
+from vkssim import Selection, score_files
 from vkssim.errors import OptionError
 from vkssim.scoring.offset import add_hint
+from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
@@ -97,7 +98,7 @@ def test_a_similarity_tells_of_a_shift_wherever_it_stands(monkeypatch: pytest.Mo
         report.similarities = similarities
         for frame in report.frames:
             frame.metrics.update(float_psnr=20.0, float_ssim=0.5)  # type: ignore[attr-defined]
-        add_hint(report, ("a", "b"), RawDescription(), Selection(), "index", PictureOptions())
+        add_hint(report, Clips("a", "b"), ScoreOptions(names))
         assert len(asked) == expected
 
 

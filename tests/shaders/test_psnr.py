@@ -130,4 +130,4 @@ def test_the_host_makes_the_twins_noise_of_them(device: Device, kernel_shape: Ke
     plan = scorer.plan(kernel_shape, source)
     data = run(device, plan.steps[0], source.spec(Role.INPUT), plan.partials, pack(source, planes))
     expected = [noise(*(ingest(plane, frame.factor) for plane in pair)) for pair in planes]
-    np.testing.assert_allclose(scorer.means(data.view(np.float32))[:, 0], expected, rtol=1e-8)
+    np.testing.assert_allclose(scorer.means(data.view(np.float32), plan)[:, 0], expected, rtol=1e-8)

@@ -336,8 +336,8 @@ MUTATIONS = (
     Mutation(
         "sums of a scale written where another's are",
         MS_SSIM,
-        "first = len(_TERMS) * sum(self._groups[:scale])",
-        "first = len(_TERMS) * sum(self._groups[1:scale])",
+        "first = len(_TERMS) * sum(groups[:scale])",
+        "first = len(_TERMS) * sum(groups[1:scale])",
     ),
     Mutation(
         "half of an odd side rounded down", MS_SSIM, "((width + 1) // 2, (height + 1) // 2)", "(width // 2, (height + 1) // 2)"

@@ -29,20 +29,20 @@ _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
-def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[BufferSpec]]]:
-    """Return the plan of a frame, and the partial sums of each plane's metrics; no device is needed.
+def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[FeaturePlan]]]:
+    """Return the plan of a frame, and each plane's metrics' parts of it; no device is needed.
 
     What needs nothing of each other runs side by side: planes, and the metrics of a plane, which share its samples and, for
     floats, the ingest. Each plane's buffers and stages begin with its name; the luma's, which is always there, do not.
     """
-    plans, partials = [], []
+    plans, of_metrics = [], []
     for plane in planes:
         plan, parts = _plane_plan(plane, shape)
         prefix = _prefix(plane)
         plans.append(_prefixed(plan, prefix))
-        partials.append([_renamed(part.partials, prefix) for part in parts])
+        of_metrics.append([replace(part, partials=_renamed(part.partials, prefix)) for part in parts])
     buffers = tuple(chain.from_iterable(plan.buffers for plan in plans))
-    return Plan(buffers, _side_by_side([plan.steps for plan in plans])), partials
+    return Plan(buffers, _side_by_side([plan.steps for plan in plans])), of_metrics
 
 
 def _prefix(plane: PlaneMetrics) -> str:
@@ -153,7 +153,7 @@ class VulkanBackend(Backend):
             info = self.device.info
             self.info = BackendInfo("vulkan", info.name, info.driver)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
-            plan, self._partials = frame_plan(planes, kernels)
+            plan, self._parts = frame_plan(planes, kernels)
             self._host_looks = kernels.shape is Shape.STRIP
             self._largest: list[Dispatch | None] = [None] * len(planes)
             if not self._host_looks:
@@ -203,10 +203,10 @@ class VulkanBackend(Backend):
             batch.beyond = first_beyond(self._planes, [self._largest_of(batch, found, frames) for found in self._largest])
         means = [
             [
-                scorer.means(batch.slot.outputs[spec.name][:frames].view(np.float32))
-                for scorer, spec in zip(plane.scorers, partials, strict=True)
+                scorer.means(batch.slot.outputs[part.partials.name][:frames].view(np.float32), part)
+                for scorer, part in zip(plane.scorers, parts, strict=True)
             ]
-            for plane, partials in zip(self._planes, self._partials, strict=True)
+            for plane, parts in zip(self._planes, self._parts, strict=True)
         ]
         if self._profile:
             readback = time.perf_counter() - began

@@ -20,7 +20,7 @@ FEATURES = {feature.name: feature for feature in (FloatMsSsim(), FloatSsim(), Fl
 
 
 def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionValue] | None = None) -> FrameScorer:
-    """A metric for frames of one format.
+    """Return a metric for frames of one format.
 
     `feature` is a name, or a name with options as `name=key=value:key=value`; `options` add to those.
     Raises OptionError for an unknown name or option, FrameError where the frames are too small.

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeaturePlan:
-    """A metric's part of a plan: buffers, steps, and the buffer that its partial sums are read from."""
+    """A metric's part of a plan: buffers, steps, and the buffer that its partial sums are read from.
+
+    `groups` says how many workgroups leave sums there, scale after scale: it is all that adding them needs.
+    """
 
     buffers: tuple[BufferSpec, ...]
     steps: tuple[tuple[Dispatch, ...], ...]
     partials: BufferSpec
+    groups: tuple[int, ...]
 
 
 class FrameScorer(Protocol):
@@ -37,10 +41,10 @@ class FrameScorer(Protocol):
     """All of its options, as they are used for these frames."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """The steps that compute the metric's partial sums from a pair of planes."""
+        """Return the steps that compute the metric's partial sums from a pair of planes."""
         ...
 
-    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """(frames, terms) means from (frames, n) partial sums, added in double."""
         ...
 
@@ -61,7 +65,7 @@ class FrameScorer(Protocol):
         ...
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Scores by name, each (frames,) float64, NaN where there is none, from (frames, terms) means."""
+        """Return scores by name, each (frames,) float64, NaN where there is none, from (frames, terms) means."""
         ...
 
 
@@ -72,7 +76,7 @@ class Feature(Protocol):
     options: Mapping[str, object]
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, str | float | bool]) -> FrameScorer:
-        """The metric for frames of one format. Raises OptionError or FrameError."""
+        """Return the metric for frames of one format. Raises OptionError or FrameError."""
         ...
 
 

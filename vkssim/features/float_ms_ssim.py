@@ -40,7 +40,10 @@ class FloatMsSsim:
     }
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatMsSsimScorer:
-        """Raises FrameError below 176x176: five scales need 11 samples after four halvings."""
+        """Return the metric for frames of one format.
+
+        Raises FrameError below 176x176: five scales need 11 samples after four halvings.
+        """
         if min(frame.width, frame.height) < SMALLEST_SIDE:
             raise FrameError(
                 f"{self.name} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height};"
@@ -59,7 +62,6 @@ class FloatMsSsimScorer:
         for _ in range(SCALES - 1):
             width, height = self._sizes[-1]
             self._sizes.append(((width + 1) // 2, (height + 1) // 2))
-        self._groups: list[int] = []
         name = FloatMsSsim.name
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
         self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
@@ -68,7 +70,9 @@ class FloatMsSsimScorer:
         self.settings = settings(name, FloatMsSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Nine dispatches. Each step makes the next scale while it sums the one there is:
+        """Return nine dispatches.
+
+        Each step makes the next scale while it sums the one there is:
 
         planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
           │                       │                        │                 │
@@ -79,21 +83,21 @@ class FloatMsSsimScorer:
         shape = replace(shape, exact=is_exact(self._frame, self._options))
         levels = [planes] + [PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)]
         walks = [WindowWalk.over(shape, level) for level in levels]
-        self._groups = [walk.count for walk in walks]
-        target = partials("ms_ssim.partials", len(_TERMS) * sum(self._groups))
+        groups = tuple(walk.count for walk in walks)
+        target = partials("ms_ssim.partials", len(_TERMS) * sum(groups))
         steps = []
         for scale, (level, walk) in enumerate(zip(levels, walks, strict=True)):
-            first = len(_TERMS) * sum(self._groups[:scale])
+            first = len(_TERMS) * sum(groups[:scale])
             step = [window(shape, "ms_ssim", f"ms_ssim scale {scale}", level, walk, target, first)]
             if scale + 1 < SCALES:
                 step.insert(0, decimate(shape, f"decimate to scale {scale + 1}", level, levels[scale + 1]))
             steps.append(tuple(step))
-        return FeaturePlan((*(level.spec(Role.WORK) for level in levels[1:]), target), tuple(steps), target)
+        return FeaturePlan((*(level.spec(Role.WORK) for level in levels[1:]), target), tuple(steps), target, groups)
 
-    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """(frames, 15) means, scale after scale, l, c, s in each."""
         windows = np.array([(width - MARGIN) * (height - MARGIN) for width, height in self._sizes], np.float64)
-        deficits = sum_groups(partial_sums, self._groups, len(_TERMS)) / windows[:, None]
+        deficits = sum_groups(partial_sums, plan.groups, len(_TERMS)) / windows[:, None]
         return (1.0 - deficits).reshape(len(partial_sums), -1)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
@@ -110,11 +114,11 @@ class FloatMsSsimScorer:
         return score
 
     def given(self, score: Doubles) -> Doubles:
-        """The score, in dB where asked for."""
+        """Return the score, in dB where asked for."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """The score, then l, c and s of each scale where asked for."""
+        """Return the score, then l, c and s of each scale where asked for."""
         scores = {FloatMsSsim.name: self.given(self.score(means))}
         if self._options["enable_lcs"]:
             by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)

@@ -47,7 +47,6 @@ class FloatPsnrScorer:
 
     def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
         self._frame = frame
-        self._groups: list[int] = []
         self._peak = frame.peak * frame.factor
         self._limit = _limit(frame, self._peak)
         self.settings = settings(FloatPsnr.name, FloatPsnr.options, options, {}, self._limit)
@@ -55,13 +54,12 @@ class FloatPsnrScorer:
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, which reads both planes once."""
         walk = WindowWalk.samples(shape, planes)
-        self._groups = [walk.count]
         target = partials("psnr.partials", len(_INTEGER_DIGITS) * walk.count)
-        return FeaturePlan((target,), ((window(shape, "psnr", "psnr", planes, walk, target),),), target)
+        return FeaturePlan((target,), ((window(shape, "psnr", "psnr", planes, walk, target),),), target, (walk.count,))
 
-    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """(frames, 1) noise. Sums of integers come in units of the samples as they are stored."""
-        digits = sum_groups(partial_sums, self._groups, len(_INTEGER_DIGITS))[:, 0]
+        digits = sum_groups(partial_sums, plan.groups, len(_INTEGER_DIGITS))[:, 0]
         weights, scale = (_FLOAT_DIGITS, 1.0) if self._frame.needs_ingest else (_INTEGER_DIGITS, self._frame.factor**2)
         sums: Doubles = digits @ np.array(weights) * scale
         return sums[:, None] / (self._frame.width * self._frame.height)
@@ -71,15 +69,15 @@ class FloatPsnrScorer:
         return np.array([noise(reference, distorted)])
 
     def score(self, means: Doubles) -> Doubles:
-        """The noise: of several planes it is the noise that has a mean, as for FFmpeg's average PSNR, not the dB."""
+        """Return the noise: of several planes it is the noise that has a mean, as for FFmpeg's average PSNR, not the dB."""
         return means[:, 0]
 
     def given(self, score: Doubles) -> Doubles:
-        """The noise in dB below the peak."""
+        """Return the noise in dB below the peak."""
         return psnr(score, self._peak, self._limit)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """The one score."""
+        """Return the one score."""
         return {FloatPsnr.name: self.given(self.score(means))}
 
 

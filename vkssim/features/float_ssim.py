@@ -30,7 +30,7 @@ from .options import (
 from .planes import KernelShape, PlanePair, WindowWalk, downscale, partials, window
 from .windows import Windows, choose_windows
 
-_TERMS = ("", "_l", "_c", "_s")
+TERMS = ("", "_l", "_c", "_s")
 
 
 class FloatSsim:
@@ -51,13 +51,16 @@ class FloatSsim:
     }
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
-        """Raises FrameError where less than a window remains after the downscale, OptionError for options at odds."""
+        """Return the metric for frames of one format.
+
+        Raises FrameError where less than a window remains after the downscale, OptionError for options at odds.
+        """
         return FloatSsimScorer(frame, *self._settled(frame, options))
 
     def _settled(
         self, frame: FrameFormat, options: Mapping[str, OptionValue]
     ) -> tuple[Mapping[str, OptionValue], Windows, int, tuple[int, int]]:
-        """All options, the windows, the factor of the downscale, and width and height after it."""
+        """Return all options, the windows, the factor of the downscale, and width and height after it."""
         values = parse_options(self.name, self.options, options)
         windows = choose_windows(self.name, values)
         factor = int(values["scale"]) or max(1, round(min(frame.width, frame.height) / 256))
@@ -86,15 +89,14 @@ class FloatSsimScorer:
         self._windows = windows
         self._factor = factor
         self._size = size
-        self._groups: list[int] = []
-        names = tuple(FloatSsim.name + term for term in _TERMS)
+        names = tuple(FloatSsim.name + term for term in TERMS)
         self.names = names if options["enable_lcs"] else names[:1]
         self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
         used = {"exact": windows.has_exact and is_exact(frame, options), "scale": factor}
         self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """One dispatch, or two where a downscale comes first."""
+        """Return one dispatch, or two where a downscale comes first."""
         level, steps, buffers = planes, [], []
         if self._factor > 1:
             level = PlanePair.floats("ssim.downscaled", *self._size)
@@ -102,34 +104,33 @@ class FloatSsimScorer:
             buffers.append(level.spec(Role.WORK))
         shape = replace(shape, exact=is_exact(self._frame, self._options))
         walk = self._windows.walk(shape, level)
-        self._groups = [walk.count]
-        dispatch, target = self._walk_windows(shape, level, walk, len(_TERMS) * walk.count)
+        dispatch, target = self._walk_windows(shape, level, walk, len(TERMS) * walk.count)
         steps.append((dispatch,))
-        return FeaturePlan((*buffers, target), tuple(steps), target)
+        return FeaturePlan((*buffers, target), tuple(steps), target, (walk.count,))
 
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
-        """The walk over the windows, and the buffer of so many sums that it leaves."""
+        """Return the walk over the windows, and the buffer of so many sums that it leaves."""
         target = partials("ssim.partials", sums)
         return window(shape, self._windows.stem, self._windows.stem, level, walk, target), target
 
-    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """(frames, 4) means of l c s, l, c, s."""
-        return 1.0 - sum_groups(partial_sums, self._groups, len(_TERMS))[:, 0] / self._windows.count(*self._size)
+        return 1.0 - sum_groups(partial_sums, plan.groups, len(TERMS))[:, 0] / self._windows.count(*self._size)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """(4,) means of a frame by NumPy, in the order of `means`."""
         return ssim_means(reference, distorted, self._factor, self._windows.maps)
 
     def score(self, means: Doubles) -> Doubles:
-        """The mean of l c s."""
+        """Return the mean of l c s."""
         return means[:, 0]
 
     def given(self, score: Doubles) -> Doubles:
-        """The score, in dB where asked for."""
+        """Return the score, in dB where asked for."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """The means by name, the score itself in dB where asked for."""
+        """Return the means by name, the score itself in dB where asked for."""
         scores = dict(zip(self.names, means.T, strict=False))
         scores[FloatSsim.name] = self.given(self.score(means))
         return scores

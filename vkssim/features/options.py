@@ -74,7 +74,7 @@ def option_text(value: OptionValue) -> str:
 
 
 def boolean(text: str) -> bool:
-    """A parser for yes or no."""
+    """Return a parser for yes or no."""
     lowered = text.lower()
     if lowered in ("true", "1", "yes", "on"):
         return True
@@ -84,7 +84,7 @@ def boolean(text: str) -> bool:
 
 
 def integer_between(low: int, high: int) -> Callable[[str], int]:
-    """A parser for whole numbers from `low` to `high`."""
+    """Return a parser for whole numbers from `low` to `high`."""
 
     def parse(text: str) -> int:
         number = whole_number(text.strip().removeprefix("+"))
@@ -96,7 +96,7 @@ def integer_between(low: int, high: int) -> Callable[[str], int]:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """A parser for one of a few words."""
+    """Return a parser for one of a few words."""
 
     def parse(text: str) -> str:
         if text not in choices:
@@ -120,7 +120,10 @@ COMMON: dict[str, Option] = {
 
 
 def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """All options of a feature with their values. Raises OptionError for an unknown one or a value that it cannot have."""
+    """Return all options of a feature with their values.
+
+    Raises OptionError for an unknown one or a value that it cannot have.
+    """
     values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
     for name, value in given.items():
         if name not in known:
@@ -149,12 +152,12 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 
 
 def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
-    """The error for a feature that there is not."""
+    """Return the error for a feature that there is not."""
     return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}")
 
 
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
-    """The score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
+    """Return the score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
 
     With `clip_db` max_db is `clipped_decibel`; without it there is no limit and a perfect score is infinite.
     """
@@ -173,7 +176,7 @@ def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> f
 
 
 def is_exact(frame: FrameFormat, options: Mapping[str, OptionValue]) -> bool:
-    """Whether a metric rounds as libvmaf does: as asked for, by default where frames are small.
+    """Return whether a metric rounds as libvmaf does: as asked for, by default where frames are small.
 
     There the time does not matter, and few windows leave rounding nothing to average away in (docs/adr/0005).
     """

@@ -20,7 +20,7 @@ CHOICES = ("y", "yuv", TOTAL)
 
 
 def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[FrameFormat, ...]:
-    """The formats of the planes to be scored. Chroma is rounded up where a side is odd.
+    """Return the formats of the planes to be scored. Chroma is rounded up where a side is odd.
 
     Raises OptionError for a choice that there is not, FrameError where there is no chroma.
     """
@@ -81,7 +81,10 @@ class FrameMetrics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The scores that a frame gets. Plain names are the luma's; with chroma each has its `_y`, `_cb`, `_cr` as well."""
+        """Return the scores that a frame gets.
+
+        Plain names are the luma's; with chroma each has its `_y`, `_cb`, `_cr` as well.
+        """
         names: list[str] = []
         for scorer in self.planes[0].scorers:
             names += scorer.names
@@ -93,13 +96,13 @@ class FrameMetrics:
 
     @property
     def similarities(self) -> tuple[str, ...]:
-        """Those names that are a metric itself and not in dB."""
+        """Return those names that are a metric itself and not in dB."""
         plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
         wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
         return tuple(name for name in self.names if name in wanted)
 
     def finish(self, means: Sequence[Sequence[Doubles]]) -> dict[str, Doubles]:
-        """Scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
+        """Return scores by name, each (frames,), from the (frames, terms) means of each plane's metrics."""
         columns: dict[str, Doubles] = {}
         for plane, terms in zip(self.planes, means, strict=True):
             for scorer, mean in zip(plane.scorers, terms, strict=True):

@@ -40,8 +40,10 @@ _STAGED_WORKGROUP = 64
 
 @dataclass(frozen=True)
 class KernelShape:
-    """The shape of the kernels for a device, the workgroup size of those that leave it open, and whether they round as
-    libvmaf does where there is such a build.
+    """The shape of the kernels for a device.
+
+    It has the workgroup size of the kernels that leave it open, and says whether they round as libvmaf does where there is such
+    a build.
     """
 
     shape: Shape
@@ -62,11 +64,11 @@ class KernelShape:
         return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
-        """The kernel of that stem for samples of that format."""
+        """Return the kernel of that stem for samples of that format."""
         return self.kernel_with(stem, {FORMAT_CONSTANT: code.value})
 
     def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
-        """The kernel of that stem with specialisation constants by number; the workgroup's is added."""
+        """Return the kernel of that stem with specialisation constants by number; the workgroup's is added."""
         interface = INTERFACES[stem]
         exact = self.exact and interface.exact
         values = {WORKGROUP_CONSTANT: self.workgroup, **values}
@@ -80,7 +82,7 @@ class KernelShape:
 
     @property
     def window_columns(self) -> int:
-        """Columns of windows that a workgroup walks down."""
+        """Return columns of windows that a workgroup walks down."""
         if self.exact:
             return EXACT_COLUMNS[self.shape.value] * self.workgroup
         return WINDOW_WORKGROUP - MARGIN if self.shape is Shape.STAGED else STRIP_COLUMNS * self.workgroup
@@ -109,7 +111,7 @@ class PlanePair:
 
     @classmethod
     def raw(cls, frame: FrameFormat) -> PlanePair:
-        """The planes as the host writes them."""
+        """Return the planes as the host writes them."""
         row_bytes = _align(frame.row_bytes)
         return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.factor)
 
@@ -120,31 +122,31 @@ class PlanePair:
 
     @property
     def code_bytes(self) -> int:
-        """Bytes of a sample."""
+        """Return bytes of a sample."""
         return {SampleCode.FLOAT32: 4, SampleCode.UINT8: 1, SampleCode.UINT16: 2}[self.code]
 
     @property
     def plane_bytes(self) -> int:
-        """Bytes of one plane."""
+        """Return bytes of one plane."""
         return self.row_bytes * self.height
 
     def spec(self, role: Role) -> BufferSpec:
-        """The buffer that holds both planes."""
+        """Return the buffer that holds both planes."""
         return BufferSpec(self.buffer, role, 2 * self.plane_bytes)
 
     def source(self, shape: Shape) -> dict[str, float]:
-        """The push constants that describe the planes to whoever reads them."""
+        """Return the push constants that describe the planes to whoever reads them."""
         unit = shape.row_unit
         size = {"width": self.width, "height": self.height}
         return {**size, "pitch": self.row_bytes // unit, "plane": self.plane_bytes // unit, "scale": self.scale}
 
     def target(self) -> dict[str, float]:
-        """The push constants that describe float planes to whoever writes them."""
+        """Return the push constants that describe float planes to whoever writes them."""
         return {"target_pitch": self.row_bytes // 4, "target_plane": self.plane_bytes // 4}
 
 
 def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
-    """Samples to floats on the 0..255 scale: one dispatch for the reference, one for the distorted plane."""
+    """Return the dispatches that make samples floats on the 0..255 scale: one for each of the two planes."""
 
     def one(plane: int) -> Dispatch:
         return Dispatch(
@@ -184,7 +186,7 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
 
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
-    """The next scale of the pyramid, both planes in one dispatch."""
+    """Return the dispatch that makes the next scale of the pyramid, of both planes."""
     groups_x = _ceil(target.row_bytes // 4, shape.decimate_columns)
     strip = 1 if shape.exact else _strip_rows(_DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
     return Dispatch(
@@ -222,18 +224,18 @@ class WindowWalk:
 
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """How the walk of the 11x11 window is cut into workgroups."""
+        """Return how the walk of the 11x11 window is cut into workgroups."""
         return cls._of(shape, _ceil(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
 
     @classmethod
     def uniform(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """The same of the 8x8 window."""
+        """Return the same of the 8x8 window."""
         columns = WINDOW_WORKGROUP - UNIFORM + 1 if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
         return cls._of(shape, _ceil(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
 
     @classmethod
     def estimate(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """The same of the 8x8 window in fragments."""
+        """Return the same of the 8x8 window in fragments."""
         columns = planes.width - UNIFORM + 1
         if shape.shape is Shape.STAGED:
             groups_x = _ceil(columns, WINDOW_WORKGROUP)
@@ -271,8 +273,9 @@ def window(
     first_partial: int = 0,
     **further: int,
 ) -> Dispatch:
-    """Sums of a function of every window for each workgroup; `stem` says which function, and what push constants there are
-    `further`.
+    """Return the dispatch that leaves the sums of a function of every window, for each workgroup.
+
+    `stem` says which function, and which push constants there are `further`.
     """
     return Dispatch(
         label=label,
@@ -291,12 +294,12 @@ def window(
 
 
 def partials(name: str, count: int, role: Role = Role.OUTPUT) -> BufferSpec:
-    """The buffer for `count` partial sums of a frame, float32."""
+    """Return the buffer for `count` partial sums of a frame, float32."""
     return BufferSpec(name, role, _align(4 * count))
 
 
 def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
-    """Rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device.
+    """Return the rows of a strip: long, since each strip starts with a margin of its own, but many enough to occupy the device.
 
     A function of the frame's size alone: how the sums are cut decides their last bits, and these must not depend on the batch.
     """

@@ -11,7 +11,8 @@ from ..errors import OptionError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_maps
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
-from .float_ssim import FloatSsim, FloatSsimScorer
+from .base import FeaturePlan
+from .float_ssim import TERMS, FloatSsim, FloatSsimScorer
 from .options import OptionValue
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 from .windows import Windows
@@ -21,7 +22,7 @@ class SsimMap(FloatSsim):
     """float_ssim for who wants its maps: too much to be read back for every frame of a clip, so no metric of its own."""
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
-        """As FloatSsim. Raises OptionError where windows are left out."""
+        """Return the metric as FloatSsim does. Raises OptionError where windows are left out."""
         values, windows, factor, size = self._settled(frame, options)
         if windows.map_stem is None:
             raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
@@ -38,22 +39,21 @@ class SsimMapScorer(FloatSsimScorer):
         self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])
         self.maps: list[FloatPlane] = []
         """Each of `map_shape`, in the order of the frames; whoever takes one removes it."""
-        self._first_window = 0
 
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         rows, columns = self.map_shape
-        self._first_window = sums
         target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
         stem = self._windows.map_stem
         assert stem is not None, "for_frames has refused it"
         return window(shape, stem, stem, level, walk, target, first_window=sums), target
 
-    def means(self, partial_sums: npt.NDArray[np.float32]) -> Doubles:
+    def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """See FloatSsimScorer.means; the maps lie behind the sums."""
         rows, columns = self.map_shape
-        windows = partial_sums[:, self._first_window : self._first_window + rows * columns]
+        first = len(TERMS) * sum(plan.groups)
+        windows = partial_sums[:, first : first + rows * columns]
         self.maps += [kept.reshape(rows, columns).copy() for kept in windows]  # the next batch goes to the same memory
-        return super().means(partial_sums)
+        return super().means(partial_sums, plan)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
         """See FloatSsimScorer.reference_means."""

@@ -46,7 +46,7 @@ ESTIMATE = Windows(
 
 
 def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:
-    """The windows that options ask for. Raises OptionError for options that do not go together."""
+    """Return the windows that options ask for. Raises OptionError for options that do not go together."""
     if options["window"] == "gaussian11":
         if options["estimate"]:
             raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
