@@ -192,7 +192,9 @@ _HIDDEN = {"vkssim.__version__"}
 def _api() -> str:
     lines = []
     for module, file in (
-        ("vkssim", "vkssim/__init__.py"),
+        ("vkssim", "vkssim/__init__.pyi"),
+        ("vkssim.report", "vkssim/report/__init__.py"),
+        ("vkssim.maps", "vkssim/maps/__init__.py"),
         ("vkssim.torch", "vkssim/torch/__init__.py"),
         ("vkssim.errors", "vkssim/errors.py"),
     ):
@@ -205,8 +207,15 @@ def _api() -> str:
 
 
 def _public(file: Path) -> list[str]:
-    """Return the names in `__all__` of a module, which is not imported: PyTorch need not be there."""
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    """Return the public names of a module, which is not imported: PyTorch need not be there.
+
+    They are in its `__all__`, those of a stub are what it imports from its modules.
+    """
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    if file.suffix == ".pyi":
+        imports = (node for node in body if isinstance(node, ast.ImportFrom) and node.module is not None)
+        return sorted(alias.name for node in imports for alias in node.names)
+    for node in body:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets
         ):

@@ -143,7 +143,7 @@ def test_names_of_the_package() -> None:
     for name in vkssim.__all__:
         assert getattr(vkssim, name) is not None
     assert set(dir(vkssim)) == set(vkssim.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'psnr'"):
+    with pytest.raises(AttributeError, match="No vkssim attribute psnr"):
         vkssim.psnr  # noqa: B018
 
 

@@ -10,9 +10,11 @@ from ..errors import OptionError
 from ..storage.atomic import write_file as write
 from . import csv, json, sub, xml
 from .numbers import NumberFormat
+from .reading import read_report
 from .results import ScoreReport
+from .worst import worst_frames
 
-__all__ = ["WRITERS", "render", "write"]
+__all__ = ["WRITERS", "read_report", "render", "worst_frames", "write"]
 
 WRITERS = {"json": json.render, "xml": xml.render, "csv": csv.render, "sub": sub.render}
 """The text of a report by the name of its form."""

@@ -1,0 +1,21 @@
+# The public API: names that stay. Whatever is not here may change from version to version.
+
+from . import errors as errors
+from . import maps as maps
+from . import report as report
+from .arrays import ms_ssim as ms_ssim
+from .arrays import ssim as ssim
+from .errors import VkssimError as VkssimError
+from .files import score_files as score_files
+from .frames.open import RawDescription as RawDescription
+from .frames.pictures import PictureOptions as PictureOptions
+from .frames.selection import Selection as Selection
+from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
+from .gradients import ssim_and_grad as ssim_and_grad
+from .many import PairScores as PairScores
+from .many import score_many as score_many
+from .report.frame_scores import FrameScores as FrameScores
+from .report.results import ScoreReport as ScoreReport
+from .scorer import Scorer as Scorer
+from .scoring.offset import find_offset as find_offset
+from .utils.version import __version__ as __version__
