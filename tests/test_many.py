@@ -81,9 +81,9 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
         ({"features": "float_ssim=none=1"}, "none"),
         ({"planes": "x"}, "planes"),
         ({"engine": "spark"}, "engine is 'spark'; local or ray is possible"),
-        ({"address": "auto"}, "--address and --software are for --engine ray"),
-        ({"software": True}, "--address and --software are for --engine ray"),
-        ({"engine": "ray", "device": "0"}, "--device 0 is for one machine"),
+        ({"address": "auto"}, "`address` and `software` are for `engine=ray`"),
+        ({"software": True}, "`address` and `software` are for `engine=ray`"),
+        ({"engine": "ray", "device": "0"}, "`device=0` is for one machine"),
     ],
 )
 def test_options_are_checked_before_anything_runs(
