@@ -364,8 +364,8 @@ MUTATIONS = (
     Mutation(
         "decimation of one plane only",
         PLANES,
-        "groups=(groups_x, _ceil(target.height, strip)),\n        layers=2",
-        "groups=(groups_x, _ceil(target.height, strip)),\n        layers=1",
+        "groups=(groups_x, ceil_div(target.height, strip)),\n        layers=2",
+        "groups=(groups_x, ceil_div(target.height, strip)),\n        layers=1",
     ),
     Mutation("ingest dispatched once too often", PLANES, "return one(0), one(1)", "return one(0), one(1), one(1)"),
     Mutation("exact=true not heard", "vkssim/features/options.py", 'options["exact"] == "true"', 'options["exact"] == "yes"'),

@@ -22,6 +22,7 @@ from ..shaders.constants import (
 )
 from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
 from ..types import FrameFormat
+from .geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 
 MARGIN = len(GAUSSIAN) - 1
 """By how much a map of windows is smaller than its plane, in each direction."""
@@ -29,12 +30,8 @@ MARGIN = len(GAUSSIAN) - 1
 SAMPLES = "samples"
 """The buffer that the host writes frames to."""
 
-_ROW_ALIGNMENT = 16
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _LARGEST_ROWS = 32
-_DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
-_SMALLEST_STRIP = 16
-_ENOUGH_WORKGROUPS = 16  # of a frame; a batch has many
 _STAGED_WORKGROUP = 64
 
 
@@ -112,13 +109,13 @@ class PlanePair:
     @classmethod
     def raw(cls, frame: FrameFormat) -> PlanePair:
         """Return the planes as the host writes them."""
-        row_bytes = _align(frame.row_bytes)
+        row_bytes = aligned(frame.row_bytes)
         return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.factor)
 
     @classmethod
     def floats(cls, buffer: str, width: int, height: int) -> PlanePair:
         """Float planes on the 0..255 scale, made by a kernel."""
-        return cls(buffer, width, height, SampleCode.FLOAT32, _align(4 * width))
+        return cls(buffer, width, height, SampleCode.FLOAT32, aligned(4 * width))
 
     @property
     def code_bytes(self) -> int:
@@ -157,7 +154,7 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
             push=INTERFACES["ingest"].pack(
                 **{**source.source(shape.shape), **target.target(), "first_plane": plane, "scale": factor}
             ),
-            groups=(_ceil(_ceil(source.width, INGEST_COLUMNS), shape.workgroup), source.height),
+            groups=(ceil_div(ceil_div(source.width, INGEST_COLUMNS), shape.workgroup), source.height),
         )
 
     return one(0), one(1)
@@ -170,7 +167,7 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
     `largest_of_groups`.
     """
     interface = INTERFACES["largest_sample"]
-    groups = _ceil(_ceil(source.width, 4 // source.code_bytes), shape.workgroup), _ceil(source.height, _LARGEST_ROWS)
+    groups = ceil_div(ceil_div(source.width, 4 // source.code_bytes), shape.workgroup), ceil_div(source.height, _LARGEST_ROWS)
     spec = partials(target, 2 * groups[0] * groups[1])
     planes = {name: value for name, value in source.source(shape.shape).items() if name in interface.push}
     dispatch = Dispatch(
@@ -187,15 +184,15 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
     """Return the dispatch that makes the next scale of the pyramid, of both planes."""
-    groups_x = _ceil(target.row_bytes // 4, shape.decimate_columns)
-    strip = 1 if shape.exact else _strip_rows(_DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
+    groups_x = ceil_div(target.row_bytes // 4, shape.decimate_columns)
+    strip = 1 if shape.exact else strip_rows(DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
         sources=(source.buffer,),
         targets=(target.buffer,),
         push=INTERFACES["ms_ssim_decimate"].pack(**source.source(shape.shape), **target.target(), strip=strip),
-        groups=(groups_x, _ceil(target.height, strip)),
+        groups=(groups_x, ceil_div(target.height, strip)),
         layers=2,
     )
 
@@ -210,7 +207,7 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
         push=INTERFACES["ssim_downscale"].pack(
             **source.source(shape.shape), **target.target(), factor=factor, weight=1.0 / factor**2
         ),
-        groups=(_ceil(target.row_bytes // 4, shape.workgroup), target.height),
+        groups=(ceil_div(target.row_bytes // 4, shape.workgroup), target.height),
         layers=2,
     )
 
@@ -225,24 +222,24 @@ class WindowWalk:
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return how the walk of the 11x11 window is cut into workgroups."""
-        return cls._of(shape, _ceil(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
+        return cls._of(shape, ceil_div(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
 
     @classmethod
     def uniform(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return the same of the 8x8 window."""
         columns = WINDOW_WORKGROUP - UNIFORM + 1 if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
-        return cls._of(shape, _ceil(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
+        return cls._of(shape, ceil_div(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
 
     @classmethod
     def estimate(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
         """Return the same of the 8x8 window in fragments."""
         columns = planes.width - UNIFORM + 1
         if shape.shape is Shape.STAGED:
-            groups_x = _ceil(columns, WINDOW_WORKGROUP)
+            groups_x = ceil_div(columns, WINDOW_WORKGROUP)
         else:
             fragments, rest = divmod(columns, FRAGMENT)
-            threads = _ceil(fragments * FRAGMENT_WINDOWS + min(rest, FRAGMENT_WINDOWS), STRIP_COLUMNS)
-            groups_x = _ceil(threads, shape.workgroup)
+            threads = ceil_div(fragments * FRAGMENT_WINDOWS + min(rest, FRAGMENT_WINDOWS), STRIP_COLUMNS)
+            groups_x = ceil_div(threads, shape.workgroup)
         return cls._of(shape, groups_x, planes.height - UNIFORM + 1)
 
     @classmethod
@@ -250,12 +247,12 @@ class WindowWalk:
         """Return how a walk over the samples themselves is cut; a thread owns a column of units of the rows."""
         threads = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else shape.workgroup
         columns = shape.shape.row_unit // planes.code_bytes * threads
-        return cls._of(shape, _ceil(planes.width, columns), planes.height)
+        return cls._of(shape, ceil_div(planes.width, columns), planes.height)
 
     @classmethod
     def _of(cls, shape: KernelShape, groups_x: int, rows: int) -> WindowWalk:
-        strip = _strip_rows(_WINDOW_ROWS[shape.shape], rows, groups_x)
-        return cls((groups_x, _ceil(rows, strip)), strip)
+        strip = strip_rows(_WINDOW_ROWS[shape.shape], rows, groups_x)
+        return cls((groups_x, ceil_div(rows, strip)), strip)
 
     @property
     def count(self) -> int:
@@ -295,22 +292,4 @@ def window(
 
 def partials(name: str, count: int, role: Role = Role.OUTPUT) -> BufferSpec:
     """Return the buffer for `count` partial sums of a frame, float32."""
-    return BufferSpec(name, role, _align(4 * count))
-
-
-def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
-    """Return the rows of a strip: long, since each strip starts with a margin of its own, but many enough to occupy the device.
-
-    A function of the frame's size alone: how the sums are cut decides their last bits, and these must not depend on the batch.
-    """
-    strips = _ceil(rows, longest)
-    enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
-    return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))
-
-
-def _align(size: int) -> int:
-    return _ceil(size, _ROW_ALIGNMENT) * _ROW_ALIGNMENT
-
-
-def _ceil(value: int, divisor: int) -> int:
-    return -(-value // divisor)
+    return BufferSpec(name, role, aligned(4 * count))

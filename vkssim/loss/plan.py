@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..features.geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 from ..features.planes import KernelShape
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders.constants import DECIMATE_OUTPUTS, LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
@@ -14,9 +15,6 @@ DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "m
 """The buffers that whoever runs the plan fills and reads. MEANS has four floats a scale: deficit, power, slope, nothing."""
 
 _STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
-_DECIMATE_ROWS = {Shape.STRIP: 72, Shape.STAGED: 68}
-_SMALLEST_STRIP = 16
-_ENOUGH_WORKGROUPS = 16  # of a plane; a batch has many
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Planes:
     @classmethod
     def aligned(cls, buffer: str, size: tuple[int, int]) -> Planes:
         """Return rows that begin on 16 bytes."""
-        return cls(buffer, *size, pitch=_ceil(size[1], 4) * 4)
+        return cls(buffer, *size, pitch=aligned(4 * size[1]) // 4)
 
     @property
     def floats(self) -> int:
@@ -95,7 +93,7 @@ class _Builder:
         groups = [x * y for (x, y), _ in self._walks]
         self._first_partials = [sum(groups[:scale]) for scale in range(len(groups))]
         self._groups = groups
-        self._partials = BufferSpec("partials", Role.WORK, _ceil(4 * sum(groups), 16) * 16)
+        self._partials = BufferSpec("partials", Role.WORK, aligned(4 * sum(groups)))
         self._buffers: list[BufferSpec] = []
 
     def build(self) -> LossPlan:
@@ -124,9 +122,9 @@ class _Builder:
         staged = self._shape.shape is Shape.STAGED
         halo = 4 * RADIUS if self._gradient else 2 * RADIUS
         columns = LOSS_WORKGROUP - halo if staged else STRIP_COLUMNS * self._shape.workgroup
-        groups = _ceil(planes.width, columns)
-        strip = _strip_rows(_STRIP_ROWS[self._shape.shape], planes.height, groups)
-        return (groups, _ceil(planes.height, strip)), strip
+        groups = ceil_div(planes.width, columns)
+        strip = strip_rows(_STRIP_ROWS[self._shape.shape], planes.height, groups)
+        return (groups, ceil_div(planes.height, strip)), strip
 
     def _windows(self, scale: int) -> Dispatch:
         loss, gradient, planes = self._loss, self._gradient, self._images[0][scale]
@@ -180,11 +178,11 @@ class _Builder:
             push = INTERFACES["loss_average"].pack(**fine.source(), **coarse.target())
             return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, self._pointwise(coarse.pitch, coarse.height))
         staged = self._shape.shape is Shape.STAGED
-        groups = _ceil(coarse.pitch, DECIMATE_OUTPUTS if staged else self._shape.decimate_columns)
-        strip = _strip_rows(_DECIMATE_ROWS[self._shape.shape], coarse.height, groups)
+        groups = ceil_div(coarse.pitch, DECIMATE_OUTPUTS if staged else self._shape.decimate_columns)
+        strip = strip_rows(DECIMATE_ROWS[self._shape.shape], coarse.height, groups)
         kernel = self._shape.kernel_with("ms_ssim_decimate", {FORMAT_CONSTANT: SampleCode.FLOAT32.value})
         push = INTERFACES["ms_ssim_decimate"].pack(**fine.source(self._unit), **coarse.target(), strip=strip, scale=1.0)
-        return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, (groups, _ceil(coarse.height, strip)))
+        return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, (groups, ceil_div(coarse.height, strip)))
 
     def _means(self, scale: int) -> Dispatch:
         loss = self._loss
@@ -222,7 +220,7 @@ class _Builder:
         return self._weight / self._loss.windows[scale]
 
     def _pointwise(self, width: int, height: int) -> tuple[int, int]:
-        return _ceil(width, self._shape.workgroup), _ceil(height, POINTWISE_ROWS)
+        return ceil_div(width, self._shape.workgroup), ceil_div(height, POINTWISE_ROWS)
 
     @property
     def _unit(self) -> int:
@@ -232,14 +230,3 @@ class _Builder:
 def _gradient_buffer(scale: int) -> str:
     """Return where a scale's gradient lies: those of scales 2 and 3 in memory that their own windows no longer need."""
     return {0: GRADIENT, 2: f"{DISTORTED}.1", 3: f"{REFERENCE}.1"}.get(scale, f"{GRADIENT}.{scale}")
-
-
-def _strip_rows(longest: int, rows: int, groups_x: int) -> int:
-    """Return rows of a strip: long, since each strip starts with a margin of its own, but short enough to occupy the device."""
-    strips = _ceil(rows, longest)
-    enough = _ceil(_ENOUGH_WORKGROUPS, groups_x)
-    return _ceil(rows, max(strips, min(enough, _ceil(rows, _SMALLEST_STRIP))))
-
-
-def _ceil(value: int, divisor: int) -> int:
-    return -(-value // divisor)
