@@ -57,7 +57,7 @@ def test_peaks(bits: int, peak: float) -> None:
     """Black against white is noise of the peak itself, 0 dB; against a step above black it is the peak."""
     frame = FrameFormat.of_bits(32, 16, bits)
     scorer = make_scorer("float_psnr", frame)
-    assert scorer.given(np.array([peak**2]))[0] == 0.0
+    assert scorer.as_requested(np.array([peak**2]))[0] == 0.0
     black, white = np.zeros((16, 32), frame.dtype), np.full((16, 32), 2**bits - 1, frame.dtype)
     for backend in BACKENDS:
         assert _scores([(black, white)], backend, bits=bits) == pytest.approx([0.0], abs=1e-6)

@@ -203,8 +203,8 @@ MUTATIONS = (
     Mutation(
         "psnr: All is the mean of decibels",
         "vkssim/features/plane_metrics.py",
-        "scorer.given(self._mean_score(number, means))",
-        "scorer.given(means[0][number][:, 0])",
+        "scorer.as_requested(self._mean_score(number, means))",
+        "scorer.as_requested(means[0][number][:, 0])",
         "tests/features/test_float_psnr.py::test_all_is_that_of_the_mean_noise",
     ),
     # -- downscale and ingest

@@ -175,7 +175,7 @@ def score_in_parts(
 
 
 class _InOrder:
-    """Parts come in any order; frames are told of from the first on."""
+    """Parts come in any order; they are reported from the first on."""
 
     def __init__(self, progress: Progress | None, on_frames: OnFrames | None) -> None:
         self._progress = progress
@@ -183,7 +183,7 @@ class _InOrder:
         self._waiting: dict[int, tuple[Part, PartScores]] = {}
         self._parts: list[PartScores] = []
         self._next: int | None = 0  # the first pair of the part to come, None behind the last
-        self._told = 0
+        self._reported = 0
         self._done = 0
         self.resumed = 0
 
@@ -198,8 +198,8 @@ class _InOrder:
         while self._next in self._waiting:
             following, ready = self._waiting.pop(self._next)
             if self._on_frames is not None:
-                self._on_frames(ready.report.frames[max(0, self._told - following.first) :])
-            self._told = max(self._told, following.first + len(ready.report.frames))
+                self._on_frames(ready.report.frames[max(0, self._reported - following.first) :])
+            self._reported = max(self._reported, following.first + len(ready.report.frames))
             self._parts.append(ready)
             self._next = following.stop
         if self._progress is not None:
@@ -211,9 +211,9 @@ class _InOrder:
 
     def interrupted(self, number: int) -> InterruptedRunError:
         """Return what to say of a run that a signal stopped."""
-        stopped = InterruptedRunError(f"stopped after {counted(self._told, 'frame')}; what was scored is kept")
+        stopped = InterruptedRunError(f"stopped after {counted(self._reported, 'frame')}; what was scored is kept")
         stopped.signal, stopped.report = number, self.report()
         if stopped.report is not None:
-            sentence = f"the run was stopped after {counted(self._told, 'frame')}; those behind them are missing"
+            sentence = f"the run was stopped after {counted(self._reported, 'frame')}; those behind them are missing"
             stopped.report.warnings.append(sentence)
         return stopped

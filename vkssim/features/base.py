@@ -60,7 +60,7 @@ class FrameScorer(Protocol):
         """
         ...
 
-    def given(self, score: Doubles) -> Doubles:
+    def as_requested(self, score: Doubles) -> Doubles:
         """Convert the numbers of `score` to the unit in which they are given: a similarity as it is or in dB, noise in dB."""
         ...
 

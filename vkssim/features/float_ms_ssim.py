@@ -113,13 +113,13 @@ class FloatMsSsimScorer:
             score: Doubles = np.prod(np.prod(bases**exponents, axis=2), axis=1)
         return score
 
-    def given(self, score: Doubles) -> Doubles:
+    def as_requested(self, score: Doubles) -> Doubles:
         """Return the score, in dB where asked for."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the score, then l, c and s of each scale where asked for."""
-        scores = {FloatMsSsim.name: self.given(self.score(means))}
+        scores = {FloatMsSsim.name: self.as_requested(self.score(means))}
         if self._options["enable_lcs"]:
             by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)
             scores.update(zip(self._lcs_names, by_term, strict=True))

@@ -72,13 +72,13 @@ class FloatPsnrScorer:
         """Return the noise: of several planes it is the noise that has a mean, as for FFmpeg's average PSNR, not the dB."""
         return means[:, 0]
 
-    def given(self, score: Doubles) -> Doubles:
+    def as_requested(self, score: Doubles) -> Doubles:
         """Return the noise in dB below the peak."""
         return psnr(score, self._peak, self._limit)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the one score."""
-        return {FloatPsnr.name: self.given(self.score(means))}
+        return {FloatPsnr.name: self.as_requested(self.score(means))}
 
 
 def _limit(frame: FrameFormat, peak: float) -> float:

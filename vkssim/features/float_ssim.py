@@ -125,12 +125,12 @@ class FloatSsimScorer:
         """Return the mean of l c s."""
         return means[:, 0]
 
-    def given(self, score: Doubles) -> Doubles:
+    def as_requested(self, score: Doubles) -> Doubles:
         """Return the score, in dB where asked for."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
         """Return the means by name, the score itself in dB where asked for."""
         scores = dict(zip(self.names, means.T, strict=False))
-        scores[FloatSsim.name] = self.given(self.score(means))
+        scores[FloatSsim.name] = self.as_requested(self.score(means))
         return scores

@@ -112,7 +112,7 @@ class FrameMetrics:
                 columns.update({f"{name}_{plane.name}": column for name, column in scores.items()})
         if self._total:
             for number, scorer in enumerate(self.planes[0].scorers):
-                columns[f"{scorer.names[0]}_{TOTAL}"] = scorer.given(self._mean_score(number, means))
+                columns[f"{scorer.names[0]}_{TOTAL}"] = scorer.as_requested(self._mean_score(number, means))
         return {name: columns[name] for name in self.names}
 
     def _mean_score(self, metric: int, means: Sequence[Sequence[Doubles]]) -> Doubles:

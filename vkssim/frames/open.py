@@ -117,7 +117,7 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
     except InputError:
         opened.close()
         raise
-    source = turned(opened)
+    source = oriented(opened)
     if chroma:
         check_chroma(source)
     return source
@@ -128,8 +128,8 @@ def readable_twice(path: str) -> bool:
     return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
 
 
-def turned(source: FrameSource) -> FrameSource:
-    """Return the same source as it is to be shown."""
+def oriented(source: FrameSource) -> FrameSource:
+    """Return the source with its pictures in the orientation in which they are to be shown."""
     orientation = source.orientation
     if source.aperture is not None:
         source = ProcessedSource(source, source.aperture)

@@ -14,7 +14,7 @@ from ..utils.facts import Differs, fact
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
-from .open import RawDescription, check_chroma, open_file, readable_twice, turned
+from .open import RawDescription, check_chroma, open_file, oriented, readable_twice
 from .processed import ProcessedSource
 from .raw import RAW
 from .scale import RESAMPLERS, Scale, ToBitDepth
@@ -111,7 +111,7 @@ def match_pair(
             raw.check(source.info)
     _agree_on_colour(reference, distorted)
     rgb = reference.is_rgb or distorted.is_rgb
-    first, second = turned(reference), turned(distorted)
+    first, second = oriented(reference), oriented(distorted)
     crops = [_own_crop(source, raw, text) for source, text in zip((first, second), pictures.own_crops, strict=True)]
     first, second = (_cropped(source, crop, chroma) for source, crop in zip((first, second), crops, strict=True))
     size = pictures.size(first.info, second.info)
@@ -177,7 +177,7 @@ def _own_crop(source: FrameSource, raw: RawDescription, text: str | None) -> Cro
 
 def _opened_again(source: FrameSource, raw: RawDescription) -> FrameSource:
     """Open a clip that is open once more, to look at its pictures."""
-    return turned(open_file(source.info.path, raw, source.stream))
+    return oriented(open_file(source.info.path, raw, source.stream))
 
 
 def _cropped(source: FrameSource, crop: Crop | None, chroma: bool) -> FrameSource:

@@ -14,7 +14,7 @@ from typing import Self
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
-from ..frames.open import RawDescription, open_regular, turned
+from ..frames.open import RawDescription, open_regular, oriented
 from ..frames.pictures import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
@@ -110,7 +110,7 @@ class TogetherScorer:
         # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
             return [source, *(stack.enter_context(open_regular(path, raw, stream)) for _ in range(readers - 1))]
-        return Tee(turned(source), readers).readers
+        return Tee(oriented(source), readers).readers
 
     def _score_one(self, place: int, reference: FrameSource, clips: Clips, parts: int) -> ScoreReport:
         options = self._options

@@ -38,7 +38,7 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 class Run:
     """Batches on their way: reading, then on the device, then scored. Use with `with`.
 
-    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `told` already, nor are
+    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `already_reported`, nor are
     they written to the journal. Of a `part` only the pairs in it are read, from sources that are there already.
     """
 
@@ -52,7 +52,7 @@ class Run:
         metrics: FrameMetrics,
         progress: Progress | None,
         on_frames: OnFrames | None,
-        told: Collection[int] = (),
+        already_reported: Collection[int] = (),
         journal: FrameJournal | None = None,
         part: Part = Part(),  # noqa: B008 - frozen
     ) -> None:
@@ -64,7 +64,7 @@ class Run:
         self._metrics = metrics
         self._progress = progress
         self._on_frames = on_frames
-        self._told = told
+        self._already_reported = already_reported
         self._journal = journal
         self._part = part
         self._readers = [_Reader(source) for source in sources]
@@ -149,7 +149,7 @@ class Run:
         self._on_times(shown)
         scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
         report.frames += scored
-        fresh = [frame for frame in scored if frame.index not in self._told]
+        fresh = [frame for frame in scored if frame.index not in self._already_reported]
         if self._journal is not None:
             self._journal.add(fresh)
         report.seconds = time.perf_counter() - started

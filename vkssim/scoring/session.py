@@ -82,8 +82,8 @@ def score_sources(
         report.frames += done[:-1]
         report.resumed = len(report.frames)
         clock = Clock(clips.paths, report.rate, _first_left(sources, schedule) if options.sync == "pts" else None)
-        told = {frame.index for frame in done[-1:]}
-        run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, told, journal)
+        already_reported = {frame.index for frame in done[-1:]}
+        run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, already_reported, journal)
         try:
             stack.enter_context(run)
             run.score()
