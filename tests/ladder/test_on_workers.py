@@ -116,6 +116,7 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
     assert again.items() <= kept.items()
     names = _scored(tmp_path)
     assert all(names.count(name) == 1 for name in done if name not in FAIL)
+    assert _files(tmp_path).keys() == _expected(folder).keys()
     assert _files(tmp_path) == _expected(folder)
 
 

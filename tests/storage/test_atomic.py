@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -13,18 +15,34 @@ from vkssim.errors import OutputError
 from vkssim.maps.frames import png
 from vkssim.storage.atomic import write_file
 
+from ..support.commands import python_process
 
-@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
+
+@pytest.mark.parametrize(
+    ("nameless", "step"),
+    [
+        (True, "fsync"),
+        (True, "fchmod"),
+        (True, "link"),
+        (True, "replace"),
+        (False, "fsync"),
+        (False, "chmod"),
+        (False, "replace"),
+    ],
+)
 @pytest.mark.parametrize(
     "error", [KeyboardInterrupt(), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))], ids=["Ctrl-C", "full"]
 )
 def test_whatever_fails_the_old_file_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool, step: str, error: BaseException
 ) -> None:
+    """Also on systems and file systems that have no files without a name."""
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE")
     path = tmp_path / "scores.json"
     path.write_text("old")
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr(os, step, fail)
@@ -40,6 +58,35 @@ def test_it_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(os, step, lambda *what, step=step, call=call: (steps.append(step), call(*what)))
     write_file("new", tmp_path / "scores.json")
     assert steps == ["fsync", "replace", "fsync"], "the file, its name, the folder"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from vkssim.storage.atomic import replace_file
+os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+replace_file(b"new", Path(sys.argv[1]))
+"""
+
+
+def test_a_process_that_is_killed_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "scores.json").write_text("old")
+    assert python_process("-c", KILLED, str(tmp_path / "scores.json")).returncode == -signal.SIGKILL
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("scores.json", "old")]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_new_file_has_the_mode_of_the_old_one(tmp_path: Path, there: bool) -> None:
+    path = tmp_path / "scores.json"
+    if there:
+        path.write_text("old")
+        path.chmod(0o640)
+    mask = os.umask(0o027)
+    try:
+        write_file("new", path)
+    finally:
+        os.umask(mask)
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o640)
 
 
 def test_maps_are_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

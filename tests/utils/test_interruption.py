@@ -162,12 +162,12 @@ def test_signals_while_the_output_is_written(folder: Path, tmp_path: Path, signa
     output.write_text("old")
     patched = f"""
 import os, signal, sys
-chmod = os.chmod
+replace = os.replace
 def signalled(*words):
     for _ in range({signals}):
         signal.raise_signal(signal.SIGTERM)
-    chmod(*words)
-os.chmod = signalled
+    replace(*words)
+os.replace = signalled
 from vkssim.__main__ import run
 run()
 """

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import OutputError
 from ..utils.interruption import unfinished
@@ -31,25 +34,69 @@ def write_file(content: str | bytes, path: Path) -> None:
 def replace_file(data: bytes, path: Path) -> None:
     """Write an ordinary file in one step, and have it on the disk; a link of that name is replaced, never followed.
 
-    Whatever happens meanwhile, the file is the old one or the new one. Raises OutputError.
+    Whatever happens meanwhile, the file is the old one or the new one. Where the system has files without a name, killing the
+    process leaves nothing else behind either. Raises OutputError.
     """
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
-        with unfinished(name):
-            try:
-                with open(descriptor, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(descriptor)
-                os.chmod(name, _mode(path))
-                os.replace(name, path)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(name)
-                raise
+        descriptor = _open_nameless(path.parent)
+        if descriptor is None:
+            _replace_by_name(data, path)
+        else:
+            with open(descriptor, "wb") as file:
+                _write(file, data)
+                os.fchmod(descriptor, _mode(path))
+                beside = str(path.parent / f"{UNFINISHED}{secrets.token_hex(8)}")
+                # With a descriptor Python calls linkat, which follows the link in /proc to the file; link would not.
+                os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor, follow_symlinks=True)
+                _rename(beside, path)
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     sync_folder(path.parent)
+
+
+def _open_nameless(folder: Path) -> int | None:
+    """Return the descriptor of a new file in a folder that has no name there yet; None where the system has no such files."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except OSError:  # the file system has none; or the folder cannot be written, which the other way says as well
+        return None
+
+
+def _replace_by_name(data: bytes, path: Path) -> None:
+    """Write a file beside another, under a name of its own, and put it in the place of that."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
+    with _removed_on_failure(name):
+        with open(descriptor, "wb") as file:
+            _write(file, data)
+        os.chmod(name, _mode(path))
+    _rename(name, path)
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    """Write a file, and have it on the disk."""
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _rename(name: str, path: Path) -> None:
+    """Give an unfinished file, which is finished now, its name; where that fails it is removed."""
+    with _removed_on_failure(name):
+        os.replace(name, path)
+
+
+@contextmanager
+def _removed_on_failure(name: str) -> Iterator[None]:
+    """Remove an unfinished file where the block fails, or the process ends on the spot."""
+    with unfinished(name):
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
 
 
 def sync_folder(folder: Path) -> None:
