@@ -120,10 +120,12 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
     assert _files(tmp_path) == _expected(folder)
 
 
-def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """Both of them: one alone may have nothing to do at that moment, and then nobody notices."""
     process = started(*_words(folder, RESULTS, *two), cwd=tmp_path)
     until(lambda: parts_of(tmp_path / RESULTS))
-    os.kill(workers(process)[1], signal.SIGKILL)
+    for worker in workers(process):
+        os.kill(worker, signal.SIGKILL)
     assert "ended without a word" in ended(process)
     assert _files(tmp_path) == _expected(folder)
 
