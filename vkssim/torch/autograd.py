@@ -93,13 +93,13 @@ def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
     wanted = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
     if not any(wanted) and not transforms_active() and not has_tangent(first, second):
         return job.gradients(first, second, wanted)[0]  # a node would cost more than it is good for
-    result: Tensor = _Value.apply(first, second, _Call(job, wanted))  # type: ignore[no-untyped-call]
+    result: Tensor = _Value.apply(first, second, _Call(job, wanted))  # type: ignore[no-untyped-call, unused-ignore]
     return result
 
 
 def differentiable_gradients(first: Tensor, second: Tensor, upstream: Tensor, job: Job, wanted: Wanted) -> tuple[Tensor, ...]:
     """Return the gradients that are wanted, times what comes from above, as a node of the graph."""
-    found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call]
+    found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call, unused-ignore]
     return found
 
 
@@ -150,7 +150,7 @@ class _Value(torch.autograd.Function):
         average = ctx.call.job.average
         wanted = tangents[0] is not None, tangents[1] is not None
         ones = first.new_ones(() if average else len(first))
-        gradients = _Gradients.apply(first, second, ones, ctx.call, wanted)  # type: ignore[no-untyped-call]
+        gradients = _Gradients.apply(first, second, ones, ctx.call, wanted)  # type: ignore[no-untyped-call, unused-ignore]
         given = [tangent for tangent in tangents[:2] if tangent is not None]
         products = [(gradient * tangent).flatten(1).sum(dim=1) for gradient, tangent in zip(gradients, given, strict=True)]
         by_image = torch.stack(products).sum(dim=0)
@@ -213,7 +213,7 @@ class _Gradients(torch.autograd.Function):
         if call.job.average:
             upstream = (upstream / images)[:, None].expand(-1, images)
         single = _Call(replace(call.job, average=False), wanted)
-        found = _Gradients.apply(  # type: ignore[no-untyped-call]
+        found = _Gradients.apply(  # type: ignore[no-untyped-call, unused-ignore]
             first.flatten(0, 1), second.flatten(0, 1), upstream.flatten(), single, wanted
         )
         return tuple(gradient.view(first.shape) for gradient in found), (0,) * len(found)
