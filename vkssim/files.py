@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from .distributed.devices import chosen_devices
 from .distributed.pair import score_pair
@@ -21,9 +20,6 @@ from .report.results import ScoreReport
 from .report.thresholds import parse_demand, parse_pooled
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run import OnFrames, Progress
-
-if TYPE_CHECKING:
-    pass
 
 
 def score_files(
