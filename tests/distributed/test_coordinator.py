@@ -12,7 +12,6 @@ from vkssim import score_files
 from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.pair import score_in_parts
-from vkssim.distributed.range_file import unpacked, unpacked_parts
 from vkssim.distributed.range_store import RangeStore
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done, Task
@@ -32,6 +31,7 @@ from vkssim.errors import (
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
+from vkssim.scoring.range_file import unpacked, unpacked_parts
 from vkssim.scoring.ranges import Part
 from vkssim.storage.own_folder import OwnFolder
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from vkssim.distributed import division
 from vkssim.distributed.division import divided
-from vkssim.distributed.range_file import packed_parts, unpacked_parts
 from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
@@ -24,6 +23,7 @@ from vkssim.frames.pictures import PictureOptions
 from vkssim.frames.raw import RawFile
 from vkssim.frames.selection import Selection
 from vkssim.scoring.options import Clips, ScoreOptions
+from vkssim.scoring.range_file import packed_parts, unpacked_parts
 from vkssim.scoring.ranges import Part
 
 from ..frames.reading import NOTHING_SAID, describe

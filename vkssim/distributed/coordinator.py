@@ -10,10 +10,10 @@ from ..errors import RangeError, VkssimError
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
 from ..scoring.options import Clips, ScoreOptions
+from ..scoring.range_file import packed, packed_parts, unpacked, unpacked_parts
 from ..scoring.ranges import Part, PartScores, joined
 from ..scoring.record import ClipPackets
 from ..storage.own_folder import OwnFolder
-from .range_file import packed, packed_parts, unpacked, unpacked_parts
 from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
 from .task import Done, Task

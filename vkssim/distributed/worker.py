@@ -12,11 +12,11 @@ from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
 from ..frames.source import FrameSource
+from ..scoring.range_file import packed
 from ..scoring.ranges import Part, PartScores
 from ..scoring.session import open_ordinary_sources, score_part, video_packets
 from ..storage.own_folder import OwnFolder
 from .division import divided
-from .range_file import packed
 from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
 

@@ -11,12 +11,12 @@ from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.record import ScoringRecord
 from ..report.results import ScoreReport
-from ..scoring.options import ScoreOptions
-from ..scoring.ranges import Cut, Part, PartScores
-from ..scoring.record import ClipPackets
-from ..scoring.verdict import ClipEnd
 from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read
+from .options import ScoreOptions
+from .ranges import Cut, Part, PartScores
+from .record import ClipPackets
+from .verdict import ClipEnd
 
 _SCORES, _DIVISION = b"vkssim scores 3 ", b"vkssim division 1 "
 
