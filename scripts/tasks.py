@@ -23,6 +23,7 @@ from vkssim.frames.selection import Selection
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.run_settings import RunSettings
 from vkssim.scoring.session import open_sources, score_sources
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -102,7 +103,7 @@ class Worker:
             options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
             reference, distorted = (stack.enter_context(clip) for clip in open_sources(pair, options))
             opener = partial(self._engine.part, 0, 1)
-            report = score_sources((reference, distorted), pair, opener, options, profile=self._profile)
+            report = score_sources((reference, distorted), pair, opener, options, RunSettings(self._profile))
         seconds, cpu, read = time.perf_counter() - began, _cpu_seconds() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames
         kernels, upload = self._device_seconds(report.stage_seconds)

@@ -21,6 +21,8 @@ from vkssim.frames.open import RawDescription
 from vkssim.frames.selection import Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
+from vkssim.scoring.ranges import EarlierScores
+from vkssim.scoring.run_store import RunStore
 
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import python_process
@@ -185,15 +187,15 @@ def test_progress_is_told_to_the_last_frame(tmp_path: Path, kind: str) -> None:
 
 @every_kind
 @pytest.mark.parametrize("subsample", [1, 3])
-def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample: int) -> None:
+def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The frames done stay as they are, all but the last, which is scored again."""
     selection = Selection(skip_reference=1, subsample=subsample)
     whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
-    marked = [replace(frame, metrics={"float_ssim": -1.0 - frame.index}) for frame in whole.frames[:3]]
+    marked = tuple(replace(frame, metrics={"float_ssim": -1.0 - frame.index}) for frame in whole.frames[:3])
+    monkeypatch.setattr(RunStore, "begin", lambda *_words: EarlierScores(0, marked, (whole.backend,)))
     told: list[FrameScores] = []
-    with pytest.warns(DeprecationWarning, match="resume=PATH"):
-        resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, done=marked, on_frames=told.extend)
-    assert resumed.frames == marked[:2] + whole.frames[2:]
+    resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, resume=tmp_path / "store", on_frames=told.extend)
+    assert resumed.frames == [*marked[:2], *whole.frames[2:]]
     assert told == whole.frames[3:]
     assert resumed.warnings == whole.warnings
 

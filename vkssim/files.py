@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 
-from .distributed.devices import chosen_devices
 from .distributed.pair import score_pair
-from .distributed.store import RunStore, open_store
 from .errors import VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.open import RawDescription
 from .frames.pictures import PictureOptions
 from .frames.selection import Selection
-from .report.frame_scores import FrameScores
 from .report.results import ScoreReport
 from .report.thresholds import parse_demand, parse_pooled
 from .scoring.options import Clips, ScoreOptions, Selector
-from .scoring.run import OnFrames, Progress
+from .scoring.run_settings import OnFrames, Progress, RunSettings
+from .scoring.run_store import RunStore, open_store
 
 
 def score_files(
@@ -41,7 +39,6 @@ def score_files(
     fail_under: Sequence[str] = (),
     pooled: Sequence[str] = (),
     resume: str | os.PathLike[str] | None = None,
-    done: Sequence[FrameScores] = (),
     journal: RunStore | None = None,
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
@@ -85,9 +82,9 @@ def score_files(
         scored where the report will have no such value.
     resume
         A path beside which scores are kept until the run is done, in ``PATH.journal``, of several devices also in
-        ``PATH.parts``. Where a run of the same was cut off, this one goes on with what that one left there, and
-        `ScoreReport.resumed` counts its frames. Raises OptionError where those are of another run.
-    done, journal
+        ``PATH.parts``. Where a run of the same was cut off, this one goes on with what that one left there, also with more
+        devices or with fewer, and `ScoreReport.resumed` counts its frames. Raises OptionError where those are of another run.
+    journal
         Deprecated, for `resume`.
 
     Returns
@@ -109,20 +106,14 @@ def score_files(
     demands = [*map(parse_demand, fail_under), *map(parse_pooled, pooled)]
     clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
-    score = partial(
-        score_pair, clips, options, device, profile=profile, progress=progress, on_frames=on_frames, demands=demands
-    )
-    if done or journal is not None:
-        warnings.warn(
-            "done= and journal= of score_files are deprecated; resume=PATH does both", DeprecationWarning, stacklevel=2
-        )
-        return score(done=done, store=journal)
+    settings = RunSettings(profile, progress, on_frames, demands, journal)
+    if journal is not None:
+        warnings.warn("journal= of score_files is deprecated; resume=PATH does the same", DeprecationWarning, stacklevel=2)
     if resume is None:
-        return score()
-    several = len(chosen_devices(backend, device)) > 1
-    with open_store(resume, clips, options, several=several, resume=True, tell=lambda _text: None) as store:
+        return score_pair(clips, options, device, settings)
+    with open_store(resume, clips, options, resume=True, tell=lambda _text: None) as store:
         try:
-            report = score(store=store)
+            report = score_pair(clips, options, device, replace(settings, store=store))
         except VkssimError as error:
             store.settle([error])
             raise

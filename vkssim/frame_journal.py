@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
-
-from .utils.deprecated import moved
 
 if TYPE_CHECKING:
     from .frames.open import RawDescription
     from .frames.pictures import PictureOptions
     from .frames.selection import Selection
-    from .scoring.frame_journal import Identity
-
-__getattr__ = moved(__name__, "vkssim.scoring.frame_journal")
+    from .scoring.run_store import Identity, RunStore
 
 
 def run_identity(
@@ -28,9 +25,18 @@ def run_identity(
     sync: str,
     pictures: PictureOptions,
 ) -> Identity:
-    """Return what the scores of two files depend on, but for the device; see `vkssim.scoring.frame_journal.run_identity`."""
-    from .scoring.frame_journal import run_identity as identity_of
+    """Return what the scores of two files depend on, but for the device; see `vkssim.scoring.run_store.run_identity`."""
     from .scoring.options import Clips, ScoreOptions
+    from .scoring.run_store import run_identity as identity_of
 
     warnings.warn("run_identity is deprecated; score_files(resume=PATH) needs none", DeprecationWarning, stacklevel=2)
     return identity_of(Clips(reference, distorted, raw), ScoreOptions(tuple(features), planes, selection, sync, pictures))
+
+
+def FrameJournal(path: Path, identity: Identity, *, resume: bool, tell: Callable[[str], None]) -> RunStore:  # noqa: N802
+    """Return the store of a run whose journal has this path; see `vkssim.scoring.run_store.RunStore`."""
+    from .scoring.run_store import RunStore
+    from .storage.own_folder import parts_folder
+
+    warnings.warn("FrameJournal is deprecated; score_files(resume=PATH) needs none", DeprecationWarning, stacklevel=2)
+    return RunStore(path, parts_folder(path), identity, resume=resume, tell=tell)

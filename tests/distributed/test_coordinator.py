@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from vkssim import score_files
+from vkssim.backends.base import Batch
+from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pair import score_in_parts
-from vkssim.distributed.range_store import RangeStore
+from vkssim.distributed.pair import score_in_parts, score_pair
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done, Task
 from vkssim.distributed.threads import LocalPool
@@ -23,17 +27,23 @@ from vkssim.errors import (
     DemandError,
     DeviceLostError,
     InterruptedRunError,
+    OptionError,
     OutputError,
     RangeError,
     VkssimError,
     WorkerLostError,
 )
+from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.range_file import unpacked, unpacked_parts
-from vkssim.scoring.ranges import Part
+from vkssim.scoring.range_folder import RangeFolder, name_of
+from vkssim.scoring.ranges import EarlierScores, Part
+from vkssim.scoring.run_settings import RunSettings
+from vkssim.scoring.run_store import RunStore
 from vkssim.storage.own_folder import OwnFolder
+from vkssim.utils.wording import counted
 
 from ..ladder.ladders import manifest
 from ..support.clips import write, y4m_bytes
@@ -43,7 +53,8 @@ from ..support.pictures import clip
 from .in_parts import CPU, FEATURES, small_parts, told
 
 FRAMES = 20
-OPTIONS = ScoreOptions(FEATURES)
+INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
+OPTIONS = ScoreOptions(FEATURES, backend="cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -87,13 +98,21 @@ def _in_one(clips: Clips) -> ScoreReport:
     return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
 
 
-def _score(clips: Clips, kept: RangeStore | None = None) -> ScoreReport:
+def _score(clips: Clips, kept: RunStore | None = None) -> ScoreReport:
     with LocalPool(CPU) as pool:
-        return score_in_parts(clips, OPTIONS, pool, kept=kept)
+        return score_in_parts(clips, OPTIONS, pool, RunSettings(store=kept))
 
 
-def _kept(folder: Path, *, resume: bool = False, identity: object = 1) -> RangeStore:
-    return RangeStore(folder / "scores.json", {"what": identity}, resume=resume, tell=lambda _text: None)
+def _kept(folder: Path, *, resume: bool = False, tell: Callable[[str], None] = lambda _text: None) -> RunStore:
+    """The store of a run that goes on in ranges."""
+    store = _store(folder, resume=resume, tell=tell)
+    store.begin_ranges([INFO])
+    return store
+
+
+def _store(folder: Path, *, resume: bool, tell: Callable[[str], None] = lambda _text: None) -> RunStore:
+    names = folder / "scores.json.journal", str(folder / "scores.json.parts")
+    return RunStore(*names, {"what": 1}, resume=resume, tell=tell)
 
 
 def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
@@ -134,8 +153,8 @@ def test_what_a_worker_cannot_keep_is_kept_here(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
 ) -> None:
     """A node of a cluster that has not the folder sends its scores all the same, and makes none of its own."""
-    elsewhere = OwnFolder(tmp_path / "elsewhere")
-    monkeypatch.setattr(worker, "OwnFolder", lambda _folder: elsewhere)
+    elsewhere = RangeFolder(tmp_path / "elsewhere")
+    monkeypatch.setattr(worker, "RangeFolder", lambda _folder: elsewhere)
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
@@ -155,7 +174,7 @@ def test_parts_stay_until_their_scores_are_where_they_belong(clips: Clips, tmp_p
         kept.settle([DemandError("it is what it is")])
     assert tasks == []
     assert again.frames == report.frames
-    assert not Path(kept.folder).exists()
+    assert not Path(kept.ranges.place).exists()
 
 
 def test_parts_of_another_division_are_not_taken_for_these(
@@ -198,20 +217,170 @@ def test_damaged_parts_are_not_believed(
     assert 0 in [part and part.first for part in tasks]
     journal = tmp_path / "scores.json.journal"
     whole = journal.read_bytes()
-    for damaged in flipped_bits(whole):
+    head = len(b"".join(whole.splitlines(keepends=True)[:2]))  # which run it is, and on which device it was begun
+    for bit, damaged in enumerate(flipped_bits(whole)):
         folder.make()
         folder.write("k.whole", b"")
         journal.write_bytes(damaged)
         with _kept(tmp_path, resume=True):
-            assert folder.names() == set(), "it is begun anew"
+            assert folder.names() == (set() if bit < 8 * head else {"k.whole"}), "else it is begun anew"
 
 
 def test_a_journal_of_an_older_version_is_begun_anew(clips: Clips, tmp_path: Path) -> None:
     (tmp_path / "scores.json.journal").write_bytes(b'vkssim parts 1 {"what": 1}\n')
     notes: list[str] = []
-    with RangeStore(tmp_path / "scores.json", {"what": 1}, resume=True, tell=notes.append) as kept:
+    with _kept(tmp_path, resume=True, tell=notes.append) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
-    assert ["is of an older version, without checksums" in note for note in notes] == [True]
+    assert ["is of an older version: it is not believed" in note for note in notes] == [True]
+
+
+# -- one device and several -------------------------------------------------------------------------------------------
+
+
+def _on_one(clips: Clips, store: RunStore, stop: int | None = None) -> ScoreReport:
+    """Score on one device, until `stop` frames are there in all."""
+
+    def cut_off(done: int, _total: int | None) -> None:
+        if done == stop:
+            raise KeyboardInterrupt
+
+    settings = RunSettings(progress=cut_off, on_frames=lambda _frames: None, store=store)  # batches are of one frame
+    return score_pair(clips, OPTIONS, None, settings)
+
+
+def _stopped_on_one(clips: Clips, folder: Path, stop: int, *, resume: bool = False) -> None:
+    with _store(folder, resume=resume) as store:
+        with pytest.raises(InterruptedRunError) as raised:
+            _on_one(clips, store, stop)
+        store.settle([raised.value])
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many frames each batch had that was scored."""
+    counts: list[int] = []
+    submit = CpuBackend.submit
+
+    def note(self: CpuBackend, batch: Batch, frames: int) -> None:
+        counts.append(frames)
+        submit(self, batch, frames)
+
+    monkeypatch.setattr(CpuBackend, "submit", note)
+    return counts
+
+
+@pytest.mark.parametrize("stop", [1, 4, 10, 19])
+def test_what_one_device_scored_is_not_scored_again_in_ranges(
+    clips: Clips, tmp_path: Path, scored: list[int], stop: int
+) -> None:
+    """Of each range that has frames already, the last of these is scored again: its neighbours are read from there on."""
+    _stopped_on_one(clips, tmp_path, stop)
+    scored.clear()
+    notes: list[str] = []
+    with _kept(tmp_path, resume=True, tell=notes.append) as kept:
+        report = _score(clips, kept)
+        kept.settle([])
+    assert told(report) == told(_in_one(clips))
+    begun = -(-stop // 4)  # ranges are of four frames
+    assert report.resumed == stop - begun
+    assert notes == [f"goes on with the {counted(stop, 'frame')} in {tmp_path / 'scores.json.journal'}"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
+    assert sum(scored) == FRAMES - report.resumed + FRAMES  # and those of the run that nobody disturbed
+
+
+def test_ranges_are_not_scored_again_on_one_device(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scored: list[int]
+) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    scored.clear()
+    notes: list[str] = []
+    with _store(tmp_path, resume=True, tell=notes.append) as store:
+        report = _on_one(clips, store)
+        store.settle([])
+    assert sum(scored) == FRAMES - 7
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 7
+    assert notes == ["goes on behind 8 frames that an earlier run scored"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
+
+
+def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _stopped_on_one(clips, tmp_path, 6)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 12, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    _stopped_on_one(clips, tmp_path, 14, resume=True)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 16, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    with _store(tmp_path, resume=True) as store:
+        report = _on_one(clips, store)
+        store.settle([])
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 15
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
+
+
+def test_ranges_behind_a_gap_wait_for_several_devices(clips: Clips, tmp_path: Path, tasks: list[Part | None]) -> None:
+    """One device scores in order: it takes the ranges up to the first that is missing."""
+    with _kept(tmp_path) as kept:
+        whole = _score(clips, kept)
+    folder = OwnFolder(tmp_path / "scores.json.parts")
+    folder.remove([name for name in folder.names() if "000000000008-" in name])
+    _stopped_on_one(clips, tmp_path, 9, resume=True)
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        assert told(_score(clips, kept)) == told(whole)
+    assert [part and part.first for part in tasks] == [8]
+
+
+def test_ranges_that_do_not_meet_are_not_taken_by_one_device(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The frames of a range count only where its neighbours found the same frames at its ends."""
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    folder = RangeFolder(tmp_path / "scores.json.parts")
+    with _store(tmp_path, resume=True) as store:
+        found = folder.find(store.key, OPTIONS)
+        second = found.scores[1]
+        second.begins = 7, None
+        folder.write(name_of(store.key, found.parts[1]), second)
+    notes: list[str] = []
+    with _store(tmp_path, resume=True, tell=notes.append) as store:
+        assert told(_on_one(clips, store)) == told(_in_one(clips))
+    assert notes == []
+
+
+def test_frames_of_one_device_survive_ranges_that_are_refused(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _stopped_on_one(clips, tmp_path, 10)
+    _fail_at(monkeypatch, 12, RangeError("not there"))
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 9
+
+
+def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run goes on where one of its devices is among those that are there now."""
+    other = replace(INFO, device="Made Up 9000")
+    scored_by = RunStore.begin
+
+    def on_another(self: RunStore, options: ScoreOptions, _backend: BackendInfo, names: Sequence[str]) -> EarlierScores:
+        return scored_by(self, options, other, names)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunStore, "begin", on_another)
+        _stopped_on_one(clips, tmp_path, 10)
+    with _store(tmp_path, resume=True) as store, pytest.raises(OptionError, match="is of another run: device differ"):
+        store.begin_ranges([INFO])
+    with _store(tmp_path, resume=True) as store:
+        store.begin_ranges([INFO, other])
+        report = _score(clips, store)
+    assert report.backend.device == "; ".join(sorted((INFO.device, other.device)))
 
 
 # -- refused ----------------------------------------------------------------------------------------------------------
@@ -230,11 +399,9 @@ def test_a_part_that_is_refused_has_all_scored_in_one(
             clips,
             OPTIONS,
             pool,
-            progress=lambda done, total: steps.append((done, total)),
-            on_frames=frames.extend,
-            kept=kept,
+            RunSettings(progress=lambda done, total: steps.append((done, total)), on_frames=frames.extend, store=kept),
         )
-        assert OwnFolder(kept.folder).names() == {f"{kept.key}.whole"}
+        assert kept.ranges.names() == {f"{kept.key}.whole"}
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
     assert steps[-1] == (FRAMES, FRAMES)
@@ -267,7 +434,7 @@ def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pyt
     monkeypatch.setattr(Worker, "do", other)
     frames: list[FrameScores] = []
     with LocalPool(CPU) as pool:
-        report = score_in_parts(clips, OPTIONS, pool, on_frames=frames.extend)
+        report = score_in_parts(clips, OPTIONS, pool, RunSettings(on_frames=frames.extend))
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
 
@@ -329,11 +496,11 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
         if name != "absent":
             write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
     with LocalPool(CPU) as pool:
-        folder = str(tmp_path / "parts")
-        coordinator = Coordinator(Scheduler(pool, lambda _trouble: None), OPTIONS, folder=folder)
+        folder = RangeFolder(tmp_path / "parts")
+        coordinator = Coordinator(Scheduler(pool, lambda _trouble: None), OPTIONS, ranges=folder)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {job.key: outcome for job, outcome in coordinator.score(jobs)}
-        assert OwnFolder(folder).names() == set()
+        assert folder.names() == set()
     expected = told(_in_one(clips))
     for name in ("dis", "refused", "last"):
         assert told(outcomes[name]) == [

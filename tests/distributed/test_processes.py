@@ -314,7 +314,7 @@ def output(killed: Path, tmp_path: Path) -> Path:
 def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) -> None:
     result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: goes on with the parts in {output}.parts" in result.output
+    assert f"note: goes on with the ranges in {output}.parts" in result.output
     assert _is_right(folder, output)
 
 
@@ -334,34 +334,36 @@ def test_another_run_does_not_go_on_with_it(folder: Path, output: Path, two: tup
     result = vkssim(*_words(folder, output, *two, "--resume", "--subsample", "2"))
     assert result.exit_code == 2
     assert "is of another run: selection of frames differ" in result.output
-    alone = vkssim(*_words(folder, output, "--resume"))
-    assert alone.exit_code == 2
-    assert "is of a run on several devices; --resume it on those" in alone.output
     assert {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()} == before
 
 
-def test_a_run_on_one_device_is_not_gone_on_with_on_two(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+def test_a_run_on_one_device_goes_on_with_two(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     output = tmp_path / "scores.json"
-    process = started(*_words(folder, output, "--backend", "cpu"))
+    process = started(*_words(folder, output))
     until(lambda: (tmp_path / "scores.json.journal").exists() and (tmp_path / "scores.json.journal").stat().st_size > 2000)
     process.kill()
     process.communicate()
-    result = vkssim(*_words(folder, output, *two, "--resume"))
-    assert result.exit_code == 2
-    assert "is of a run on one device" in result.output
-    anew = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
-    assert anew.exit_code == 0, anew.output
-    assert "had frames of a run on one device; --resume on that device would have kept them" in anew.output
+    result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert re.search(r"note: goes on with the \d+ frames in .*scores.json.journal", result.output)
+    assert _is_right(folder, output)
+
+
+def test_a_run_on_two_devices_goes_on_with_one(folder: Path, output: Path) -> None:
+    from_the_start = has_first_part(output)
+    result = vkssim(*[word for word in _words(folder, output, "--resume") if word != "-q"])
+    assert result.exit_code == 0, result.output
+    assert ("goes on behind" in result.output) == from_the_start
     assert _is_right(folder, output)
 
 
 def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -> None:
-    """What the two kept goes, and nothing that somebody put beside it: the folder stays vkssim's with it."""
+    """The ranges of the two go, and nothing that somebody put beside them: the folder stays vkssim's with it."""
     other = Path(f"{output}.parts") / "notes.txt"
     other.write_text("somebody's own")
     result = vkssim(*[word for word in _words(folder, output) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert "was of a run on several devices; --resume on those would have kept its parts" in result.output
+    assert f"note: {output}.parts had ranges of a run that was cut off; --resume would have kept them" in result.output
     assert {path.name for path in other.parent.rglob("*")} == {MARKER, other.name}
     other.unlink()
     assert vkssim(*_words(folder, output)).exit_code == 0
@@ -371,7 +373,7 @@ def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -
 def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str]) -> None:
     result = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: {output}.parts had parts of a run that was cut off; --resume would have kept them" in result.output
+    assert f"note: {output}.parts had ranges of a run that was cut off; --resume would have kept them" in result.output
     assert _is_right(folder, output)
 
 

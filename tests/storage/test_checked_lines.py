@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.storage.checked_journal import CheckedJournal
-from vkssim.storage.checked_lines import BATCH, FRAMES, PARTS, CheckedLines, pack_record, unpack_record
+from vkssim.storage.checked_lines import BATCH, RUN, CheckedLines, pack_record, unpack_record
 
 from ..support.damage import flipped_bits
 
@@ -23,11 +23,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "o.json.journal"
 
 
-def _opened(path: Path, kind: bytes = FRAMES, **options: Any) -> CheckedJournal[Any]:
-    return CheckedJournal(path, kind, lambda entry: entry, **options)
+def _opened(path: Path, kind: bytes = RUN) -> CheckedJournal[Any]:
+    return CheckedJournal(path, kind, lambda entry: entry)
 
 
-def _written(path: Path, kind: bytes = FRAMES) -> bytes:
+def _written(path: Path, kind: bytes = RUN) -> bytes:
     with_entries = _opened(path, kind)
     with_entries.begin(HEAD, ENTRIES[:1])
     with_entries.add(ENTRIES[1:3])
@@ -40,12 +40,12 @@ def test_entries_come_back(path: Path) -> None:
     _written(path)
     journal = _opened(path)
     journal.close()
-    assert (journal.there, journal.head, journal.entries) == (FRAMES, HEAD, ENTRIES)
+    assert (journal.head, journal.entries) == (HEAD, ENTRIES)
     assert not journal.damaged
     assert not journal.older
 
 
-@pytest.mark.parametrize("kind", [FRAMES, PARTS, BATCH])
+@pytest.mark.parametrize("kind", [RUN, BATCH])
 def test_any_bit_that_is_another_is_found(path: Path, kind: bytes) -> None:
     """What is read is what was written, up to the line with that bit, which never makes the file another program's."""
     whole = _written(path, kind)
@@ -74,7 +74,7 @@ def test_it_goes_on_behind_the_last_good_line(path: Path) -> None:
 def test_a_record_is_for_one_name_and_kind() -> None:
     data = pack_record(BATCH, ENTRIES, "a")
     assert unpack_record(BATCH, data, "a") == ENTRIES
-    for kind, other, name in ((BATCH, data, "b"), (FRAMES, data, "a"), (BATCH, data * 2, "a"), (BATCH, b"", "a")):
+    for kind, other, name in ((BATCH, data, "b"), (RUN, data, "a"), (BATCH, data * 2, "a"), (BATCH, b"", "a")):
         with pytest.raises(ValueError, match="torn, altered or out of place"):
             unpack_record(kind, other, name)
     for damaged in flipped_bits(data):
@@ -85,11 +85,8 @@ def test_a_record_is_for_one_name_and_kind() -> None:
 def test_another_kind_of_run_keeps_its_journal(path: Path) -> None:
     before = _written(path, BATCH)
     with pytest.raises(InputError, match=r"is the journal of `vkssim batch`; move it away"):
-        _opened(path, FRAMES, also=[PARTS])
+        _opened(path, RUN)
     assert path.read_bytes() == before
-    journal = _opened(path, FRAMES, also=[BATCH])
-    journal.close()
-    assert (journal.there, journal.head, journal.entries) == (BATCH, None, [])
 
 
 OLDER_RECORD = {"key": "0" * 64, "reference": "r", "distorted": "d", "error": None}
@@ -98,16 +95,18 @@ OLDER_RECORD = {"key": "0" * 64, "reference": "r", "distorted": "d", "error": No
 @pytest.mark.parametrize(
     ("kind", "data"),
     [
-        (FRAMES, b'vkssim frames 1 82a21a10 {"reference": "abc"}\n'),
-        (PARTS, b'vkssim parts 1 {"reference": "abc"}\n'),
+        (RUN, b'vkssim frames 1 82a21a10 {"reference": "abc"}\n'),
+        (RUN, b'vkssim parts 1 {"reference": "abc"}\n'),
+        (RUN, b'vkssim frames 2 5e4c8a1b {"reference":"abc"}\n'),
+        (RUN, b'vkssim parts 2 5e4c8a1b {"reference":"abc"}\n'),
         (BATCH, json.dumps(OLDER_RECORD).encode() + b"\n"),
     ],
-    ids=["frames", "parts", "batch"],
+    ids=["frames 1", "ranges 1", "frames 2", "ranges 2", "batch"],
 )
 def test_an_older_journal_is_known_and_not_believed(path: Path, kind: bytes, data: bytes) -> None:
     path.write_bytes(data)
     journal = _opened(path, kind)
-    assert (journal.older, journal.there, journal.head, journal.entries) == (True, kind, None, [])
+    assert (journal.older, journal.head, journal.entries) == (True, None, [])
     journal.begin(HEAD)
     journal.close()
     assert path.read_bytes() == CheckedLines(kind).pack(HEAD)
@@ -118,7 +117,7 @@ def test_an_older_journal_is_known_and_not_believed(path: Path, kind: bytes, dat
 )
 def test_another_file_is_left_alone(path: Path, data: bytes) -> None:
     path.write_bytes(data)
-    for kind in (FRAMES, PARTS, BATCH):
+    for kind in (RUN, BATCH):
         with pytest.raises(InputError, match="is no journal of vkssim; move it away"):
-            _opened(path, kind, also=[FRAMES, PARTS, BATCH])
+            _opened(path, kind)
     assert path.read_bytes() == data

@@ -15,7 +15,6 @@ from ..support.pictures import clip
 
 MOVED = [
     ("vkssim.worst", "worst_frames", "vkssim.report.worst"),
-    ("vkssim.frame_journal", "FrameJournal", "vkssim.scoring.frame_journal"),
     ("vkssim.report.page", "render_page", "vkssim.page.render"),
     ("vkssim.report.page.pictures", "worst_frames", "vkssim.page.pictures"),
 ]
@@ -46,5 +45,5 @@ def test_a_journal_opened_the_old_way_still_keeps_a_run(tmp_path: Path) -> None:
             report = score_files(*paths, **how, backend="cpu", journal=journal)  # type: ignore[arg-type]
             journal.settle([])
     assert len(report.frames) == 3
-    assert [str(warning.message).split(" ")[0] for warning in told] == ["run_identity", "vkssim.frame_journal", "done="]
+    assert [str(warning.message).split(" ")[0] for warning in told] == ["run_identity", "FrameJournal", "journal="]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]

@@ -37,6 +37,8 @@ from ..support.waiting import PATIENCE, until
 ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 1200
 FEW = 12
+HEAD = 2
+"""The lines of the journal of a run before its first frame: which run it is, and which device scores it."""
 
 every_signal = pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 
@@ -82,7 +84,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     """The frames scored are in a valid file that says so; going on gives the file of a run that was not stopped."""
     output = tmp_path / "scores.json"
     process = _started(*_words(folder, "long", output))
-    until(lambda: _lines(output) > 20)
+    until(lambda: _lines(output) > HEAD + 20)
     process.send_signal(number)
     told = _ended(process)
     assert process.returncode == 128 + number
@@ -92,7 +94,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     assert part["frames"] == whole["frames"][:frames]
     assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
     assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
-    assert _lines(output) == 1 + frames
+    assert _lines(output) == HEAD + frames
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
@@ -135,7 +137,7 @@ def test_who_ignores_hangups_goes_on(folder: Path, tmp_path: Path) -> None:
     code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
     words = [sys.executable, "-m", "vkssim", *_words(folder, "long", output)]
     process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE)
-    until(lambda: _lines(output) > 5)
+    until(lambda: _lines(output) > HEAD + 5)
     process.send_signal(signal.SIGHUP)
     _ended(process)
     assert process.returncode == 0
@@ -148,7 +150,7 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
     terminal, theirs = pty.openpty()
     process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    until(lambda: _lines(output) > 5)
+    until(lambda: _lines(output) > HEAD + 5)
     os.close(terminal)
     process.send_signal(signal.SIGHUP)
     assert process.wait(PATIENCE) == 128 + signal.SIGHUP
@@ -175,7 +177,7 @@ run()
     assert process.returncode == code, process.stderr.decode()
     assert b"Traceback" not in process.stderr
     if code:
-        assert (output.read_text(), _lines(output)) == ("old", 1 + FEW)
+        assert (output.read_text(), _lines(output)) == ("old", HEAD + FEW)
         assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "short.json").read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["scores.json"]
@@ -199,9 +201,8 @@ def test_killed_at_random_moments() -> None:
 
 AT_THE_END = """
 import os
-from vkssim.distributed.range_store import RangeStore
-from vkssim.scoring.frame_journal import FrameJournal
-FrameJournal.settle = RangeStore.settle = lambda *_words: os._exit(9)
+from vkssim.scoring.run_store import RunStore
+RunStore.settle = lambda *_words: os._exit(9)
 from vkssim.__main__ import run
 run()
 """
@@ -281,7 +282,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(folder: Path, tmp_path: Pat
     assert "Traceback" not in told
     assert output.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "scores.json.journal"]
-    assert _lines(output) == 1 + FRAMES if full == output.name else 20 < _lines(output) < FRAMES
+    assert _lines(output) == HEAD + FRAMES if full == output.name else 20 < _lines(output) < FRAMES
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()
 
@@ -351,7 +352,7 @@ def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
 def test_without_resume_it_is_begun_anew(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "scores.json"
     _cut_off(folder, output)
-    kept = _lines(output) - 1
+    kept = _lines(output) - HEAD
     assert kept > 0
     words = [word for word in _words(folder, "short", output) if word != "-q"]
     result = vkssim(*words)
@@ -374,7 +375,7 @@ def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
     """Lines only of new frames; the page and the maps of all."""
     output, page, maps = tmp_path / "scores.json", tmp_path / "page.html", tmp_path / "maps"
     _cut_off(folder, output, "--live")
-    kept = _lines(output) - 1
+    kept = _lines(output) - HEAD
     result = vkssim(*_words(folder, "short", output, "--resume", "--live", "--html", str(page), "--map", str(maps)))
     assert result.exit_code == 0
     assert [json.loads(line)["frameNum"] for line in result.stdout.splitlines()] == list(range(kept, FEW))

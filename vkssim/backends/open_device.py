@@ -12,14 +12,20 @@ from typing import TypeVar
 
 from ..errors import DeviceMemoryError, NoDeviceError, SmallerBatchWarning
 from ..host.device import Device
-from ..host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from ..host.devices import DEVICE_VARIABLE, DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..host.plan import Plan, Role
+from ..report.backend_info import BackendInfo
 
 Thing = TypeVar("Thing")
 
 _lock = threading.Lock()
 _meant: dict[tuple[str | int | None, str | None], uuid.UUID] = {}
+
+
+def info_of(device: DeviceInfo) -> BackendInfo:
+    """Return what reports say of the backend ``"vulkan"`` on a device."""
+    return BackendInfo("vulkan", device.name, device.driver)
 
 
 def open_device(stack: ExitStack, selector: str | int | None) -> Device:

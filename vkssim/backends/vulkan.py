@@ -18,12 +18,11 @@ from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_s
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..report.backend_info import BackendInfo
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import Doubles, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
-from .open_device import fitted, largest_batch, open_device
+from .open_device import fitted, info_of, largest_batch, open_device
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
@@ -151,7 +150,7 @@ class VulkanBackend(Backend):
             guard.callback(self._stack.close)
             self.device = open_device(self._stack, device)
             info = self.device.info
-            self.info = BackendInfo("vulkan", info.name, info.driver)
+            self.info = info_of(info)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
             plan, self._parts = frame_plan(planes, kernels)
             self._host_looks = kernels.shape is Shape.STRIP

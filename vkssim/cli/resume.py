@@ -1,4 +1,4 @@
-"""The journal of `vkssim score`: where it has one, and what is said of it."""
+"""Opens the store of `vkssim score`, where there can be one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .messages import say
 from .output import check_target, to_standard_output
 
 if TYPE_CHECKING:
-    from ..distributed.store import RunStore
     from ..scoring.options import Clips, ScoreOptions
+    from ..scoring.run_store import RunStore
 
 
 def open_journal(
-    paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, several: bool, resume: bool, quiet: bool
+    paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool
 ) -> RunStore | None:
-    """Return the store beside the first output, closed with the command; None where that is no file, or an input a pipe.
+    """Return the store beside the first output, closed with the command; None where that is no file, or an input is a pipe.
 
-    `several` says that several devices score, which keep ranges. Raises OptionError where there is nothing to resume by.
+    Raises OptionError where `resume` is given and there is nothing to resume by.
     """
     path = paths[0] if paths else None
     reason = _why_none(path, form, clips.paths)
@@ -31,7 +31,7 @@ def open_journal(
         if resume:
             raise OptionError(f"--resume is not possible: {reason}")
         return None
-    from ..distributed.store import open_store
+    from ..scoring.run_store import open_store
     from ..storage.journal_file import journal_path
 
     def tell(text: str) -> None:
@@ -40,7 +40,7 @@ def open_journal(
 
     assert path is not None
     check_target(journal_path(Path(path)), "the journal", [*clips.paths, *paths])
-    store = open_store(path, clips, options, several=several, resume=resume, tell=tell)
+    store = open_store(path, clips, options, resume=resume, tell=tell)
     click.get_current_context().with_resource(store)
     return store
 

@@ -192,6 +192,7 @@ def command(
     from ..features.plane_metrics import feature_texts
     from ..report.thresholds import parse_demand, parse_pooled
     from ..scoring.options import Clips, ScoreOptions
+    from ..scoring.run_settings import RunSettings
     from .live import LiveLines
 
     if live and to_standard_output(paths, form):
@@ -202,7 +203,7 @@ def command(
     asked = [parse_pooled(text) for text in printed]
     outputs = outputs_of(paths, form, precision, (reference, distorted))
     maps.check((reference, distorted))
-    several, alone = split_devices(where)
+    _, alone = split_devices(where)
     page_options = PageOptions(worst, budget, fail_under, strict)
     page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
     summary_to = sys.stderr if live or printed or to_standard_output(paths, form) else sys.stdout
@@ -213,19 +214,10 @@ def command(
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"])
     demands = [*map(parse_demand, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
-    journal = open_journal(paths, form, clips, options, several=several, resume=resume, quiet=quiet)
+    journal = open_journal(paths, form, clips, options, resume=resume, quiet=quiet)
     failures: list[VkssimError] = []
     try:
-        report = score_pair(
-            clips,
-            options,
-            where["device"],
-            profile=profile,
-            progress=progress,
-            on_frames=lines,
-            demands=demands,
-            store=journal,
-        )
+        report = score_pair(clips, options, where["device"], RunSettings(profile, progress, lines, demands, journal))
     except VkssimError as error:
         if error.report is None or not error.report.frames:
             if journal is not None:

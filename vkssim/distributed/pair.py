@@ -8,21 +8,20 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..backends.open import open_backend
-from ..errors import DemandError, InputError, InterruptedRunError, OptionError, VkssimError
+from ..backends.open_device import info_of
+from ..errors import DemandError, InputError, InterruptedRunError, VkssimError
 from ..frames.open import readable_again
 from ..host.devices import DeviceInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..report.thresholds import Demand
 from ..scoring.inputs import check_inputs
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_options
 from ..scoring.ranges import Part, PartScores, merged
 from ..scoring.recovery import BackendReopener, score_on
-from ..scoring.run import OnFrames, Progress
+from ..scoring.run_settings import OnFrames, Progress, RunSettings
 from ..scoring.session import open_sources, score_sources, stopped_error
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
@@ -32,36 +31,22 @@ from .scheduler import Scheduler
 from .task import Done
 from .worker_pool import WorkerPool
 
-if TYPE_CHECKING:
-    from .range_store import RangeStore
-    from .store import RunStore
-
 
 def score_pair(
     clips: Clips,
     options: ScoreOptions,
     device: Selector = None,
-    *,
-    profile: bool = False,
-    progress: Progress | None = None,
-    on_frames: OnFrames | None = None,
-    demands: Sequence[Demand] = (),
-    done: Sequence[FrameScores] = (),
-    store: RunStore | None = None,
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
 ) -> ScoreReport:
-    """Score a pair of clips on the device or devices that are asked for; see `score_files` for all but the store.
-
-    `store` keeps what is scored, and gives back what an earlier run of the same had scored: see `store.open_store`.
-    """
+    """Score a pair of clips on the device or devices that are asked for. Raises VkssimError as `score_files`."""
     check_inputs(*clips.paths)
     devices = chosen_devices(options.backend, device)
     outcome: ScoreReport | DemandError
     try:
         if len(devices) > 1:
-            outcome = _on_several(clips, options, devices, profile, progress, on_frames, demands, done, store)
+            outcome = _on_several(clips, options, devices, settings)
         else:
-            chosen = replace(options, device=alone(devices, device))
-            outcome = _on_one(clips, chosen, profile, progress, on_frames, demands, done, store)
+            outcome = _on_one(clips, replace(options, device=alone(devices, device)), settings)
     except DemandError as error:
         outcome = error
     try:
@@ -75,79 +60,41 @@ def score_pair(
     return outcome
 
 
-def _on_one(
-    clips: Clips,
-    options: ScoreOptions,
-    profile: bool,
-    progress: Progress | None,
-    on_frames: OnFrames | None,
-    demands: Sequence[Demand],
-    done: Sequence[FrameScores],
-    store: RunStore | None,
-) -> ScoreReport:
+def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport:
     """Score a pair in this process. A device that fails is opened again where the clips can be; see `recovery`."""
-    from ..scoring.frame_journal import FrameJournal
-
-    if not (store is None or isinstance(store, FrameJournal)):
-        raise OptionError("this store keeps ranges, as several devices score them; give several devices, or another store")
-    batch = None if on_frames is None else 1
-    opener = BackendReopener(partial(open_backend, options.backend, device=options.device, profile=profile), batch)
+    batch = None if settings.on_frames is None else 1
+    opener = BackendReopener(partial(open_backend, options.backend, device=options.device, profile=settings.profile), batch)
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
             first, second = (close_at_end(stack, source) for source in open_sources(clips, options))
-            return score_sources(
-                (first, second),
-                clips,
-                opener,
-                options,
-                profile=profile,
-                progress=progress,
-                on_frames=on_frames,
-                demands=demands,
-                done=done,
-                journal=store,
-            )
+            return score_sources((first, second), clips, opener, options, settings, done)
 
-    return score_on(score, opener, done, again=readable_again(clips.paths))
+    return score_on(score, opener, again=readable_again(clips.paths))
 
 
-def _on_several(
-    clips: Clips,
-    options: ScoreOptions,
-    devices: Sequence[DeviceInfo],
-    profile: bool,
-    progress: Progress | None,
-    on_frames: OnFrames | None,
-    demands: Sequence[Demand],
-    done: Sequence[FrameScores],
-    store: RunStore | None,
-) -> ScoreReport:
+def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInfo], settings: RunSettings) -> ScoreReport:
     """Score a pair in ranges, with a worker in a process of its own for each device."""
     from .processes import ProcessPool
-    from .range_store import RangeStore
 
-    if done or not (store is None or isinstance(store, RangeStore)):
-        raise OptionError("frames that are done already are for one device; several go on with the parts that they keep")
     if not readable_again(clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
-    check_options(options, demands)
-    with ProcessPool([spec_of(device, profile=profile) for device in devices]) as pool:
-        return score_in_parts(clips, options, pool, demands=demands, progress=progress, on_frames=on_frames, kept=store)
+    check_options(options, settings.demands)
+    if settings.store is not None:
+        settings.store.begin_ranges([info_of(device) for device in devices])
+    with ProcessPool([spec_of(device, profile=settings.profile) for device in devices]) as pool:
+        return score_in_parts(clips, options, pool, settings)
 
 
 def score_in_parts(
     clips: Clips,
     options: ScoreOptions,
     pool: WorkerPool,
-    *,
-    demands: Sequence[Demand] = (),
-    progress: Progress | None = None,
-    on_frames: OnFrames | None = None,
-    kept: RangeStore | None = None,
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
 ) -> ScoreReport:
-    """Score a pair as `score_files` does, on all workers of a pool. `kept` has an earlier run's ranges, and gets new ones."""
-    frames = _InOrder(progress, on_frames)
+    """Score a pair as `score_pair` does, in ranges, on all workers of a pool. A store of `settings` has begun already."""
+    store = settings.store
+    frames = _InOrder(settings.progress, settings.on_frames)
     troubles: list[str] = []
     started = time.perf_counter()
     outcome: ScoreReport | Exception
@@ -155,11 +102,12 @@ def score_in_parts(
         coordinator = Coordinator(
             Scheduler(pool, troubles.append),
             options,
-            folder=None if kept is None else kept.folder,
-            demands=demands,
+            ranges=None if store is None else store.ranges,
+            demands=settings.demands,
             on_part=frames.add,
         )
-        _, outcome = next(coordinator.score([Job("" if kept is None else kept.key, clips)]))  # what is kept stays with that
+        job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))
+        _, outcome = next(coordinator.score([job]))  # the ranges stay: they go when the next outcome is asked for
     except KeyboardInterrupt as stop:
         outcome = frames.interrupted(getattr(stop, "signal", signal.SIGINT))
     except VkssimError as error:
@@ -193,8 +141,7 @@ class _InOrder:
             self._waiting, self._parts, self._next, self._done, self.resumed = {}, [], 0, 0, 0
         self._waiting[part.first] = part, scores
         self._done += len(frames)
-        if done is None:
-            self.resumed += len(frames)
+        self.resumed += len(frames) if done is None else scores.report.resumed
         while self._next in self._waiting:
             following, ready = self._waiting.pop(self._next)
             if self._on_frames is not None:

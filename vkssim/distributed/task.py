@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import Part, PartScores
+from ..scoring.ranges import EarlierScores, Part, PartScores
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
@@ -27,10 +27,11 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """Score a part of two clips; where `part` is None, all of it, or say how to divide it.
+    """Score a range of two clips; where `part` is None, score all of it, or say how to divide it.
 
-    It is divided into parts that take some `seconds`, `least` of them where it has the frames. Scores are also kept as `name`
-    in `folder`, an `OwnFolder`, where one is given and can be written.
+    It is divided into ranges that take some `seconds` each, `least` of them where it has the frames. Scores are also kept as
+    `name` in `folder`, a `RangeFolder`, where one is given and can be written. `earlier` are the first frames of the range that
+    need not be scored again.
     """
 
     clips: Clips
@@ -40,6 +41,7 @@ class Task:
     least: int = 1
     folder: str | None = None
     name: str = ""
+    earlier: EarlierScores = field(default_factory=EarlierScores)
 
 
 @dataclass

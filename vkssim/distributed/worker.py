@@ -12,10 +12,10 @@ from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
 from ..frames.source import FrameSource
-from ..scoring.range_file import packed
+from ..scoring.range_folder import RangeFolder
 from ..scoring.ranges import Part, PartScores
+from ..scoring.run_settings import RunSettings
 from ..scoring.session import open_ordinary_sources, score_part, video_packets
-from ..storage.own_folder import OwnFolder
 from .division import divided
 from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
@@ -83,8 +83,8 @@ class Worker:
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
         opener = partial(self._engine.part, 0, 1)
-        profile = self._spec.profile
-        return score_part(sources, task.clips, opener, task.options, part, profile=profile, progress=self._check)
+        settings = RunSettings(profile=self._spec.profile, progress=self._check)
+        return score_part(sources, task.clips, opener, task.options, part, settings, task.earlier)
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():
@@ -110,7 +110,7 @@ def _keep(scores: PartScores, task: Task) -> bool:
     if task.folder is None or scores.problem:
         return False
     try:
-        OwnFolder(task.folder).write(task.name, packed(scores, task.name))
+        RangeFolder(task.folder).write(task.name, scores)
     except OutputError:  # whoever gave the task writes it, or says why nobody can
         return False
     return True

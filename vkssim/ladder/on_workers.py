@@ -10,6 +10,7 @@ from ..distributed.task import Done
 from ..distributed.worker_options import WorkerOptions
 from ..errors import OutputError
 from ..scoring.options import ScoreOptions
+from ..scoring.range_folder import RangeFolder
 from ..scoring.ranges import Part, PartScores
 from .batch import Outcomes, Scored
 from .manifest import Pair
@@ -41,7 +42,7 @@ def in_parts(
 
         with where.open() as engine:
             scheduler = Scheduler(engine, tell)
-            coordinator = Coordinator(scheduler, options, folder=folder, seconds=seconds, on_part=count)
+            coordinator = Coordinator(scheduler, options, ranges=RangeFolder(folder), seconds=seconds, on_part=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
                 if isinstance(outcome, OutputError):  # of the folder, which is no pair's fault

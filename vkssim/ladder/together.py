@@ -21,6 +21,7 @@ from ..frames.source import FrameSource
 from ..frames.tee import Tee
 from ..report.results import ScoreReport
 from ..scoring.options import Clips, ScoreOptions
+from ..scoring.run_settings import RunSettings
 from ..scoring.session import score_sources
 from ..storage.remote import is_url
 from ..utils.interruption import take
@@ -118,7 +119,8 @@ class TogetherScorer:
             close_at_end(stack, reference)
             distorted = close_at_end(stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted))
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
-            return score_sources(sources, clips, partial(self._engine.part, place, parts), options, progress=self._check)
+            opener = partial(self._engine.part, place, parts)
+            return score_sources(sources, clips, opener, options, RunSettings(progress=self._check))
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():

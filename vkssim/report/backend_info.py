@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+_BETWEEN = "; "
 
 
 @dataclass(frozen=True)
@@ -15,3 +18,13 @@ class BackendInfo:
 
     def __str__(self) -> str:
         return f"{self.backend}: {self.device} ({self.driver})"
+
+
+def merged_info(infos: Sequence[BackendInfo]) -> BackendInfo:
+    """Return the backend of scores that several devices computed: it names each device and each driver once."""
+    devices, drivers = _listed(info.device for info in infos), _listed(info.driver for info in infos)
+    return replace(infos[0], device=devices, driver=drivers)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return _BETWEEN.join(sorted({name for listed in names for name in listed.split(_BETWEEN)}))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
 from ..frames.source import changed_error
+from ..report.backend_info import BackendInfo, merged_info
+from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..report.thresholds import Demand
 from .record import ClipPackets, merged_records, with_whole_clips
@@ -81,6 +83,58 @@ class PartScores:
         return any(end.problem is not None for end in self.ends)
 
 
+@dataclass(frozen=True)
+class EarlierScores:
+    """The scores of consecutive pairs, from pair number `first` on, and the backends that computed them in an earlier run."""
+
+    first: int = 0
+    frames: tuple[FrameScores, ...] = ()
+    backends: tuple[BackendInfo, ...] = ()
+
+
+def consecutive(scores: Iterable[EarlierScores], part: Part = Part()) -> EarlierScores:
+    """Return what there is of a range from its first pair on without a gap; of the whole clips where none is given."""
+    frames: list[FrameScores] = []
+    backends: list[BackendInfo] = []
+    for block in sorted(scores, key=lambda block: block.first):
+        start = part.first + len(frames) - block.first
+        stop = None if part.stop is None else max(0, part.stop - block.first)
+        if start >= 0 and block.frames[start:stop]:
+            frames += block.frames[start:stop]
+            backends += block.backends
+    return EarlierScores(part.first, tuple(frames), tuple(dict.fromkeys(backends)))
+
+
+@dataclass
+class DividedScores:
+    """How a pair of clips is divided into ranges, and the scores of those that were scored, by their place among `parts`.
+
+    `packets` are those of the clips' video streams, where they were counted when the clips were divided.
+    """
+
+    parts: list[Part] = field(default_factory=list)
+    packets: ClipPackets | None = None
+    scores: dict[int, PartScores] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Return True where every range was scored."""
+        return bool(self.parts) and len(self.scores) == len(self.parts)
+
+    def fits(self, place: int) -> bool:
+        """Return whether a range begins and ends with the frames that its neighbours found there."""
+        seams = [(first, first + 1) for first in (place - 1, place) if {first, first + 1} <= self.scores.keys()]
+        return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
+
+    def in_order(self) -> Iterator[EarlierScores]:
+        """Yield the scores of each range, from the first on, up to a range that is missing or does not fit."""
+        for place, part in enumerate(self.parts):
+            if place not in self.scores or not self.fits(place):
+                return
+            report = self.scores[place].report
+            yield EarlierScores(part.first, tuple(report.frames), (report.backend,))
+
+
 def merged(parts: Sequence[PartScores]) -> ScoreReport:
     """Return one report with the frames of several parts, in order."""
     reports = [part.report for part in parts]
@@ -88,11 +142,7 @@ def merged(parts: Sequence[PartScores]) -> ScoreReport:
         reports[0],
         frames=list(chain.from_iterable(other.frames for other in reports)),
         warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
-        backend=replace(
-            reports[0].backend,
-            device=_named(other.backend.device for other in reports),
-            driver=_named(other.backend.driver for other in reports),
-        ),
+        backend=merged_info([other.backend for other in reports]),
         scoring=merged_records([other.scoring for other in reports]),
         seconds=sum(other.seconds for other in reports),
         stage_seconds={
@@ -138,7 +188,3 @@ def _ends(parts: Sequence[PartScores]) -> list[ClipEnd]:
         versions = {part.ends[clip].version for part in parts}
         ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
     return ends
-
-
-def _named(names: Iterable[str]) -> str:
-    return "; ".join(sorted(set(names)))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from ..backends.base import Backend
 from ..errors import DeviceLostError, DeviceMemoryError, VkssimError
 from ..features.plane_metrics import PlaneMetrics
+from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..utils.wording import counted
@@ -33,16 +34,15 @@ class BackendReopener:
         return True
 
 
-def score_on(
-    score: Callable[[Sequence[FrameScores]], ScoreReport], engines: BackendReopener, done: Sequence[FrameScores], *, again: bool
-) -> ScoreReport:
-    """Return the report of a run that `score` makes on `engines`, given the frames that are done.
+def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], engines: BackendReopener, *, again: bool) -> ScoreReport:
+    """Return the report of a run that `score` makes on `engines`, given the frames that an earlier try scored.
 
     Where the device is lost it is opened again, once, and where it runs out of memory on the way batches are halved: the run
     goes on behind what was scored, and the report has a warning. Not unless the sources can be read `again`. An error has all
     that was scored in its `report`.
     """
     earlier: ScoreReport | None = None
+    done: Sequence[FrameScores] = ()
     lost = False
     while True:
         try:
@@ -72,6 +72,7 @@ def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
         report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
         report.seconds += earlier.seconds
         report.resumed = earlier.resumed
+        report.backend = merged_info([report.backend, earlier.backend])
         stages = {**earlier.stage_seconds, **report.stage_seconds}
         sources = earlier.stage_seconds, report.stage_seconds
         report.stage_seconds = {stage: sum(seconds.get(stage, 0.0) for seconds in sources) for stage in stages}

@@ -8,29 +8,20 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from ..backends.base import Backend, Batch, Beyond
 from ..features.plane_metrics import FrameMetrics
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource, sample_problem
-from ..report.frame_scores import FrameScores, rows
+from ..report.frame_scores import rows
 from ..report.results import ScoreReport
 from ..types import Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
 from .ranges import Part
+from .run_settings import RunSettings
 from .timing import Shown
-
-if TYPE_CHECKING:
-    from .frame_journal import FrameJournal
-
-Progress = Callable[[int, int | None], None]
-"""Called with the frames scored so far and their total, None where it is not known."""
-
-OnFrames = Callable[[Sequence[FrameScores]], None]
-"""Called with frames that have just been scored, in order."""
 
 _MOST_READERS = 4  # of each file; more only wait for each other between their reads
 
@@ -38,8 +29,9 @@ _MOST_READERS = 4  # of each file; more only wait for each other between their r
 class Run:
     """Batches on their way: reading, then on the device, then scored. Use with `with`.
 
-    The times of each pair go to `on_times`. `on_frames` is not called with frames whose numbers are `already_reported`, nor are
-    they written to the journal. Of a `part` only the pairs in it are read, from sources that are there already.
+    The report may have frames already: the run goes on behind them. The times of each pair go to `on_times`. Frames whose
+    numbers are `already_reported` go neither to `settings.on_frames` nor to the store. Of a `part` only the pairs in it are
+    read, from sources that are there already.
     """
 
     def __init__(
@@ -50,10 +42,8 @@ class Run:
         on_times: Callable[[Sequence[Shown]], object],
         report: ScoreReport,
         metrics: FrameMetrics,
-        progress: Progress | None,
-        on_frames: OnFrames | None,
+        settings: RunSettings,
         already_reported: Collection[int] = (),
-        journal: FrameJournal | None = None,
         part: Part = Part(),  # noqa: B008 - frozen
     ) -> None:
         self._sources = sources
@@ -62,10 +52,10 @@ class Run:
         self._on_times = on_times
         self._report = report
         self._metrics = metrics
-        self._progress = progress
-        self._on_frames = on_frames
+        self._progress = settings.progress
+        self._on_frames = settings.on_frames
+        self._store = settings.store
         self._already_reported = already_reported
-        self._journal = journal
         self._part = part
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
@@ -143,15 +133,16 @@ class Run:
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
         if self._scored_before:  # known now that the sources are past them
-            self._on_times(self._shown(range(self._schedule.start, numbers.start, numbers.step)))
+            first = self._schedule.start + self._part.first * numbers.step
+            self._on_times(self._shown(range(first, numbers.start, numbers.step)))
             self._scored_before = 0
         shown = self._shown(numbers)
         self._on_times(shown)
         scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
         report.frames += scored
         fresh = [frame for frame in scored if frame.index not in self._already_reported]
-        if self._journal is not None:
-            self._journal.add(fresh)
+        if self._store is not None:
+            self._store.add(fresh)
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
         if self._progress is not None:

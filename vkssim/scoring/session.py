@@ -13,17 +13,18 @@ from ..frames.open import open_regular
 from ..frames.pictures import colour_warnings, common_format, match_pair, open_pair
 from ..frames.selection import Schedule, Selection
 from ..frames.source import FrameSource, check_unchanged
+from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..report.thresholds import Demand, check_names
+from ..report.thresholds import check_names
 from ..storage.remote import named
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
-from .frame_journal import FrameJournal
 from .options import Clips, ScoreOptions
-from .ranges import Cut, Fingerprints, Part, PartScores
+from .ranges import Cut, EarlierScores, Fingerprints, Part, PartScores
 from .record import ClipPackets, scoring_record, with_whole_clips
-from .run import OnFrames, Progress, Run
+from .run import Run
+from .run_settings import RunSettings
 from .timing import Clock, Shown
 from .verdict import ClipEnd, judge
 
@@ -58,38 +59,35 @@ def score_sources(
     clips: Clips,
     open_engine: BackendOpener,
     options: ScoreOptions,
-    *,
-    profile: bool = False,
-    progress: Progress | None = None,
-    on_frames: OnFrames | None = None,
-    demands: Sequence[Demand] = (),
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
     done: Sequence[FrameScores] = (),
-    journal: FrameJournal | None = None,
 ) -> ScoreReport:
-    """Score two open sources, reference first, on the backend that `open_engine` gives. The rest is as in `score_files`.
+    """Score two open sources, reference first, on the backend that `open_engine` gives.
 
     `clips` says by which names the report knows them and how they were opened. What `options.pictures` asks for was done to the
-    sources already. The backend is closed at the end, the sources are not.
+    sources already. `done` are the frames, from the first on, that an earlier try of the same run scored. The backend is closed
+    at the end, the sources are not. Raises VkssimError as `score_files`.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
-        check_names(demands, metrics.names, metrics.similarities)
+        check_names(settings.demands, metrics.names, metrics.similarities)
         schedule = options.selection.schedule(*sources, options.sync)
         engine = close_at_end(stack, open_engine(metrics.planes))
         report = _begun(sources, clips, metrics, engine, options)
-        if journal is not None and not journal.begun:
-            done = journal.begin(report.names, report.backend)
-        report.frames += done[:-1]
+        if settings.store is not None and not settings.store.begun:
+            earlier = settings.store.begin(options, report.backend, report.names)
+            done, report.backend = earlier.frames, merged_info([report.backend, *earlier.backends])
+        report.frames += done[:-1]  # the last is scored again
         report.resumed = len(report.frames)
         clock = Clock(clips.paths, report.rate, _first_left(sources, schedule) if options.sync == "pts" else None)
         already_reported = {frame.index for frame in done[-1:]}
-        run = Run(sources, engine, schedule, clock.compare, report, metrics, progress, on_frames, already_reported, journal)
+        run = Run(sources, engine, schedule, clock.compare, report, metrics, settings, already_reported)
         try:
             stack.enter_context(run)
             run.score()
             ends = _ends(sources, schedule, len(report.frames))
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, options.selection), ends, run.shorter)
-            judge(report, ends, clock, run.shorter, strict=options.strict, demands=demands)
+            judge(report, ends, clock, run.shorter, strict=options.strict, demands=settings.demands)
         except VkssimError as error:
             error.report = _with_all(report, done)
             raise
@@ -103,7 +101,7 @@ def score_sources(
             report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
             raise stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
         finally:
-            if profile:
+            if settings.profile:
                 report.stage_seconds = _stage_seconds(run, engine)
     return report
 
@@ -121,14 +119,14 @@ def score_part(
     open_engine: BackendOpener,
     options: ScoreOptions,
     part: Part,
-    *,
-    profile: bool = False,
-    progress: Progress | None = None,
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+    earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
 ) -> PartScores:
-    """Score a part of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
+    """Score a range of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
 
-    Nothing is judged: `ranges.joined` does, once all parts are there. Raises RangeError where the sources cannot be read in
-    parts after all.
+    The frames of `earlier` are read all the same, because only that tells how the clips go on, but they are not scored again.
+    Nothing is judged: `ranges.joined` does that once all ranges are there. Raises RangeError where the sources cannot be read
+    in ranges after all.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
@@ -137,12 +135,15 @@ def score_part(
         engine = close_at_end(stack, open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # of other parts on the same engine
         report = _begun(sources, clips, metrics, engine, options)
+        report.backend = merged_info([report.backend, *earlier.backends])
+        report.frames += earlier.frames[:-1]  # the last is scored again
+        report.resumed = len(report.frames)
         shown: list[Shown] = []
-        run = Run(sources, engine, schedule, shown.extend, report, metrics, progress, None, part=part)
+        run = Run(sources, engine, schedule, shown.extend, report, metrics, settings, part=part)
         stack.enter_context(run)
         run.score()
         behind = _checked(part, sources, schedule, report)
-        if profile:
+        if settings.profile:
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return PartScores(

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..errors import InputError
-from .checked_lines import BATCH, FRAMES, PARTS, CheckedLines, is_damaged_head
+from .checked_lines import BATCH, RUN, CheckedLines, is_damaged_head
 from .journal_file import JournalFile
 
-_WRITERS = {
-    FRAMES: "`vkssim score` on one device",
-    PARTS: "`vkssim score` on several devices",
-    BATCH: "`vkssim batch`",
-}
-_OLDER = {b"vkssim frames 1 ": FRAMES, b"vkssim parts 1 ": PARTS}
+_WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`"}
+_OLDER = dict.fromkeys((b"vkssim frames 1 ", b"vkssim frames 2 ", b"vkssim parts 1 ", b"vkssim parts 2 "), RUN)
 _BATCH_KEY = re.compile("[0-9a-f]{64}")
 
 Entry = TypeVar("Entry")
@@ -29,13 +25,12 @@ class CheckedJournal(Generic[Entry]):
 
     `head` is the entry of the first line and `entries` are those behind it, as `parse` reads them, up to the first line that is
     not as it was written; `damaged` says that there is such a line. `older` is True for a journal in the form of an older
-    version, which has fewer checks or none: nothing of it is believed. `there` is the kind of journal that was found, None for
-    an empty file.
+    version, which has fewer checks or none: nothing of it is believed.
 
     `parse` raises ValueError, TypeError, KeyError or RecursionError for what is no entry.
 
-    Raises InputError for a file of more than `most_bytes`, and for one that is no journal of this kind, nor of one of the kinds
-    `also`, of which nothing is read; OutputError where it cannot be written or another process has it.
+    Raises InputError for a file of more than `most_bytes`, and for one that is no journal of this kind; OutputError where it
+    cannot be written or another process has it.
     """
 
     def __init__(
@@ -43,11 +38,9 @@ class CheckedJournal(Generic[Entry]):
         path: Path,
         kind: bytes,
         parse: Callable[[Any], Entry],
-        also: Collection[bytes] = (),
         most_bytes: int | None = None,
     ) -> None:
         self.path = path
-        self.there: bytes | None = None
         self.older = self.damaged = False
         self.head: Any = None
         self.entries: list[Entry] = []
@@ -62,20 +55,18 @@ class CheckedJournal(Generic[Entry]):
                     f"the journal {path} has {self._file.size} bytes; {most_bytes} are the most there can be. Move it away, or"
                     " give another `output`"
                 )
-            self._read(also)
+            self._read()
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, also: Collection[bytes]) -> None:
+    def _read(self) -> None:
         for number, line in enumerate(self._file.lines()):
             if number == 0:
-                self._recognize(line)
-                if self.there is not None and self.there != self._kind and self.there not in also:
-                    raise InputError(
-                        f"{self.path} is the journal of {_WRITERS[self.there]}; move it away, or give another `output`"
-                    )
-                if self.older or self.there not in (self._kind, None):
+                found = self._recognized(line)
+                if found not in (self._kind, None):
+                    raise InputError(f"{self.path} is the journal of {_WRITERS[found]}; move it away, or give another `output`")
+                if self.older:
                     return
             lines = self._lines.copy()
             try:
@@ -89,20 +80,23 @@ class CheckedJournal(Generic[Entry]):
                 return
             self._lines, self._size = lines, self._size + len(line)
 
-    def _recognize(self, line: bytes) -> None:
-        """Find out of which kind of journal the first line is, whole or damaged. Raises InputError where it is of none."""
-        if not line.strip(b"\0"):  # nothing of it reached the disk
-            return
+    def _recognized(self, line: bytes) -> bytes | None:
+        """Return the kind of journal whose first line this is, whole or damaged; None where nothing of it reached the disk.
+
+        Raises InputError where it is the line of no journal.
+        """
+        if not line.strip(b"\0"):
+            return None
         for kind in (self._kind, *_WRITERS):
             if line.startswith(kind[: len(line)]) or is_damaged_head(line, kind):
-                self.there = kind
-                return
+                return kind
         self.older = True
-        self.there = next((kind for start, kind in _OLDER.items() if line.startswith(start)), None)
-        if self.there is None and _is_older_batch(line):
-            self.there = BATCH
-        if self.there is None:
-            raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another `output`")
+        for start, kind in _OLDER.items():
+            if line.startswith(start):
+                return kind
+        if _is_older_batch(line):
+            return BATCH
+        raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another `output`")
 
     def begin(self, head: Any, entries: Sequence[Any] = ()) -> None:
         """Drop what is in the file, and begin with that head, and with entries behind it. Raises OutputError."""

@@ -10,11 +10,8 @@ import json
 import zlib
 from typing import Any
 
-FRAMES = b"vkssim frames 2 "
-"""The kind of the journal of a run on one device."""
-
-PARTS = b"vkssim parts 2 "
-"""The kind of the journal of a run on several devices; what was scored lies in a folder beside it."""
+RUN = b"vkssim run 1 "
+"""The kind of the journal of a run of `vkssim score`."""
 
 BATCH = b"vkssim batch 1 "
 """The kind of the journal of a batch."""

@@ -1,4 +1,4 @@
-"""The journal of a run: what it gives back, and what it takes for damaged."""
+"""The store of a run: what it gives back, what it takes for damaged, and whose frames it takes for another run's."""
 
 from __future__ import annotations
 
@@ -14,24 +14,32 @@ from hypothesis import strategies as st
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
-from vkssim.scoring.frame_journal import FrameJournal
+from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.run_store import RunStore
 from vkssim.utils.wording import counted
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
+OTHER = BackendInfo("vulkan", "Made Up 9001", "driver 1.3")
+OPTIONS = ScoreOptions(("float_ssim",))
 IDENTITY = {"reference": "abc", "features": ["float_ssim"], "selection of frames": {"start": None}}
 VALUES = (0.1 + 0.2, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.0)
 FRAMES = [FrameScores(3 * number, {"float_ssim": value}, number / 3) for number, value in enumerate(VALUES)]
 
 
-def _opened(path: Path, resume: bool = True, identity: Mapping[str, Any] = IDENTITY) -> tuple[FrameJournal, list[str]]:
+def _opened(path: Path, resume: bool = True, identity: Mapping[str, Any] = IDENTITY) -> tuple[RunStore, list[str]]:
     told: list[str] = []
-    return FrameJournal(path, identity, resume=resume, tell=told.append), told
+    return RunStore(path, str(path.with_suffix(".parts")), identity, resume=resume, tell=told.append), told
+
+
+def _begun(store: RunStore, info: BackendInfo = INFO) -> list[FrameScores]:
+    """The frames that one device goes on behind."""
+    return list(store.begin(OPTIONS, info, ["float_ssim"]).frames)
 
 
 def _written(path: Path) -> list[bytes]:
     """The lines of a journal with FRAMES."""
     with _opened(path)[0] as journal:
-        assert journal.begin(["float_ssim"], INFO) == []
+        assert _begun(journal) == []
         journal.add(FRAMES[:2])
         journal.add(FRAMES[2:])
     return path.read_bytes().splitlines(keepends=True)
@@ -39,7 +47,7 @@ def _written(path: Path) -> list[bytes]:
 
 def _found(path: Path) -> list[FrameScores]:
     with _opened(path)[0] as journal:
-        return journal.begin(["float_ssim"], INFO)
+        return _begun(journal)
 
 
 @pytest.fixture
@@ -48,7 +56,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_doubles_come_back_as_they_were(path: Path) -> None:
-    assert len(_written(path)) == 1 + len(FRAMES)
+    assert len(_written(path)) == 2 + len(FRAMES)
     assert list(map(repr, _found(path))) == list(map(repr, FRAMES)), "nan equals nothing, -0.0 equals 0.0"
 
 
@@ -56,11 +64,11 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], int]] = {
     "torn": (lambda lines: b"".join(lines)[:-3], 6),
     "no end of line": (lambda lines: b"".join(lines)[:-1], 6),
     "zeros behind": (lambda lines: b"".join(lines) + bytes(600), 7),
-    "doubled": (lambda lines: b"".join([*lines[:4], lines[3], *lines[4:]]), 3),
-    "left out": (lambda lines: b"".join([*lines[:4], *lines[5:]]), 3),
-    "exchanged": (lambda lines: b"".join([*lines[:4], lines[5], lines[4], *lines[6:]]), 3),
-    "altered": (lambda lines: b"".join([*lines[:2], lines[2].replace(b"[3,", b"[4,"), *lines[3:]]), 1),
-    "another line": (lambda lines: b"".join([*lines[:3], b"my diary\n", *lines[3:]]), 2),
+    "doubled": (lambda lines: b"".join([*lines[:5], lines[4], *lines[5:]]), 3),
+    "left out": (lambda lines: b"".join([*lines[:5], *lines[6:]]), 3),
+    "exchanged": (lambda lines: b"".join([*lines[:5], lines[6], lines[5], *lines[7:]]), 3),
+    "altered": (lambda lines: b"".join([*lines[:3], lines[3].replace(b"[3,", b"[4,"), *lines[4:]]), 1),
+    "another line": (lambda lines: b"".join([*lines[:4], b"my diary\n", *lines[4:]]), 2),
     "header altered": (lambda lines: b"".join(lines).replace(b"Made", b"Mode"), 0),
     "header torn": (lambda lines: lines[0][:9], 0),
     "empty": (lambda lines: b"", 0),
@@ -74,7 +82,7 @@ def test_from_the_first_bad_line_on_all_is_dropped(path: Path, name: str) -> Non
     path.write_bytes(damage(_written(path)))
     journal, told = _opened(path)
     with journal:
-        assert list(map(repr, journal.begin(["float_ssim"], INFO))) == list(map(repr, FRAMES[:left]))
+        assert list(map(repr, _begun(journal))) == list(map(repr, FRAMES[:left]))
         journal.add(FRAMES[left:])
     damaged = f"{path} is damaged behind {counted(left, 'frame')}; what follows is scored again"
     assert told[:1] == ([] if name == "empty" else [damaged])
@@ -110,7 +118,7 @@ def test_another_file_is_not_taken_for_a_journal(path: Path) -> None:
         (IDENTITY | {"reference": "another"}, ["float_ssim"], INFO, "reference differ"),
         (IDENTITY | {"features": [], "reference": ""}, ["float_ssim"], INFO, "reference, features differ"),
         (IDENTITY, ["float_ssim", "float_ms_ssim"], INFO, "scores differ"),
-        (IDENTITY, ["float_ssim"], BackendInfo("vulkan", "Made Up 9001", "driver 1.3"), "device, driver differ"),
+        (IDENTITY, ["float_ssim"], OTHER, "device, driver differ"),
         (IDENTITY, ["float_ssim"], BackendInfo("cpu", "NumPy", ""), "backend, device, driver differ"),
     ],
 )
@@ -119,12 +127,12 @@ def test_another_run_is_an_error_that_says_what_differs(
 ) -> None:
     before = b"".join(_written(path))
     with _opened(path, identity=identity)[0] as journal, pytest.raises(OptionError) as caught:
-        journal.begin(names, info)
+        journal.begin(OPTIONS, info, names)
     assert f"is of another run: {differing}. Without `resume` it is begun anew" in str(caught.value)
     assert path.read_bytes() == before
     journal, told = _opened(path, resume=False, identity=identity)
     with journal:
-        assert journal.begin(names, info) == []
+        assert journal.begin(OPTIONS, info, names).frames == ()
     assert told == [f"{path} had 7 frames of a run that was cut off; `resume` would have kept them"]
 
 
@@ -132,7 +140,7 @@ def test_it_goes_when_the_run_is_done(path: Path) -> None:
     for failures in ([], [TruncatedInputError("ends within frame 7")]):
         _written(path)
         with _opened(path)[0] as journal:
-            journal.begin(["float_ssim"], INFO)
+            _begun(journal)
             journal.settle(failures)
         assert not path.exists()
 
@@ -141,7 +149,7 @@ def test_it_goes_when_the_run_is_done(path: Path) -> None:
 def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunError) -> None:
     _written(path)
     with _opened(path)[0] as journal:
-        journal.begin(["float_ssim"], INFO)
+        _begun(journal)
         journal.settle([error])
     assert str(error).endswith("; `resume` goes on from there")
     assert len(_found(path)) == len(FRAMES)
@@ -149,5 +157,5 @@ def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunErr
 
 def test_without_frames_nothing_is_left(path: Path) -> None:
     with _opened(path)[0] as journal:
-        journal.begin(["float_ssim"], INFO)
+        _begun(journal)
     assert not path.exists()
