@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DeviceLostError, FrameError
+from .backends.failure_policy import tried_again
+from .errors import FrameError
 from .report.frame_scores import FrameScores
 from .scorer import Scorer
 from .utils.wording import counted
@@ -77,11 +78,8 @@ class _Scorers:
         self._scorer: Scorer | None = open_scorer()
 
     def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """Return the scores of a pair; on a new device where the old one is lost on the way."""
-        try:
-            return self._score(reference, distorted)
-        except DeviceLostError:
-            return self._score(reference, distorted)
+        """Return the scores of a pair; where the device fails, as `backends.failure_policy` has it."""
+        return tried_again(lambda: self._score(reference, distorted))
 
     def _score(self, reference: Samples, distorted: Samples) -> FrameScores:
         if self._scorer is None:

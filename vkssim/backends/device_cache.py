@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Generic, Protocol, TypeVar
 
 from ..host.devices import DEVICE_VARIABLE
-from ..host.errors import DeviceLostError
+from .failure_policy import tried_again
 
 
 class Closable(Protocol):
@@ -63,15 +63,15 @@ class DeviceCache(Generic[Thing]):
     def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
         """Return what `action` gives with the thing of that key.
 
-        Where the device was lost on the way it is called once more with a new thing, since whoever calls still has what it
-        reads.
+        Where the device fails and the policy allows another try, it is called again with a new thing: the caller still has
+        what it reads.
         """
-        try:
+
+        def work() -> Result:
             with self.use(key, make) as thing:
                 return action(thing)
-        except DeviceLostError:
-            with self.use(key, make) as thing:
-                return action(thing)
+
+        return tried_again(work)
 
     def close(self) -> None:
         """Let go of everything."""

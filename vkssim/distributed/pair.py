@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.open_device import info_of
 from ..errors import DemandError, InputError, InterruptedRunError, VkssimError
@@ -20,7 +21,7 @@ from ..scoring.inputs import check_inputs
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_options
 from ..scoring.ranges import Part, PartScores, merged
-from ..scoring.recovery import BackendReopener, score_on
+from ..scoring.recovery import score_on
 from ..scoring.run_settings import OnFrames, Progress, RunSettings
 from ..scoring.session import open_sources, score_sources, stopped_error
 from ..utils.thread_pool import close_at_end
@@ -61,16 +62,16 @@ def score_pair(
 
 
 def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport:
-    """Score a pair in this process. A device that fails is opened again where the clips can be; see `recovery`."""
-    batch = None if settings.on_frames is None else 1
-    opener = BackendReopener(partial(open_backend, options.backend, device=options.device, profile=settings.profile), batch)
+    """Score a pair in this process. A device that fails is opened again where the clips can be; see `failure_policy`."""
+    policy = FailurePolicy(None if settings.on_frames is None else 1)
+    opener = BackendOpener(partial(open_backend, options.backend, device=options.device, profile=settings.profile), policy)
 
     def score(done: Sequence[FrameScores]) -> ScoreReport:
         with ExitStack() as stack:
             first, second = (close_at_end(stack, source) for source in open_sources(clips, options))
             return score_sources((first, second), clips, opener, options, settings, done)
 
-    return score_on(score, opener, again=readable_again(clips.paths))
+    return score_on(score, policy, again=readable_again(clips.paths))
 
 
 def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInfo], settings: RunSettings) -> ScoreReport:

@@ -8,9 +8,10 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
+from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
-from ..errors import DeviceError, DeviceMemoryError, InterruptedRunError, OutputError
+from ..errors import DeviceError, InterruptedRunError, OutputError
 from ..frames.source import FrameSource
 from ..scoring.range_folder import RangeFolder
 from ..scoring.ranges import Part, PartScores
@@ -28,11 +29,14 @@ class Worker:
         self._spec = spec
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
-        self._engine = self._open(None)
+        self._policy = FailurePolicy(losses=0)  # the scheduler gives what a lost device had to another worker
+        self._engine = self._open()
 
-    def _open(self, batch: int | None) -> SharedBackend:
+    def _open(self) -> SharedBackend:
+        """Return the backend for the next task, or for another try at one; it is opened when it is used."""
         spec = self._spec
-        return SharedBackend(partial(open_backend, spec.backend, device=spec.device, batch=batch, profile=spec.profile))
+        opener = partial(open_backend, spec.backend, device=spec.device, profile=spec.profile)
+        return SharedBackend(BackendOpener(opener, self._policy))
 
     def do(self, task: Task) -> Done:
         """Do a task.
@@ -40,22 +44,24 @@ class Worker:
         Raises VkssimError: DeviceError where the device fails, RangeError where the clips have to be scored in one part, else
         for what is wrong with the clips.
         """
+        failed = False
         try:
-            return self._do(task)
-        except DeviceMemoryError:  # batches of one frame may fit
-            pass
-        except DeviceError:
-            self._reopen(None)
-            raise
-        self._reopen(1)
-        try:
-            return self._do(task)
+            while True:
+                try:
+                    return self._do(task)
+                except DeviceError as error:
+                    failed = True
+                    if not self._policy.allows_another_try(error):
+                        raise
+                    self._reopen(self._policy)
         finally:
-            self._reopen(None)
+            if failed:
+                self._reopen(FailurePolicy(losses=0))  # the next task has the usual batches again
 
-    def _reopen(self, batch: int | None) -> None:
+    def _reopen(self, policy: FailurePolicy) -> None:
         self._engine.close()
-        self._engine = self._open(batch)
+        self._policy = policy
+        self._engine = self._open()
 
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()

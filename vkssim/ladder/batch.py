@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
@@ -36,7 +36,7 @@ from .together import MOST_IN_STEP, TogetherScorer
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
 _ASKED_AT_ONCE = 32
-_REPEATED = "the device failed at first; it was opened again, and the pair scored anew, a frame at a time"
+_REPEATED = "the device failed at first; it was opened again, and the pair was scored anew"
 
 
 Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
@@ -168,22 +168,24 @@ def _together(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcom
 def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
     """Yield each pair of a group with what came of it, as they are done.
 
-    Those that were on a device that failed are scored anew, once.
+    Pairs that were on a device that failed are scored anew where `failure_policy` allows it.
     """
-    again = []
-    for entry, outcome in _scored_once(scorer, group):
-        if _can_be_repeated(outcome, entry[1]):
-            again.append(entry)
-        else:
+    left, failed = group, False
+    while left:
+        on_failed_device: list[tuple[tuple[str, Pair], DeviceError]] = []
+        for entry, outcome in _scored_once(scorer, left):
+            if _can_be_repeated(outcome, entry[1]):
+                on_failed_device.append((entry, outcome))
+                continue
+            if failed and isinstance(outcome, ScoreReport):
+                outcome.warnings.append(_REPEATED)
             yield entry, outcome
-    if not again:
-        return
-    scorer.reopen(batch=1)
-    for entry, outcome in _scored_once(scorer, again):
-        if isinstance(outcome, ScoreReport):
-            outcome.warnings.append(_REPEATED)
-        yield entry, outcome
-    scorer.reopen()
+        if not (on_failed_device and scorer.reopen_after(on_failed_device[0][1])):
+            yield from on_failed_device
+            break
+        left, failed = [entry for entry, _ in on_failed_device], True
+    if failed:
+        scorer.reopen()
 
 
 def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
@@ -194,7 +196,7 @@ def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> O
             yield group[place], outcome
 
 
-def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> bool:
+def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> TypeGuard[DeviceError]:
     """Return whether the device was lost, or ran out of memory on the way, while it scored files that can be read again."""
     lost = isinstance(outcome, DeviceLostError)
     full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # it was enough at the start

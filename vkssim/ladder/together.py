@@ -11,6 +11,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Self
 
+from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
@@ -44,7 +45,8 @@ class TogetherScorer:
     def __init__(self, options: ScoreOptions, most: int = MOST_IN_STEP) -> None:
         self._options = options
         self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
-        self._engine = self._open_engine(None)
+        self._policy = FailurePolicy()
+        self._engine = self._open_engine()
         self._stopped = threading.Event()
 
     def score(
@@ -94,14 +96,24 @@ class TogetherScorer:
         if not ended or any(is_in_use(run.exception()) for run in runs if not run.cancelled()):
             leave_open(stack.pop_all())
 
-    def _open_engine(self, batch: int | None) -> SharedBackend:
+    def _open_engine(self) -> SharedBackend:
         options = self._options
-        return SharedBackend(partial(open_backend, options.backend, device=options.device, slots=self._slots, batch=batch))
+        opener = partial(open_backend, options.backend, device=options.device, slots=self._slots)
+        return SharedBackend(BackendOpener(opener, self._policy))
 
-    def reopen(self, batch: int | None = None) -> None:
-        """Let go of the device, and open it again for what comes next, with batches of that size at most; None chooses."""
+    def reopen_after(self, error: Exception) -> bool:
+        """Open the device again after an error, and return whether the policy allows another try."""
+        if not self._policy.allows_another_try(error):
+            return False
         self._engine.close()
-        self._engine = self._open_engine(batch)
+        self._engine = self._open_engine()
+        return True
+
+    def reopen(self) -> None:
+        """Open the device again for other clips, with the usual batches."""
+        self._engine.close()
+        self._policy = FailurePolicy()
+        self._engine = self._open_engine()
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         stream, _ = self._options.selection.streams

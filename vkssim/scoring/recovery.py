@@ -4,46 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..backends.base import Backend
-from ..errors import DeviceLostError, DeviceMemoryError, VkssimError
-from ..features.plane_metrics import PlaneMetrics
+from ..backends.failure_policy import FailurePolicy
+from ..errors import DeviceLostError, VkssimError
 from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..utils.wording import counted
 
 
-class BackendReopener:
-    """Opens the backend of a run as often as it takes. `batch` is the size of its batches, None until it is known."""
+def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: FailurePolicy, *, again: bool) -> ScoreReport:
+    """Return the report of a run that `score` makes, given the frames that an earlier try scored.
 
-    def __init__(self, open_engine: Callable[..., Backend], batch: int | None) -> None:
-        self._open = open_engine
-        self.batch = batch
-
-    def __call__(self, planes: Sequence[PlaneMetrics]) -> Backend:
-        """Open it with batches of `batch` frames."""
-        engine = self._open(planes, batch=self.batch)
-        self.batch = engine.batch_size
-        return engine
-
-    def halve(self) -> bool:
-        """Make the batches smaller from the next time on; False where they cannot be."""
-        if self.batch is None or self.batch == 1:
-            return False
-        self.batch //= 2
-        return True
-
-
-def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], engines: BackendReopener, *, again: bool) -> ScoreReport:
-    """Return the report of a run that `score` makes on `engines`, given the frames that an earlier try scored.
-
-    Where the device is lost it is opened again, once, and where it runs out of memory on the way batches are halved: the run
-    goes on behind what was scored, and the report has a warning. Not unless the sources can be read `again`. An error has all
-    that was scored in its `report`.
+    Where the device fails and `policy` allows another try, the run goes on behind what was scored, and the report has a
+    warning; not unless the sources can be read `again`. An error has all that was scored in its `report`.
     """
     earlier: ScoreReport | None = None
     done: Sequence[FrameScores] = ()
-    lost = False
     while True:
         try:
             report = score(done)
@@ -52,16 +28,16 @@ def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], engines: Bac
                 error.report = earlier
             else:
                 earlier = error.report = _joined(earlier, error.report)
-            if again and isinstance(error, DeviceLostError) and not lost:
-                lost = True
-                said = "was lost after {}; it was opened again, and the run went on behind them"
-            elif again and earlier is not None and isinstance(error, DeviceMemoryError) and engines.halve():
-                said = f"ran out of memory after {{}}; batches of {engines.batch} were used from there on"
-            else:
+            if not (again and policy.allows_another_try(error)):
                 raise
             if earlier is not None:
                 done = earlier.frames or done
-                earlier.warnings.append(f"{earlier.backend.device} {said.format(counted(len(earlier.frames), 'frame'))}")
+                frames = counted(len(earlier.frames), "frame")
+                if isinstance(error, DeviceLostError):
+                    warning = f"was lost after {frames}; it was opened again, and the run went on behind them"
+                else:
+                    warning = f"ran out of memory after {frames}; batches of {policy.batch} were used from there on"
+                earlier.warnings.append(f"{earlier.backend.device} {warning}")
         else:
             return _joined(earlier, report)
 

@@ -1,0 +1,83 @@
+"""The policy for devices that fail, and everything that follows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vkssim.backends.failure_policy import FailurePolicy, tried_again
+from vkssim.errors import (
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceTimeoutError,
+    InputError,
+    UnsuitableDeviceError,
+    WrongNumbersError,
+)
+
+PACKAGE = Path(__file__).resolve().parents[2] / "vkssim"
+
+
+def test_a_device_may_be_lost_once() -> None:
+    policy = FailurePolicy(8)
+    assert policy.allows_another_try(DeviceLostError("lost"))
+    assert not policy.allows_another_try(DeviceLostError("lost"))
+    assert policy.batch == 8
+    assert not FailurePolicy(losses=0).allows_another_try(DeviceLostError("lost"))
+
+
+def test_batches_are_halved_down_to_a_frame() -> None:
+    policy, batches = FailurePolicy(9), []
+    while policy.allows_another_try(DeviceMemoryError("full")):
+        batches.append(policy.batch)
+    assert batches == [4, 2, 1]
+    assert not FailurePolicy().allows_another_try(DeviceMemoryError("full")), "nothing was opened"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        DeviceTimeoutError("hangs"),
+        UnsuitableDeviceError("lacks"),
+        WrongNumbersError("wrong"),
+        InputError("damaged"),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_nothing_else_is_tried_again(error: Exception) -> None:
+    assert not FailurePolicy(8).allows_another_try(error)
+
+
+@pytest.mark.parametrize(("failures", "calls"), [(0, 1), (1, 2), (2, 2)])
+def test_work_is_called_again(failures: int, calls: int) -> None:
+    made: list[int] = []
+
+    def work() -> int:
+        made.append(0)
+        if len(made) <= failures:
+            raise DeviceLostError("lost")
+        return 7
+
+    if failures < 2:
+        assert tried_again(work) == 7
+    else:
+        with pytest.raises(DeviceLostError):
+            tried_again(work)
+    assert len(made) == calls
+
+
+CATCHES = {
+    "backends/open_device.py": "halves the batches of a backend while it is opened",
+    "distributed/scheduler.py": "gives what a device had to another one",
+    "torch/cuda.py": "lets go of the buffers that are kept, before it asks for more",
+}
+
+
+def test_no_other_module_decides() -> None:
+    """Outside the policy a failure of a device is caught by its type only where there is something else to do."""
+    caught = re.compile(r"except[^\n]*\bDevice(Lost|Memory|Timeout)Error\b")
+    files = [path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if caught.search(path.read_text())]
+    assert sorted(files) == sorted(CATCHES)
