@@ -161,7 +161,7 @@ install_packages() { # install_packages NAME…: by apt-get, as root or with sud
         apt-get install -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 "${packages[@]}" </dev/null >/dev/null
 }
 
-PINS=ci/requirements # scripts/pin_requirements makes them
+PINS=ci/requirements # tools/pin_requirements makes them
 
 pip() { .venv/bin/python -m pip "$@" --quiet --disable-pip-version-check </dev/null; }
 

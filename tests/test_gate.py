@@ -26,7 +26,7 @@ from .support.commands import python_process
 SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
 
-import gate_matrix  # noqa: E402 - scripts are no package
+import gate_matrix  # noqa: E402 - scripts/ is no package
 from agreement import compare, difference, tolerance_of  # noqa: E402
 from gate_matrix import PAIRS, Form, Pair  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""The table of mutations is held to the sources that it was taken from; scripts/mutate runs it."""
+"""The table of mutations is held to the sources that it was taken from; tests/stress/mutate runs it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from vkssim.shaders.interface import INTERFACES
 
-from .support.mutations import GATE, MUTATIONS, Mutation
+from .stress.mutations import GATE, MUTATIONS, Mutation
 
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"

@@ -49,7 +49,7 @@ def _wanted(texts: list[str], python: str) -> list[Requirement]:
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(("kind", "files"), [("run", ["run.txt"]), ("test", ["test.txt", "torch.txt"]), ("docs", ["docs.txt"])])
 def test_pins_satisfy_the_project(python: str, kind: str, files: list[str]) -> None:
-    """Where this fails: scripts/pin_requirements."""
+    """Where this fails: tools/pin_requirements."""
     wanted = [*PROJECT["project"]["dependencies"]]
     if kind == "test":
         wanted += [*PROJECT["project"]["optional-dependencies"]["test"], *PROJECT["build-system"]["requires"]]

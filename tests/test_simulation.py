@@ -1,4 +1,4 @@
-"""The model of scripts/simulate_cluster, against what can be worked out by hand."""
+"""The model of bench/simulate_cluster, against what can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from .support.commands import python_process
 
-SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
-sys.path.append(str(SCRIPTS))
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+sys.path.append(str(BENCH))
 
-from cluster import Cluster, Work, ranges, simulate  # noqa: E402 - scripts are no package
+from cluster import Cluster, Work, ranges, simulate  # noqa: E402 - bench/ is no package
 from costs import costs, read  # noqa: E402
 
 HARSH = Cluster(20, gpus=2, straggling=0.1, slowdown=3, mtbf=200, repair=60, driver=0.01, result=0.1, attempts=50)
@@ -93,7 +93,7 @@ def test_tasks_are_timed(tmp_path: Path) -> None:
     """A round of tiny ones: all lengths of both kinds, then a profiled one of each."""
     output = tmp_path / "times.jsonl"
     words = ("--size", "192x180", "--feature", "float_ssim=scale=1:window=uniform8", "--frames", "16", "--seconds", "0")
-    process = python_process(str(SCRIPTS / "task_times"), *words, "--out", str(output))
+    process = python_process(str(BENCH / "task_times"), *words, "--out", str(output))
     assert process.returncode == 0, process.stderr.decode()
     records = read([output])
     assert [(record["kind"], record["frames"]) for record in records[:8]] == [
@@ -134,7 +134,7 @@ def test_costs_and_a_cluster_from_records(tmp_path: Path) -> None:
     assert (cost.gpu_seconds, cost.upload_seconds, cost.opening) == pytest.approx((0.002, 0.001, 3.0))
     assert cost.spread == pytest.approx([1.0] * 4)
     words = ("--times", str(times), "--nodes", "3", "--minutes", "1", "--range-seconds", "9", "--driver", "0", "--result", "0")
-    process = python_process(str(SCRIPTS / "simulate_cluster"), *words, "--json", str(figures))
+    process = python_process(str(BENCH / "simulate_cluster"), *words, "--json", str(figures))
     assert process.returncode == 0, process.stderr.decode()
     (row,) = json.loads(figures.read_text())["figures"]
     assert (row["tasks"], row["lost"], row["given_up"]) == (75 * 16, 0, 0)

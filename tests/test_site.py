@@ -1,4 +1,4 @@
-"""What scripts/site_pages.py adds to the documentation's site. `ci/docs` builds the site itself."""
+"""What tools/site_pages.py adds to the documentation's site. `ci/docs` builds the site itself."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def site() -> ModuleType:
-    scripts = str(ROOT / "scripts")
-    spec = importlib.util.spec_from_file_location("site_pages", f"{scripts}/site_pages.py")
+    tools = str(ROOT / "tools")
+    spec = importlib.util.spec_from_file_location("site_pages", f"{tools}/site_pages.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, scripts)
+    sys.path.insert(0, tools)
     try:
         spec.loader.exec_module(module)
     finally:
-        sys.path.remove(scripts)
+        sys.path.remove(tools)
     return module
 
 

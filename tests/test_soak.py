@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .support.commands import python_process
 
-SOAK = Path(__file__).resolve().parent.parent / "scripts" / "soak"
+SOAK = Path(__file__).resolve().parent / "stress" / "soak"
 FEW = ("--frames", "100", "--scorers", "20", "--engines", "5", "--containers", "20", "--limit", "1000")
 LOADS = ("files", "scorer", "arrays", "gradients", "scorers", "engines", "containers")
 

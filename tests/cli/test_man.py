@@ -1,4 +1,4 @@
-"""docs/vkssim.1: what scripts/make_man writes now, and roff that every reader takes."""
+"""docs/vkssim.1: what tools/make_man writes now, and roff that every reader takes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUESTS = {".TH": 6, ".SH": None, ".SS": None, ".PP": 0, ".TP": 0}
 
 
 def test_up_to_date() -> None:
-    process = python_process(str(ROOT / "scripts" / "make_man"), "--check")
+    process = python_process(str(ROOT / "tools" / "make_man"), "--check")
     assert process.returncode == 0, process.stderr.decode()
 
 

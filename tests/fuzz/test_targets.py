@@ -1,4 +1,4 @@
-"""Every target on its corpus, and on what hypothesis makes of it. `scripts/fuzz` goes further, led by coverage."""
+"""Every target on its corpus, and on what hypothesis makes of it. `tests/stress/fuzz` goes further, led by coverage."""
 
 from __future__ import annotations
 

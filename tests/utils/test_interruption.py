@@ -194,7 +194,7 @@ def test_handlers_are_given_back(folder: Path, tmp_path: Path) -> None:
 
 def test_killed_at_random_moments() -> None:
     """Raw files, containers and batches, on the device; the CI has fifty kills."""
-    process = python_process(str(ROOT / "scripts" / "kill_test"), "--kills", "6", "--signals", "KILL,TERM")
+    process = python_process(str(ROOT / "tests" / "stress" / "kill_test"), "--kills", "6", "--signals", "KILL,TERM")
     assert process.returncode == 0, process.stderr.decode()
     assert b"files equal, byte for byte" in process.stdout
 

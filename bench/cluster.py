@@ -1,4 +1,4 @@
-"""The model behind scripts/simulate_cluster: one driver, nodes with a worker a GPU, ranges of frames, by SimPy.
+"""The model behind bench/simulate_cluster: one driver, nodes with a worker a GPU, ranges of frames, by SimPy.
 
 A worker that asks gets the next range, and waits for the driver, who hands out one at a time. With none left it gets a copy of
 the range that has run longest; the first result counts, and the other copy runs on for nothing. A node fails at random, takes

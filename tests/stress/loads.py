@@ -1,4 +1,4 @@
-"""What scripts/soak does over and over.
+"""What tests/stress/soak does over and over.
 
 A load goes on until `tick`, which it tells after each round how many units that did, raises Enough.
 """

@@ -1,4 +1,4 @@
-"""What tasks cost, out of the times that scripts/task_times took: a fixed part, and a part a frame."""
+"""What tasks cost, out of the times that bench/task_times took: a fixed part, and a part a frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs one load of scripts/soak and looks at the process meanwhile: memory, descriptors, threads, Python and Vulkan objects."""
+"""Runs one load of tests/stress/soak and watches the process: memory, descriptors, threads, Python and Vulkan objects."""
 
 from __future__ import annotations
 
