@@ -14,8 +14,11 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINTER = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
 LAYERS = [line.split(" | ") for line in LINTER["contracts"][0]["layers"]]
 PLACEHOLDER = re.compile(r"NAME")
-PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|ci|docs|fixtures|examples)/[\w./-]*)`")
-PAGES = sorted([*ROOT.glob("docs/*.md"), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md"))])
+PATH = re.compile(r"`((?:vkssim|host|shaders|tests|scripts|bench|tools|ci|docs|fixtures|examples)/[\w./-]*)`")
+BESIDE = ("README.md", "CONTRIBUTING.md", "bench/README.md", "tests/README.md", "tools/README.md")
+PAGES = sorted([*ROOT.glob("docs/*.md"), *(ROOT / name for name in BESIDE)])
+LISTED = {"bench": "README.md", "tools": "README.md", "tests/stress": "__init__.py"}
+"""Folders of commands and their helpers, each with the page that says what every file does."""
 
 
 def test_the_drawing_has_the_layers_from_the_top_down() -> None:
@@ -36,6 +39,13 @@ def test_every_layer_has_one_sentence() -> None:
 def test_every_file_that_a_page_names_is_there(page: Path) -> None:
     named = [path for path in PATH.findall(page.read_text(encoding="utf-8")) if not PLACEHOLDER.search(path)]
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize(("folder", "page"), LISTED.items())
+def test_the_page_of_a_folder_names_every_file(folder: str, page: str) -> None:
+    files = {path.name for path in (ROOT / folder).iterdir() if path.is_file()} - {page}
+    named = set(re.findall(r"`([\w.]+)`", (ROOT / folder / page).read_text(encoding="utf-8")))
+    assert files - named == set()
 
 
 def test_pages_name_files() -> None:
