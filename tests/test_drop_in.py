@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from vkssim import __version__
+from vkssim.features import FEATURES
 
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import vkssim, vkssim_process
@@ -25,6 +26,7 @@ DISTORTED = np.roll(LUMA, 1, axis=2)
 RAW = "--reference ducks.yuv --distorted ducks_dist.yuv --width 320 --height 180 --pixel_format 420 --bitdepth 8"
 Y4M = "--reference ducks.y4m --distorted ducks_dist.y4m"
 BOTH = ["float_ms_ssim", "float_ssim"]
+KNOWN = ", ".join(sorted(FEATURES))
 
 
 @pytest.fixture(autouse=True)
@@ -92,11 +94,11 @@ def test_scored(folder: Path, line: str, output: str, form: str, names: list[str
         (f"{Y4M} --nflx_ctc v1.0 --json --output output.json", "--feature float_ssim=enable_db=true:clip_db=true"),
         (
             f"{Y4M} --feature psnr --output output.xml",
-            "unknown feature 'psnr' (did you mean float_psnr?); there are float_ms_ssim, float_psnr, float_ssim",
+            f"unknown feature 'psnr' (did you mean float_psnr?); there are {KNOWN}",
         ),
         (
             f"{Y4M} --feature float_ms_ssim --feature ciede",
-            "unknown feature 'ciede'; there are float_ms_ssim, float_psnr, float_ssim",
+            f"unknown feature 'ciede'; there are {KNOWN}",
         ),
         (f"{Y4M} --feature float_ssim=enable_chroma=true", "float_ssim has no option 'enable_chroma'"),
         (

@@ -1,4 +1,4 @@
-"""What has to hold for every picture: any size, depth, type and stride."""
+"""What has to hold of similarities for every picture: any size, depth, type and stride."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim import Scorer
+from vkssim.features import with_options
 
 from .support.differences import check_scores
+from .support.metrics import SIMILARITIES
 from .support.pictures import Picture, quantise, texture
 from .support.tolerances import BACKENDS, RANGE, SYMMETRY
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-FEATURES = ("float_ms_ssim=enable_lcs=true", "float_ssim=enable_lcs=true")
-SCORES = ("float_ms_ssim", "float_ssim")
+FEATURES = tuple(with_options(name, enable_lcs=True) for name in SIMILARITIES)
 SIDES = st.integers(176, 700)
 ONE_CLIP_AFTER_THE_OTHER = 5
 
@@ -172,7 +173,7 @@ def test_range_of_doubles_is_a_matter_of_scale(pair: tuple[np.ndarray, np.ndarra
     """Doubles are rounded to float32 before the product with 255 here and after it there: the scores hardly move."""
     for backend in ("vulkan", "cpu"):
         one, many = (
-            {name: value for name, value in sample.scores(backend).items() if name in SCORES}
+            {name: value for name, value in sample.scores(backend).items() if name in SIMILARITIES}
             for sample in _of_both_ranges(pair)
         )
         check_scores(RANGE, f"{backend}, {pair[0].shape}", many, one)

@@ -11,6 +11,7 @@ import pytest
 
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import SmallerBatchWarning
+from vkssim.features import FEATURES, with_options
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan
@@ -28,8 +29,8 @@ REFERENCE, DISTORTED = clip(3, 180, 190, seed=1), clip(3, 180, 190, seed=2)
 
 
 def _scores() -> Arrays:
-    """Of two metrics, with several batches on their way."""
-    features = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=1"]
+    """Score with every metric, with several batches on their way."""
+    features = [with_options(name, enable_lcs=True, scale=1) for name in FEATURES]
     with Scorer(190, 180, bits=8, features=features, batch=1) as scorer:
         return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
 

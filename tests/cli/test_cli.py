@@ -201,7 +201,7 @@ def test_missing_file_is_a_usage_error(missing: str) -> None:
 @pytest.mark.parametrize(
     ("feature", "message"),
     [
-        ("psnr", "unknown feature 'psnr' (did you mean float_psnr?); there are float_ms_ssim, float_psnr, float_ssim"),
+        ("psnr", f"unknown feature 'psnr' (did you mean float_psnr?); there are {', '.join(sorted(FEATURES))}"),
         (
             "float_ssim=size=3",
             "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, exact, scale, window",

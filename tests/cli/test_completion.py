@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.cli.main import COMMANDS
+from vkssim.features import FEATURES
 
 from ..support.commands import vkssim, vkssim_process
 from ..support.waiting import PATIENCE
@@ -38,7 +39,7 @@ def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[by
         ("vkssim ", list(COMMANDS)),
         ("vkssim sc", ["score"]),
         ("vkssim score --fail", ["--fail-under"]),
-        ("vkssim score --feature ", ["float_ms_ssim", "float_ssim", "float_psnr"]),
+        ("vkssim score --feature ", list(FEATURES)),
         ("vkssim score --feature float_m", ["float_ms_ssim"]),
         ("vkssim score --feature float_ssim=s", ["float_ssim=scale="]),
         ("vkssim score --feature float_ssim=scale=1:enable_d", ["float_ssim=scale=1:enable_db="]),

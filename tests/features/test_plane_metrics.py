@@ -7,12 +7,15 @@ import pytest
 
 from vkssim import Scorer
 from vkssim.errors import FrameError, OptionError
+from vkssim.features import FEATURES, with_options
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.types import FrameFormat, Samples
 
+from ..support.metrics import SIMILARITIES
+
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-FEATURES = ["float_ms_ssim=enable_lcs=true", "float_ssim=scale=1"]
+EVERY_METRIC = [with_options(name, enable_lcs=True, scale=1) for name in FEATURES]
 Planes = tuple[Samples, ...]
 
 
@@ -38,13 +41,13 @@ def _frames(width: int, height: int, chroma: str, bits: int = 8, count: int = 3)
 )
 def test_each_plane_is_scored_as_a_luma_of_its_size(backend: str, width: int, height: int, chroma: str, bits: int) -> None:
     frames = _frames(width, height, chroma, bits, count=3 if backend == "vulkan" else 1)
-    with Scorer(width, height, bits=bits, features=FEATURES, planes="all", chroma=chroma, backend=backend) as scorer:
+    with Scorer(width, height, bits=bits, features=EVERY_METRIC, planes="all", chroma=chroma, backend=backend) as scorer:
         found = list(scorer.score(frames))
         names = scorer.names
     shapes = [plane.shape for plane in frames[0][0]]
     for number, plane in enumerate(("y", "cb", "cr")):
         size = shapes[number][::-1]
-        with Scorer(*size, bits=bits, features=FEATURES, backend=backend) as scorer:
+        with Scorer(*size, bits=bits, features=EVERY_METRIC, backend=backend) as scorer:
             alone = list(scorer.score((reference[number], distorted[number]) for reference, distorted in frames))
         for whole, single in zip(found, alone, strict=True):
             assert {name: whole.metrics[f"{name}_{plane}"] for name in single.metrics} == single.metrics
@@ -52,7 +55,7 @@ def test_each_plane_is_scored_as_a_luma_of_its_size(backend: str, width: int, he
                 assert {name: whole.metrics[name] for name in single.metrics} == single.metrics
     areas = [height * width for height, width in shapes]
     for frame in found:
-        for name in ("float_ms_ssim", "float_ssim"):
+        for name in SIMILARITIES:
             scores = [frame.metrics[f"{name}_{plane}"] for plane in ("y", "cb", "cr")]
             assert frame.metrics[f"{name}_all"] == pytest.approx(np.average(scores, weights=areas), abs=1e-15)
         assert tuple(frame.metrics) == names

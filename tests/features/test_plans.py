@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from vkssim.backends.vulkan import frame_plan
+from vkssim.features import FEATURES, with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
 from vkssim.host.plan import Dispatch, Plan, Role
@@ -105,7 +106,7 @@ def test_partial_sums_lie_side_by_side(shape: KernelShape, size: tuple[int, int]
 @pytest.mark.parametrize("name", FRAMES)
 def test_every_dispatch_stays_within_its_buffers(shape: KernelShape, name: str) -> None:
     frame = FRAMES[name]
-    plan = _plan(frame, shape, "float_ms_ssim", "float_ssim=scale=2")
+    plan = _plan(frame, shape, *(with_options(name, scale=2) for name in FEATURES))
     for dispatch, spec in itertools.product(plan.dispatches, plan.buffers):
         push = push_of(dispatch)
         if spec.name in dispatch.sources:
