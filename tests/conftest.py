@@ -16,7 +16,7 @@ import pytest
 
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
-from vkssim.host.devices import DEVICE_VARIABLE, choose_device, list_devices
+from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, check_shared_instances, shared_instance
 from vkssim.host.pipelines import PipelineBuilder
@@ -24,6 +24,7 @@ from vkssim.shaders.interface import Shape
 
 from .support import differences
 from .support.compiled import kept_pipelines, shared, unshared
+from .support.opened import opened_device
 
 SOFTWARE_DEVICE = "llvmpipe"
 
@@ -84,14 +85,9 @@ def validated() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def device(instance: Instance) -> Iterator[Device]:
-    """The device that all tests run on. Its absence is a failure, never a reason to skip."""
-    try:
-        info = choose_device(list_devices(instance))
-    except DeviceError as error:
-        pytest.fail(f"the tests need a Vulkan device: {error}", pytrace=False)
-    with Device(info) as opened:
+    """Return the device that all tests run on. Its absence is a failure, never a reason to skip."""
+    with opened_device(instance) as opened:
         yield opened
-        assert not +opened.live_objects, f"objects outlived their tests: {dict(+opened.live_objects)}"
 
 
 @pytest.fixture(scope="session")

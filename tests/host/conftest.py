@@ -7,18 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from vkssim.host.device import Device
-from vkssim.host.devices import choose_device, list_devices
-from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance
+
+from ..support.opened import opened_device
 
 
 @pytest.fixture(scope="module")
 def device(instance: Instance) -> Iterator[Device]:
     """Return a device of the module's own. Its absence is a failure, never a reason to skip."""
-    try:
-        info = choose_device(list_devices(instance))
-    except DeviceError as error:
-        pytest.fail(f"the tests need a Vulkan device: {error}", pytrace=False)
-    with Device(info) as opened:
+    with opened_device(instance) as opened:
         yield opened
-        assert not +opened.live_objects, f"objects outlived their tests: {dict(+opened.live_objects)}"
