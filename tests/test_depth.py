@@ -168,7 +168,7 @@ def test_frames_of_a_scorer(backend: str, by: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "peak"), [(np.uint16, 1023), (np.uint16, 1000), (np.uint8, 100)])
-def test_on_a_gpu_the_kernels_look(monkeypatch: pytest.MonkeyPatch, dtype: type, peak: int) -> None:
+def test_on_a_gpu_the_kernels_look(monkeypatch: pytest.MonkeyPatch, dtype: type[np.integer[Any]], peak: int) -> None:
     """In every plane, whatever pads the rows."""
     monkeypatch.setattr(KernelShape, "for_device", staticmethod(lambda _info: KernelShape(Shape.STAGED, 64)))
     frames = np.random.default_rng(0).integers(0, peak + 1, (3, 70, 41)).astype(dtype)

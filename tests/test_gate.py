@@ -17,6 +17,7 @@ from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
+from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.shaders.interface import Shape, module_name, modules
@@ -27,7 +28,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent / "scripts"
 sys.path.append(str(SCRIPTS))
 
 import gate_matrix  # noqa: E402 - scripts/ is no package
-from agreement import compare, difference, tolerance_of  # noqa: E402
+from agreement import Scores, compare, difference, tolerance_of  # noqa: E402
 from gate_matrix import PAIRS, Form, Pair  # noqa: E402
 
 GATE = str(SCRIPTS / "cross_backend_diff.py")
@@ -55,8 +56,9 @@ def test_places_are_half_a_unit_of_the_last() -> None:
 
 
 def test_what_one_side_lacks_is_a_mismatch() -> None:
-    tested = {0: {"a": 1.0, "b": None}, 1: {"a": 1.0, "b": 1.0}}
-    for other in ({0: {"a": 1.0}, 1: {"a": 1.0}}, {0: {"a": 1.0, "b": None}}):
+    tested: Scores = {0: {"a": 1.0, "b": None}, 1: {"a": 1.0, "b": 1.0}}
+    lacking: tuple[Scores, ...] = ({0: {"a": 1.0}, 1: {"a": 1.0}}, {0: {"a": 1.0, "b": None}})
+    for other in lacking:
         found = [compare(tested, other, 0.5), compare(other, tested, 0.5)]
         assert [score.mismatches for score in found[0]] == [score.mismatches for score in found[1]]
         assert any(score.mismatches for score in found[0])
@@ -162,9 +164,9 @@ def test_sums_in_float32_are_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_dispatches_are_recorded_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    record = gate_matrix.vk.vkCmdDispatch
+    record = vk.vkCmdDispatch
     _run(monkeypatch, replace(ONE, features=ONE.features[1:]))
-    assert gate_matrix.vk.vkCmdDispatch is record
+    assert vk.vkCmdDispatch is record
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_zeros_around_images_smaller_than_the_window(size: tuple[int, int]) -> N
     pair = images("noise", *size)
     value, gradient = vkssim.ssim_and_grad(*pair, data_range=1.0, padding="same")
     expected = twin(*pair, padding="same")
-    check_number(LOSS_VALUE, "", f"{size}", value, expected[0])
+    check_number(LOSS_VALUE, "", f"{size}", float(value), expected[0])
     check_number(LOSS_GRADIENT, "whole", f"{size}", relative(gradient, expected[1]), 0.0)
 
 
@@ -161,9 +161,10 @@ def test_more_planes_than_a_batch_holds(monkeypatch: pytest.MonkeyPatch) -> None
     """Of a size of its own: an engine kept from before would have its larger batch."""
     pair = images("natural", 7, 2, 47, 59)
     monkeypatch.setattr(engine, "_BATCH_BYTES", 1)
-    split = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, weights=THREE, reduction="none")
+    values, gradients = vkssim.ms_ssim_and_grad(*pair, data_range=1.0, weights=THREE, reduction="none")
     monkeypatch.undo()
-    for value, gradient, *one in zip(*split, *pair, strict=True):
+    assert isinstance(values, np.ndarray)
+    for value, gradient, *one in zip(values, gradients, *pair, strict=True):
         expected = vkssim.ms_ssim_and_grad(one[0][None], one[1][None], data_range=1.0, weights=THREE)
         np.testing.assert_equal((value, gradient), (expected[0], expected[1][0]))
 
@@ -193,8 +194,8 @@ def test_a_firefly_spoils_no_gradient_but_its_own(function: Call) -> None:
     expected = twin(reference, distorted, **options)
     check_number(LOSS_FIREFLY, "arrays", "firefly", value, expected[0])
     near = np.s_[19:42, 25:48]
-    for side in (gradient, expected[1]):
-        side[near] = 0.0
+    for changed in (gradient, expected[1]):
+        changed[near] = 0.0
     check_number(LOSS_GRADIENT, "beside a firefly", function.__name__, relative(gradient, expected[1]), 0.0)
 
 
@@ -285,6 +286,7 @@ def test_negative_structure(backend: str) -> None:
     assert vkssim.ssim_and_grad(pair[0][0], pair[1][0], **options)[0] < -0.1
     for negative, worst in (("clamp", 0.0), ("null", np.nan)):
         values, gradients = vkssim.ms_ssim_and_grad(*pair, negative=negative, reduction="none", **options)
+        assert isinstance(values, np.ndarray)
         np.testing.assert_equal(values[0], worst)
         np.testing.assert_equal(gradients[0], np.full_like(gradients[0], worst))
         assert values[1] > 0.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,7 @@ def samples(draw: st.DrawFn) -> Sample:
     """Pictures as integers of 8 to 16 bits or floats, in memory of any layout."""
     pair = draw(pictures())
     kind = draw(st.sampled_from(["bits", "bits", "float32", "float64"]))
+    opened_for: dict[str, Any]
     if kind == "bits":
         bits = draw(st.integers(8, 16))
         made, opened_for = [quantise(picture, bits) for picture in pair], {"bits": bits}
@@ -84,7 +85,7 @@ def samples(draw: st.DrawFn) -> Sample:
         made = [(picture * data_range).astype(kind) for picture in pair]
         opened_for = {"dtype": kind, "data_range": data_range}
     layout = draw(st.sampled_from(sorted(LAYOUTS)))
-    return Sample(*(LAYOUTS[layout](picture) for picture in made), opened_for)
+    return _laid_out(layout, made, opened_for)
 
 
 def _every_second(picture: Picture) -> Picture:
@@ -93,7 +94,7 @@ def _every_second(picture: Picture) -> Picture:
     return spread[1::2, ::3]
 
 
-LAYOUTS = {
+LAYOUTS: dict[str, Callable[[Picture], Picture]] = {
     "plain": lambda picture: picture,
     "transposed": lambda picture: picture.T.copy().T,
     "upside down": lambda picture: picture[::-1].copy()[::-1],
@@ -102,6 +103,12 @@ LAYOUTS = {
     "read-only": lambda picture: np.frombuffer(picture.tobytes(), picture.dtype).reshape(picture.shape),
 }
 """The same samples in memory of another layout."""
+
+
+def _laid_out(layout: str, pair: Sequence[Picture], opened_for: dict[str, Any]) -> Sample:
+    """Return a pair of pictures in memory of that layout."""
+    reference, distorted = map(LAYOUTS[layout], pair)
+    return Sample(reference, distorted, opened_for)
 
 
 @few
@@ -152,7 +159,7 @@ def test_layout_in_memory_does_not_matter(layout: str, dtype: str) -> None:
     made = [(texture(177, 201, seed) * peak).astype(dtype) for seed in range(2)]
     opened_for = {"dtype": dtype, "data_range": peak}
     plain = Sample(made[0], made[1], opened_for)
-    other = Sample(*(LAYOUTS[layout](picture) for picture in made), opened_for)
+    other = _laid_out(layout, made, opened_for)
     for backend in ("vulkan", "cpu"):
         np.testing.assert_equal(other.scores(backend), plain.scores(backend))
 

@@ -127,7 +127,7 @@ def test_random_sizes_slots_and_partly_filled_batches(exact: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_floats(dtype: type) -> None:
+def test_floats(dtype: type[np.floating[Any]]) -> None:
     reference = np.stack([texture(40, 50, seed) for seed in range(5)]).astype(dtype)
     distorted = np.stack([distort(picture, seed) for seed, picture in enumerate(reference)]).astype(dtype)
     stack = vkssim.ssim(reference, distorted, data_range=1.0)
@@ -139,7 +139,8 @@ def test_floats(dtype: type) -> None:
 def test_planes_and_metrics_beside() -> None:
     """The luma's scores are the same where chroma and another metric are scored as well."""
     luma = _pairs(180, 190, 4)
-    frames = [tuple((luma[side][n], luma[1 - side][n], luma[side][3 - n]) for side in (0, 1)) for n in range(4)]
+    first, second = ([(luma[side][n], luma[1 - side][n], luma[side][3 - n]) for n in range(4)] for side in (0, 1))
+    frames = list(zip(first, second, strict=True))
     alone = [a | b for a, b in zip(*(_scored(luma, feature, range(4)) for feature in (MS, PLAIN)), strict=True)]
     with Scorer(190, 180, bits=8, features=(PLAIN, MS), planes="all", chroma="444") as scorer:
         beside = _all_bits(list(scorer.score(frames)))
@@ -182,7 +183,7 @@ def test_runs_and_ways_of_running_agree(raw: tuple[str, str], monkeypatch: pytes
     assert _of_files(raw, selection=vkssim.Selection(subsample=3)) == first[::3]
     for readers in (1, 3):
         monkeypatch.setattr(run, "_MOST_READERS", readers)
-        monkeypatch.setattr(run.os, "cpu_count", lambda: 4)
+        monkeypatch.setattr("vkssim.scoring.run.os.cpu_count", lambda: 4)
         assert _of_files(raw) == first
 
 

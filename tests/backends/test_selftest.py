@@ -22,6 +22,7 @@ from vkssim.errors import WrongNumbersError, exit_code
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.shaders import load_module
 from vkssim.shaders.interface import Shape
 
 from ..support.faults import Layer, layer, number
@@ -187,18 +188,17 @@ def test_another_driver_is_tried_again(tried: list[str], device: Device, monkeyp
     from dataclasses import replace
     from uuid import UUID
 
-    other = {"driver_version": device.info.driver_version + 1, "uuid": UUID(int=1), "api_version": (1, 9, 9)}[changed]
+    others: dict[str, Any] = {"driver_version": device.info.driver_version + 1, "uuid": UUID(int=1), "api_version": (1, 9, 9)}
     plan = CASES[0].plan(KernelShape.for_device(device.info))
     selftest.check(device.info, plan, None)
-    selftest.check(replace(device.info, **{changed: other}), plan, None)
+    selftest.check(replace(device.info, **{changed: others[changed]}), plan, None)
     assert len(tried) == 2
 
 
 def test_another_build_of_a_kernel_is_tried_again(tried: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     _open()
     _forget(monkeypatch)
-    load = selftest.load_module
-    monkeypatch.setattr(selftest, "load_module", lambda name: load(name) + b"\0\0\0\0")
+    monkeypatch.setattr(selftest, "load_module", lambda name: load_module(name) + b"\0\0\0\0")
     _open()
     assert tried == [FEATURE] * 2
 

@@ -41,10 +41,10 @@ def _map() -> Arrays:
 
 
 def _gradient() -> Arrays:
-    planes = [frames.astype(np.float32) / 255 for frames in (REFERENCE, DISTORTED)]
-    gradient = np.empty_like(planes[0])
+    reference, distorted = (frames.astype(np.float32) / np.float32(255) for frames in (REFERENCE, DISTORTED))
+    gradient = np.empty_like(reference)
     with LossEngine(Loss(180, 190, **constants(1.0)), gradient=True) as engine:
-        return [engine.run(*planes, gradient), gradient]
+        return [engine.run(reference, distorted, gradient), gradient]
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])

@@ -525,7 +525,7 @@ def test_features() -> None:
 
 
 def test_output_over_a_clip_is_refused(tmp_path: Path) -> None:
-    clips = [shutil.copy(path, tmp_path) for path in clip_paths("bbb_576x324")]
+    clips = [str(shutil.copy(path, tmp_path)) for path in clip_paths("bbb_576x324")]
     before = Path(clips[0]).read_bytes()
     result = vkssim("score", "-r", clips[0], "-d", clips[1], "-o", clips[0], "--json")
     assert result.exit_code == 2
@@ -537,7 +537,7 @@ def test_interrupted_run_writes_what_it_has(tmp_path: Path, monkeypatch: pytest.
     """Ctrl-C arrives while batches are collected; the frames before it are in the file, the exit code is the shell's for it."""
     collect, calls = VulkanBackend.collect, []
 
-    def interrupted(self: VulkanBackend, batch: Batch) -> list[Doubles]:
+    def interrupted(self: VulkanBackend, batch: Batch) -> list[list[Doubles]]:
         calls.append(batch)
         if len(calls) == 3:
             raise KeyboardInterrupt

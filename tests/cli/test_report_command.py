@@ -162,12 +162,12 @@ def test_files_that_were_not_scored_alike(pair: tuple[str, str], tmp_path: Path)
         words = ("-r", pair[0], "-d", pair[1], "--backend", "cpu", "-q", "--feature", feature)
         assert vkssim("score", *words, "-o", str(path)).exit_code == 0
     page = tmp_path / "page.html"
-    words = ("report", *map(str, scores), "-o", str(page), "--worst", "0")
-    result = vkssim(*words)
+    report = ("report", *map(str, scores), "-o", str(page), "--worst", "0")
+    result = vkssim(*report)
     told = "were not scored alike: features: float_ssim scale 1 against 2, float_ssim window gaussian11 against uniform8"
     assert (result.exit_code, told in result.stderr.replace("exact true against false, float_ssim ", "")) == (2, True)
     assert not page.exists()
-    assert vkssim(*words, "--force").exit_code == 0
+    assert vkssim(*report, "--force").exit_code == 0
     assert "dis.y4m (2) were not scored alike: features: float_ssim" in page.read_text()
     assert vkssim("report", str(scores[0]), "-o", str(page), "--worst", "0").exit_code == 0
     assert "not scored alike" not in page.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ NVIDIA, INTEL = 0x10DE, 0x8086
 SOFTWARE = device_info(4, "llvmpipe", DeviceKind.CPU)
 
 
-def _gpu(index: int, pci: str | None, vendor: int = NVIDIA, **others: object) -> DeviceInfo:
+def _gpu(index: int, pci: str | None, vendor: int = NVIDIA, **others: Any) -> DeviceInfo:
     return device_info(index, f"GPU at {pci}", vendor_id=vendor, pci=pci, **others)
 
 

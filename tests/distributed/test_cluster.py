@@ -238,15 +238,14 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 
     def poisoned() -> None:
         from vkssim.distributed import worker
-
-        score_part = worker.score_part
+        from vkssim.scoring.session import score_part
 
         def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> PartScores:
             if clips.distorted.endswith(poison):
                 os.kill(os.getpid(), signal.SIGKILL)
             return score_part(sources, clips, *others, **options)
 
-        worker.score_part = deadly
+        worker.score_part = deadly  # type: ignore[attr-defined] # the name as the worker imported it
 
     ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
     try:

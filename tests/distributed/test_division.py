@@ -176,8 +176,10 @@ def test_a_truncated_clip_is_one_part(folder: Path, tmp_path: Path, threes: None
 
 def test_frame_lines_with_parameters(tmp_path: Path, threes: None) -> None:
     """Where frames of a Y4M clip begin is not known then."""
-    paths = [write(tmp_path / f"{seed}.y4m", y4m_bytes(clip(9, seed=seed), frame_header=b"FRAME Ip\n")) for seed in range(2)]
-    assert same_in_parts(*paths) == 1
+    reference, distorted = (
+        write(tmp_path / f"{seed}.y4m", y4m_bytes(clip(9, seed=seed), frame_header=b"FRAME Ip\n")) for seed in range(2)
+    )
+    assert same_in_parts(reference, distorted) == 1
 
 
 def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
@@ -253,7 +255,7 @@ def test_any_selection_of_clips_of_any_length(
     selection = Selection(*skips, count, step, offset, start, end)
     with pytest.MonkeyPatch.context() as patch:
         small_parts(patch, pairs)
-        same_in_parts(*paths, describe(clip(1, 12, 16)), selection=selection)
+        same_in_parts(paths[0], paths[1], describe(clip(1, 12, 16)), selection=selection)
 
 
 def _any_clip(factory: pytest.TempPathFactory, frames: int, seed: int, ending: str) -> str:

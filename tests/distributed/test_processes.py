@@ -207,7 +207,7 @@ def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connect
     class LibraryError(Exception):
         pass
 
-    def fail(_self: Worker, _task: Task) -> Done:
+    def fail(self: Worker, task: Task) -> Done:
         raise LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]

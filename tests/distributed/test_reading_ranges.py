@@ -155,7 +155,7 @@ def test_prores(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"sync": "pts"}], ids=["index", "pts"])
-def test_frames_of_varying_duration(folder: Path, other: str, options: dict[str, str]) -> None:
+def test_frames_of_varying_duration(folder: Path, other: str, options: dict[str, Any]) -> None:
     times = np.cumsum(np.random.default_rng(3).integers(1, 9, FRAMES)) / 50
     path = _encode(folder / "vfr.mp4", *_x264(GOP, *OPEN), times=times.tolist())
     assert (same_in_parts(path, path, **options) > 1) == (not options)
@@ -194,7 +194,9 @@ def _edited(source: str, path: Path, skip: int) -> str:
     assert data[at + 4] == 0, "its version, of numbers of 32 bits"
     begins = int.from_bytes(data[at + 16 : at + 20], "big")
     with av.open(source) as container:
-        ticks = round(skip / 25 / container.streams.video[0].time_base)
+        base = container.streams.video[0].time_base
+        assert base is not None
+        ticks = round(skip / 25 / base)
     path.write_bytes(data[: at + 16] + (begins + ticks).to_bytes(4, "big") + data[at + 20 :])
     return str(path)
 

@@ -137,7 +137,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What time it is, as its one entry."""
     now = [0.0]
-    monkeypatch.setattr(pool_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("vkssim.distributed.scheduler.time.monotonic", lambda: now[0])
     return now
 
 
@@ -198,7 +198,7 @@ def test_a_lost_device_keeps_its_worker(error: DeviceError) -> None:
 def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> None:
     workers = [FakeHandle(str(number)) for number in range(2)]
     for worker in workers:
-        worker.answer = lambda worker=worker: _raise(DIED) if worker.tasks[-1] == "0/1" else _done()  # type: ignore[misc]
+        worker.answer = lambda worker=worker: _raise(DIED) if worker.tasks[-1] == "0/1" else _done()
     scheduler, _, _ = _scheduler(*workers, tasks=6)
     outcomes = dict(scheduler.take() for _ in range(6))
     lost = outcomes.pop(TaskKey(0, 1))

@@ -10,6 +10,7 @@ import pytest
 
 from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
+from vkssim.backends.open import open_backend
 from vkssim.distributed import worker as module
 from vkssim.distributed.task import Task, WorkerSpec
 from vkssim.distributed.worker import Worker
@@ -42,7 +43,6 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How large the batches of the device were each time it was opened, eight frames at first."""
     monkeypatch.setattr(vulkan, "_LARGEST_BATCH", dict.fromkeys(Shape, 8))
     sizes: list[int] = []
-    open_backend = module.open_backend
 
     def opened(*arguments: Any, **options: Any) -> Backend:
         backend = open_backend(*arguments, **options)

@@ -124,7 +124,8 @@ def test_pictures_not_seen_gain_too(example: ModuleType, pictures: ModuleType) -
 
     def worth(parameters: object) -> torch.Tensor:
         with torch.no_grad():
-            return example.ssim(example.restore(came, parameters), judged, data_range=1.0, size_average=False)
+            scores: torch.Tensor = example.ssim(example.restore(came, parameters), judged, data_range=1.0, size_average=False)
+            return scores
 
     gains = worth(tuned[example.OURS]) - worth(example.Parameters.defaults())
     assert gains.mean() > LEAST_GAIN, gains

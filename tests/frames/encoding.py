@@ -10,8 +10,7 @@ from typing import Any
 import av
 import numpy as np
 
-from vkssim.frames.layout import plane_shapes
-from vkssim.types import Planes
+from vkssim.types import Planes, plane_shapes
 
 
 def noise_planes(width: int, height: int, chroma: str, bits: int, seed: int = 0) -> Planes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -16,7 +17,7 @@ from vkssim.frames.open import RawDescription, open_source
 from ..support.pictures import clip
 
 LUMA = clip(4, 48, 64)
-TINY = {"features": "float_ssim=scale=1", "backend": "cpu"}
+TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
 
 
 def _encode(path: Path) -> bytes:

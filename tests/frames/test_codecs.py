@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from vkssim.frames import container
-from vkssim.frames.layout import plane_shapes
 from vkssim.frames.open import open_source
+from vkssim.types import plane_shapes
 
 from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, read_planes
@@ -135,6 +135,8 @@ def test_times_are_those_of_the_frames(tmp_path: Path) -> None:
     frames = [video_frame(64, 48, "yuv420p", noise_planes(64, 48, "420", 8, seed)) for seed in range(8)]
     path = encode_frames(tmp_path / "clip.mkv", frames, "libx264", times=times)
     with open_source(path, NOTHING_SAID) as source:
-        np.testing.assert_allclose(source.times(), times, atol=1e-9)
+        shown = source.times()
+        assert shown is not None
+        np.testing.assert_allclose(shown, times, atol=1e-9)
         read_planes(source, range(8), 1)
         assert [round(source.time(number) or 0, 3) for number in range(8)] == times

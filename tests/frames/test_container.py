@@ -26,6 +26,7 @@ def encode(path: Path, luma: Picture, codec: str, pixel_format: str) -> str:
     """A clip in a container, coded without loss; the ending of the path says which."""
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=25)
+        assert isinstance(stream, av.VideoStream)
         stream.height, stream.width = luma.shape[1:]
         stream.pix_fmt = pixel_format
         for picture in luma:
@@ -121,7 +122,9 @@ def test_recording_that_begins_between_key_frames(tmp_path: Path) -> None:
     path = write(tmp_path / "torn.ts", b"".join(packets[: starts[0]] + packets[starts[2] :]))
     with open_source(path, NOTHING_SAID) as source:
         np.testing.assert_array_equal(read(source), luma[6:])
-        np.testing.assert_allclose(source.times(), np.arange(6) / 25, atol=1e-9)
+        times = source.times()
+        assert times is not None
+        np.testing.assert_allclose(times, np.arange(6) / 25, atol=1e-9)
 
 
 def test_torn_packets_at_the_start(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ import pytest
 from vkssim.errors import InputError, OptionError
 from vkssim.frames.crop import Crop, without_bars
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.layout import plane_shapes
 from vkssim.frames.open import open_source
 from vkssim.frames.processed import ProcessedSource
+from vkssim.types import plane_shapes
 
 from ..support.clips import raw_bytes, write
 from ..support.pictures import clip
@@ -43,7 +44,7 @@ def test_chroma_that_does_not_begin_there() -> None:
 
 
 @pytest.mark.parametrize("rectangle", [(65, 48), (64, 49), (32, 24, 33, 0), (32, 24, 0, 25), (0, 24)])
-def test_rectangle_that_does_not_fit(rectangle: tuple[int, ...]) -> None:
+def test_rectangle_that_does_not_fit(rectangle: tuple[Any, ...]) -> None:
     with pytest.raises(InputError, match="does not lie within clip, which is 64x48"):
         Crop(*rectangle).info(_info())
 

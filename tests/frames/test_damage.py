@@ -88,9 +88,10 @@ def _threads(monkeypatch: pytest.MonkeyPatch, threads: bool) -> None:
 def _everything(path: str) -> tuple[Any, ...]:
     """The CRC of each frame, and what is said of the clip."""
     with open_source(path, NOTHING_SAID) as source:
-        target, frames = source.info.new_planes(1), []
+        target = source.info.new_planes(1)
+        frames: list[int] = []
         while source.read([len(frames)], [target]):
-            frames.append(zlib.crc32(target[0]))
+            frames.append(zlib.crc32(target[0].tobytes()))
         return frames, dict(source.damage), list(source.remarks), str(source.problem), source.info.notes
 
 
@@ -159,7 +160,7 @@ def test_on_two_devices_and_in_a_batch(
     _threads(monkeypatch, True)
     reference, distorted = sound["h264"], damaged("h264", 2)
     feature = ("--feature", "float_ssim=scale=1", "-q")
-    reports = []
+    reports: list[tuple[bytes, bytes]] = []
     for devices in ("0", "0,0", "0,0"):
         output = tmp_path / f"{len(reports)}.json"
         process = vkssim_process(

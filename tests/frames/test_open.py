@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -72,7 +73,7 @@ def test_empty_file(tmp_path: Path, raw: RawDescription) -> None:
 
 @pytest.mark.parametrize("missing", ["width", "height", "pixel_format", "bits"])
 def test_raw_file_of_which_too_little_is_said(tmp_path: Path, missing: str) -> None:
-    said = {"width": 32, "height": 24, "pixel_format": "420", "bits": 8}
+    said: dict[str, Any] = {"width": 32, "height": 24, "pixel_format": "420", "bits": 8}
     del said[missing]
     with pytest.raises(InputError, match=f"read as raw YUV, which needs .*`{missing}`"):
         open_source(write(tmp_path / "clip.yuv", raw_bytes(LUMA)), RawDescription(**said))

@@ -35,7 +35,8 @@ def _score(reference: str, distorted: str, **pictures: Any) -> ScoreReport:
 
 def _plain(folder: Path) -> list[float]:
     paths = _y4m(folder / "plain-ref.y4m", CONTENT), _y4m(folder / "plain-dis.y4m", CODED)
-    return _score(*paths).column("float_ssim").tolist()
+    scores: list[float] = _score(*paths).column("float_ssim").tolist()
+    return scores
 
 
 @pytest.mark.parametrize("crop", ["auto", "64x40+0+8"])
@@ -102,8 +103,9 @@ def test_chroma_between_samples_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("option", ["crop_reference", "crop_distorted"])
 def test_no_rectangle(option: str) -> None:
+    options: dict[str, Any] = {option: "64:40"}
     with pytest.raises(OptionError, match="crop is '64:40'"):
-        PictureOptions(**{option: "64:40"})
+        PictureOptions(**options)
 
 
 def test_a_pipe_is_not_looked_at_twice(tmp_path: Path) -> None:

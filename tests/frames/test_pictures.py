@@ -196,7 +196,7 @@ def test_different_colours_are_warned_of(tmp_path: Path) -> None:
         ({"colorspace": 1}, {}, None),
     ],
 )
-def test_colours_that_differ(tmp_path: Path, first: dict[str, int], second: dict[str, int], words: str | None) -> None:
+def test_colours_that_differ(tmp_path: Path, first: dict[str, Any], second: dict[str, Any], words: str | None) -> None:
     reference, distorted = _container(tmp_path / "ref.mp4", LUMA, **first), _container(tmp_path / "dis.mp4", OTHER, **second)
     warnings = _score(reference, distorted).warnings
     if words is None:
@@ -239,7 +239,7 @@ def test_fields(tmp_path: Path, first: str, second: str, warned: str) -> None:
 def test_fields_of_a_container(tmp_path: Path) -> None:
     """The order is that of the frames as they are decoded."""
     grey = np.full((24, 32), 128, np.uint8)
-    clips = []
+    clips: list[str] = []
     for options in ("", "interlaced=1"):
         frames = [video_frame(64, 48, "yuv420p", (picture, grey, grey)) for picture in LUMA]
         path = tmp_path / f"{len(clips)}.mkv"
@@ -286,7 +286,7 @@ def test_chroma_of_both(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"scale": "half"}, {"scale": "0.5x2"}, {"resampler": "x"}, {"crop": "all"}])
-def test_impossible_options(options: dict[str, str]) -> None:
+def test_impossible_options(options: dict[str, Any]) -> None:
     with pytest.raises(OptionError, match="possible"):
         PictureOptions(**options)
 

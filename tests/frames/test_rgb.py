@@ -12,6 +12,7 @@ import pytest
 from vkssim.frames.colour import RGB_DEFAULT, Colour
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.open import open_source
+from vkssim.frames.source import FrameSource
 
 from .encoding import encode_frames, video_frame
 from .reading import NOTHING_SAID, read_planes
@@ -42,7 +43,7 @@ def _expected(rgb: np.ndarray, peak: int, colour: Colour) -> tuple[np.ndarray, .
     return full * luma, *(np.clip(32768 + full * part, 0, 65535) for part in chroma)
 
 
-def _assert_close(source: ContainerFile, expected: tuple[np.ndarray, ...]) -> None:
+def _assert_close(source: FrameSource, expected: tuple[np.ndarray, ...]) -> None:
     ((*planes,),) = read_planes(source, [0], 3)
     for plane, other in zip(planes, expected, strict=True):
         np.testing.assert_allclose(plane, other, atol=TOLERANCE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import av
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ LIMITED = {"black": (16, 128, 128), "white": (235, 128, 128), "red": (81, 90, 24
 RGB = {"black": (0, 0, 0), "white": (255, 255, 255), "red": (255, 0, 0), "blue": (0, 0, 255)}
 
 
-def _info(bits: int = 8, chroma: str = "444", **known: str) -> VideoInfo:
+def _info(bits: int = 8, chroma: str = "444", **known: Any) -> VideoInfo:
     return VideoInfo("", "", 1, 1, bits, chroma=chroma, **known)
 
 
@@ -38,8 +40,8 @@ def test_grey_has_the_range_that_is_stated() -> None:
 @pytest.mark.parametrize(("matrix", "number"), [("BT.601", 5), ("BT.709", 1)])
 def test_as_ffmpeg_converts(pixel_format: str, rows: int, columns: int, matrix: str, number: int) -> None:
     """But for how chroma is spread: here it is flat."""
-    planes = (quantise(texture(48, 64), 8), np.full((48 // rows, 64 // columns), 100, np.uint8))
-    planes = (*planes, np.full_like(planes[1], 160))
+    cb = np.full((48 // rows, 64 // columns), 100, np.uint8)
+    planes = (quantise(texture(48, 64), 8), cb, np.full_like(cb, 160))
     frame = av.VideoFrame(64, 48, pixel_format)
     for plane, samples in zip(frame.planes, planes, strict=True):
         padded = np.zeros((plane.height, plane.line_size), np.uint8)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from vkssim import PictureOptions, RawDescription, Selection, score_files
 
 from .harness import Choices, refusals, scratch
@@ -32,7 +34,7 @@ def one_input(data: bytes) -> None:
     pictures = choices.pick([PictureOptions(), PictureOptions(crop="auto"), PictureOptions(scale="15x13")])
     content = choices.rest() * choices.pick([1, 8])
     path = str(scratch("clip.yuv", content))
-    how = {"features": FEATURE, "raw": raw, "planes": planes, "selection": selection, "backend": "cpu"}
+    how: dict[str, Any] = {"features": FEATURE, "raw": raw, "planes": planes, "selection": selection, "backend": "cpu"}
     with refusals():
         score_files(path, path, pictures=pictures, **how)
     with refusals(), pipe_of(content) as pipe:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from vkssim import PictureOptions, ScoreReport, Selection
+from vkssim.frames.crop import Crop
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.pictures import Crop
 from vkssim.ladder.compare import Demand
 from vkssim.maps.frames import choose_frames
 from vkssim.report.backend_info import BackendInfo
@@ -30,7 +32,7 @@ def _crop(text: str) -> None:
         str(Crop.parse(text).info(INFO))
 
 
-READERS = (
+READERS: tuple[Callable[[str], object], ...] = (
     _fail_under,
     _crop,
     lambda text: Selection(start=text),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from vkssim.host import devices as devices_module
+from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DEVICE_VARIABLE, DeviceInfo, DeviceKind, choose_device, list_devices
 from vkssim.host.errors import NoDeviceError, UnsuitableDeviceError
@@ -95,7 +96,6 @@ def test_what_a_device_lacks_is_named(selector: str | None) -> None:
 
 def _lacks(monkeypatch: pytest.MonkeyPatch, **differences: Any) -> list[str]:
     """What a device lacks that offers just enough, but for the differences."""
-    vk = devices_module.vk
     offered = {
         "version": (1, 1, 0),
         "queues": vk.VK_QUEUE_COMPUTE_BIT,
@@ -133,7 +133,6 @@ def test_each_lack_by_name(monkeypatch: pytest.MonkeyPatch, differences: dict[st
 
 def test_where_a_device_sits(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `lspci -D` writes it, of whoever offers to say."""
-    vk = devices_module.vk
     tell = vk.vkGetPhysicalDeviceProperties2
 
     def with_place(physical: Any, properties: Any) -> None:

@@ -243,7 +243,7 @@ PAIRS.pop("vkDestroyComputePipeline")
 
 
 @pytest.fixture
-def balance(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
+def balance(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Objects made and not destroyed, counted at the calls themselves: what nobody owned yet counts too."""
     counts: Counter[str] = Counter()
 

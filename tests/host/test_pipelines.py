@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.host import cache_file, private
+from vkssim.host import cache_file
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.pipelines import PipelineBuilder
@@ -158,6 +158,6 @@ def test_a_file_that_cannot_be_replaced_leaves_no_other_beside_it(
     def refuse(*_: Any) -> None:
         raise PermissionError("in use")
 
-    monkeypatch.setattr(private.os, "replace", refuse)
+    monkeypatch.setattr("vkssim.host.private.os.replace", refuse)
     _build(device, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -30,7 +30,7 @@ from vkssim.host.executor import Executor
 from vkssim.ladder.journal import Journal
 from vkssim.maps.frames import png
 from vkssim.report.reading import read_report
-from vkssim.types import Samples
+from vkssim.types import Planes
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.commands import TINY, vkssim, vkssim_process
@@ -49,7 +49,7 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
     following = ContainerFile._next
 
-    def count(self: ContainerFile, target: Samples | None) -> bool:
+    def count(self: ContainerFile, target: Planes | None) -> bool:
         found = following(self, target)
         counts[Path(self.info.path).name] += found
         return found
@@ -237,7 +237,7 @@ def test_all_pairs_bad_is_a_table_still(tmp_path: Path) -> None:
 def test_an_error_that_nobody_expected_is_that_pairs(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     following = ContainerFile._next
 
-    def fail(self: ContainerFile, target: Samples | None) -> bool:
+    def fail(self: ContainerFile, target: Planes | None) -> bool:
         if "clip_30" in self.info.path:
             raise RuntimeError("out of the blue")
         return following(self, target)
@@ -536,7 +536,7 @@ def test_batches_left_by_a_failed_pair_are_free_again(tmp_path: Path, monkeypatc
         lossless(tmp_path / f"{name}.mkv", luma)
     following = ContainerFile._next
 
-    def fail(self: ContainerFile, target: Samples | None) -> bool:
+    def fail(self: ContainerFile, target: Planes | None) -> bool:
         if self.info.path.endswith("b.mkv") and self._position == 30:
             raise RuntimeError("in the middle")
         return following(self, target)

@@ -58,7 +58,7 @@ def test_the_same_quality_at_a_fixed_share_of_the_rate() -> None:
         cheaper = Curve("test", ANCHOR.rates * 0.8, ANCHOR.scores)
         assert bjontegaard_deltas(ANCHOR, cheaper, method).bd_rate == pytest.approx(-20)
         same = bjontegaard_deltas(ANCHOR, ANCHOR, method)
-        assert (same.bd_rate, same.bd_score) == (pytest.approx(0), pytest.approx(0))
+        assert (same.bd_rate, same.bd_score) == pytest.approx((0, 0))
 
 
 def test_a_fold_is_warned_of() -> None:
@@ -150,7 +150,7 @@ def test_scores_in_decibels_stay_as_they_are(tmp_path: Path) -> None:
         for preset, crfs in (("medium", (22, 28, 34, 40)), ("ultrafast", (24, 30, 36, 42)))
         for row in ladder(tmp_path, "clip", crfs, frames=3)
     ]
-    features = ("--backend", "cpu", "--planes", "all", "--feature", "float_psnr")
+    features: tuple[str, ...] = ("--backend", "cpu", "--planes", "all", "--feature", "float_psnr")
     features += ("--feature", "float_ssim=scale=1:enable_db=true")
     path = str(tmp_path / "results.csv")
     assert vkssim("batch", manifest(tmp_path / "ladder.csv", rungs), "-o", path, *features).exit_code == 0

@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_nothing_scored_gives_no_frames() -> None:
 @pytest.mark.parametrize("kind", ["y4m", "raw"])
 def test_frames_asked_for_in_rising_order(tmp_path: Path, kind: str) -> None:
     make = {"y4m": _grey_y4m, "raw": _grey_raw}[kind]
-    paths = [write(tmp_path / name, make(luma)) for name, luma in (("ref", LUMA), ("dis", DISTORTED))]
+    paths = write(tmp_path / "ref", make(LUMA)), write(tmp_path / "dis", make(DISTORTED))
     raw = RAW if kind == "raw" else RawDescription()
     given = list(frame_pictures(*paths, [4, 1, 4], raw=raw, backend="cpu"))
     for pictures, index in zip(given, (1, 4), strict=True):
@@ -133,10 +134,10 @@ def test_skips_say_which_frames_make_a_pair(y4m_pair: tuple[str, str]) -> None:
 @pytest.mark.parametrize(("name", "bits"), [("bbb_576x324", 8), ("bbb_576x324_10bit", 10)])
 def test_containers_of_both_depths(name: str, bits: int) -> None:
     """Pictures have eight bits and colour whatever the clip has; the map is of all bits of the luma."""
-    paths = [str(path) for path in clip_paths(name)]
-    (pictures,) = frame_pictures(*paths, [3])
+    reference, distorted = map(str, clip_paths(name))
+    (pictures,) = frame_pictures(reference, distorted, [3])
     lumas = []
-    for path, picture in zip(paths, (pictures.reference, pictures.distorted), strict=True):
+    for path, picture in zip((reference, distorted), (pictures.reference, pictures.distorted), strict=True):
         with open_source(path, RawDescription()) as source:
             planes = source.info.new_planes(3)
             assert source.read([3], [planes]) == 1
@@ -144,14 +145,20 @@ def test_containers_of_both_depths(name: str, bits: int) -> None:
         assert np.ptp(picture.astype(int), axis=2).max() > 50, "there is colour"
         lumas.append(planes[0])
     assert pictures.ssim_map.shape == (314, 566)
-    check_array(SSIM_MAP_EXACT, name, pictures.ssim_map, _expected_map(*lumas, bits=bits))
+    check_array(SSIM_MAP_EXACT, name, pictures.ssim_map, _expected_map(lumas[0], lumas[1], bits=bits))
 
 
 def test_pairs_by_time_offset_and_crop(tmp_path: Path) -> None:
     """What was scored is what is shown."""
     paths = write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED))
     for sync in ("index", "pts"):
-        how = {"selection": Selection(offset=-2), "sync": sync, "pictures": PictureOptions(crop="20x16+4+2"), "backend": "cpu"}
+        pictures_options = PictureOptions(crop="20x16+4+2")
+        how: dict[str, Any] = {
+            "selection": Selection(offset=-2),
+            "sync": sync,
+            "pictures": pictures_options,
+            "backend": "cpu",
+        }
         report = vkssim.score_files(*paths, features="float_ssim=scale=1", **how)
         worst = choose_frames(report, "worst:1")
         (pictures,) = frame_pictures(*paths, worst, **how)
@@ -191,7 +198,7 @@ def test_what_is_refused(y4m_pair: tuple[str, str], tmp_path: Path) -> None:
 def test_colours_have_one_scale_and_rise_with_the_map() -> None:
     values = np.linspace(-0.5, 1.0, 301, dtype=np.float32)[None]
     colours = colour(values)
-    assert (colours.shape, colours.dtype) == ((1, 301, 3), np.uint8)
+    assert (colours.shape, colours.dtype) == ((1, 301, 3), np.dtype(np.uint8))
     lightness = colours[0, 100:].astype(float) @ (0.2126, 0.7152, 0.0722)
     assert (np.diff(lightness) > -1).all()
     assert lightness[-1] - lightness[0] > 150

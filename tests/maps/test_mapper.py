@@ -22,7 +22,7 @@ from vkssim.types import FrameFormat
 
 from ..shaders.harness import push_of, stem_of
 from ..support.differences import check_array, check_number
-from ..support.pictures import clip, distort, pair, texture
+from ..support.pictures import Picture, clip, distort, pair, texture
 from ..support.tolerances import MAP_MEAN, SSIM_MAP, SSIM_MAP_EXACT, UNIFORM_MAP
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -35,7 +35,7 @@ def test_one_image_gives_a_map_and_a_stack_a_stack(backend: str) -> None:
     reference = clip(3, 40, 61)
     distorted = np.roll(reference, 1, axis=1)
     scores, maps = vkssim.ssim(reference, distorted, return_map=True, backend=backend)
-    assert (maps.shape, maps.dtype) == ((3, 30, 51), np.float32)
+    assert (maps.shape, maps.dtype) == ((3, 30, 51), np.dtype(np.float32))
     assert isinstance(scores, np.ndarray)
     for score, ssim_map, first, second in zip(scores, maps, reference, distorted, strict=True):
         alone, map_alone = vkssim.ssim(first, second, return_map=True, backend=backend)
@@ -52,14 +52,14 @@ def test_mean_is_the_score_at_every_scale(backend: str, scale: int, shape: tuple
     score, ssim_map = vkssim.ssim(*images, scale=scale, return_map=True, backend=backend)
     assert ssim_map.shape == shape
     assert score == vkssim.ssim(*images, scale=scale, backend=backend)
-    check_number(MAP_MEAN, "", f"{backend}, scale {scale}", float(ssim_map.mean(dtype=np.float64)), score)
+    check_number(MAP_MEAN, "", f"{backend}, scale {scale}", float(ssim_map.mean(dtype=np.float64)), float(score))
 
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
 def test_backends_agree_on_every_window(dtype: type, exact: bool) -> None:
     peak = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1.0
-    images = [(picture * peak).astype(dtype) for picture in (texture(60, 75), distort(texture(60, 75)))]
+    images: list[Picture] = [(picture * peak).astype(dtype) for picture in (texture(60, 75), distort(texture(60, 75)))]
     got, expected = (
         vkssim.ssim(*images, data_range=peak, exact=exact, return_map=True, backend=backend)[1] for backend in BACKENDS
     )
@@ -138,11 +138,12 @@ def test_the_rectangular_window_has_maps_too(backend: str, scale: int, shape: tu
     images = [np.stack(side) for side in zip(pair(91, 121), pair(91, 121)[::-1], strict=True)]
     options: dict[str, Any] = {"scale": scale, "window": "uniform8", "backend": backend}
     scores, maps = vkssim.ssim(*images, return_map=True, **options)
-    assert (maps.shape, maps.dtype) == ((2, *shape), np.float32)
+    assert (maps.shape, maps.dtype) == ((2, *shape), np.dtype(np.float32))
+    assert isinstance(scores, np.ndarray)
     np.testing.assert_array_equal(scores, vkssim.ssim(*images, **options))
     for score, ssim_map in zip(scores, maps, strict=True):
         check_number(MAP_MEAN, "uniform8", f"{backend}, scale {scale}", float(ssim_map.mean(dtype=np.float64)), score)
-    expected = uniform_maps(*(np.float32(side[0]) for side in images)) if scale == 1 else None
+    expected = uniform_maps(*(side[0].astype(np.float32) for side in images)) if scale == 1 else None
     if expected is not None:
         product = expected.luminance * expected.contrast * expected.structure
         check_array(UNIFORM_MAP, f"uniform8, {backend}", maps[0], product)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
@@ -476,7 +477,13 @@ def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) ->
         texts[0],
     )
     limits = [[Limit(text, text, met=False)] for text in texts]
-    more = {"limits": limits, "ladders": ladders, "rates": [1.0] * len(texts), "dates": texts, "warnings": texts}
+    more: dict[str, Any] = {
+        "limits": limits,
+        "ladders": ladders,
+        "rates": [1.0] * len(texts),
+        "dates": texts,
+        "warnings": texts,
+    }
     write(render_page(reports, replace(pictures, note=texts[0]), texts, **more), path)
     with visit(browser, path) as visited:
         page = visited.page

@@ -21,7 +21,8 @@ def _planes(height: int = 19, width: int = 23) -> tuple[npt.NDArray[np.float32],
 
 def _weighted_mean(plane: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     windows = np.lib.stride_tricks.sliding_window_view(plane, (11, 11))
-    return np.einsum("yxij,i,j->yx", windows, GAUSSIAN, GAUSSIAN)
+    means: npt.NDArray[np.float64] = np.einsum("yxij,i,j->yx", windows, GAUSSIAN, GAUSSIAN)
+    return means
 
 
 def test_gaussian_is_the_weighted_mean_of_each_whole_window() -> None:

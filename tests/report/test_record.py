@@ -175,7 +175,12 @@ def _packets(path: Path) -> list[tuple[int, float, float]]:
         (stream,) = container.streams.video
         found = [packet for packet in container.demux(stream) if packet.size]
         base = stream.time_base
-        return [(packet.size, float(packet.pts * base), float((packet.duration or 0) * base)) for packet in found]
+        assert base is not None
+        packets = []
+        for packet in found:
+            assert packet.pts is not None
+            packets.append((packet.size, float(packet.pts * base), float((packet.duration or 0) * base)))
+        return packets
 
 
 def _kbps(path: Path) -> float:
@@ -211,6 +216,7 @@ def test_the_bit_rate_is_that_of_the_video_alone(with_audio: Path) -> None:
     assert facts.kbps == pytest.approx(_kbps(with_audio), abs=1e-3)
     assert facts.duration == pytest.approx(FRAMES / 25, abs=2e-3)  # Matroska's ticks are milliseconds
     with av.open(str(with_audio)) as container:
+        assert facts.kbps is not None
         assert container.bit_rate < facts.kbps * 1000 / 2
 
 

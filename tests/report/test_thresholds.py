@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,7 +118,7 @@ def test_poolings_are_those_of_reports() -> None:
 
 def test_library(words: tuple[str, ...]) -> None:
     raw = library.RawDescription(32, 24, "420", 8)
-    arguments = {"raw": raw, "features": "float_ssim=scale=1", "backend": "cpu"}
+    arguments: dict[str, Any] = {"raw": raw, "features": "float_ssim=scale=1", "backend": "cpu"}
     assert library.score_files(words[2], words[4], fail_under=["float_ssim=0"], **arguments).frames
     with pytest.raises(DemandError, match="the limit is 2") as caught:
         library.score_files(words[2], words[4], fail_under=["float_ssim:min=2"], **arguments)

@@ -18,6 +18,7 @@ from vkssim.errors import InputError
 from vkssim.frames.fingerprint import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
+from vkssim.scoring.session import score_part
 
 from ..distributed.in_parts import in_parts, small_parts
 from ..frames.reading import describe
@@ -111,8 +112,7 @@ def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "ladder.csv").write_text(f"reference,distorted\n{rows}")
     words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "out.jsonl"), *raw_flags(LUMA), *TINY, "-q")
     hook = _once(_overwrite, tmp_path / "2")
-    read = Opened.changed.fget
-    assert read is not None
+    read = vars(Opened)["changed"].fget
 
     def changed(self: Opened) -> bool:
         if self.path == str(tmp_path / "2"):
@@ -132,7 +132,7 @@ def test_parts_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: py
     small_parts(monkeypatch)
     whole, _ = in_parts(str(reference), str(distorted), raw)
     assert isinstance(whole, ScoreReport)
-    hook, score_part = _once(_overwrite, distorted), worker.score_part
+    hook = _once(_overwrite, distorted)
 
     def score_one(*parts: Any, **options: Any) -> Any:
         scores = score_part(*parts, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def test_planes_of_files(tmp_path: Path, backend: str, chroma: str, bits: int, y
     clips = _clip(chroma, bits, 1), _clip(chroma, bits, 2)
     paths = [_write(tmp_path / name, frames, y4m) for name, frames in zip(("ref", "dis"), clips, strict=True)]
     raw = RawDescription() if y4m else RawDescription(WIDTH, HEIGHT, chroma, bits)
-    how = {"features": "float_ssim=scale=1:enable_lcs=true", "planes": "all", "backend": backend}
+    how: dict[str, Any] = {"features": "float_ssim=scale=1:enable_lcs=true", "planes": "all", "backend": backend}
     report = score_files(*paths, raw=raw, **how)
     with Scorer(WIDTH, HEIGHT, bits=bits, chroma=chroma, **how) as scorer:
         expected = list(scorer.score(zip(*clips, strict=True)))

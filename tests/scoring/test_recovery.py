@@ -22,8 +22,9 @@ from vkssim import arrays
 from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
 from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
-from vkssim.host.devices import DEVICE_VARIABLE
+from vkssim.host.devices import DEVICE_VARIABLE, list_devices
 from vkssim.host.executor import TIMEOUT_VARIABLE
+from vkssim.host.instance import shared_instance
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
@@ -248,10 +249,10 @@ def test_tensors_are_scored_again() -> None:
 
     from vkssim.torch import ssim
 
-    images = [torch.from_numpy(frames[:4, None].astype(np.float32)) for frames in (FRAMES, DISTORTED)]
-    right = ssim(*images)
+    first, second = (torch.from_numpy(frames[:4, None].astype(np.float32)) for frames in (FRAMES, DISTORTED))
+    right = ssim(first, second)
     with new_layer(Fault("vkWaitForFences", 0, LOST)) as made:  # what stays open behind it has its own device
-        assert ssim(*images) == right
+        assert ssim(first, second) == right
     assert made.injected == 1
 
 
@@ -269,10 +270,9 @@ def test_a_clip_of_vapoursynth_goes_on(expected: list[float]) -> None:
 
 
 def test_another_device_never_takes_its_place(paths: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = opened.list_devices
     monkeypatch.setenv("VKSSIM_DEVICE", "0")
     vkssim.score_files(*paths, features=[FEATURE])
-    other = [replace(device, uuid=uuid.UUID(int=7)) for device in listed(opened.shared_instance())]
+    other = [replace(device, uuid=uuid.UUID(int=7)) for device in list_devices(shared_instance())]
     monkeypatch.setattr(opened, "list_devices", lambda _: other)
     with pytest.raises(NoDeviceError, match=f"is gone; there is {re.escape(other[0].name)}"):
         vkssim.score_files(*paths, features=[FEATURE])

@@ -18,7 +18,7 @@ from vkssim.types import FrameFormat
 
 from ..support.pictures import Picture
 
-FORMATS: dict[str, tuple[type, float]] = {
+FORMATS: dict[str, tuple[type[np.generic], float]] = {
     "uint8": (np.uint8, 255.0),
     **{f"uint16 of {bits} bits": (np.uint16, 2.0**bits - 1) for bits in (9, 10, 12, 14, 16)},
     "float32": (np.float32, 255.0),

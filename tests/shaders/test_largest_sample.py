@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, largest_sample
@@ -22,7 +23,8 @@ def _largest(device: Device, frame: FrameFormat, planes: np.ndarray) -> np.ndarr
     dispatch, target = largest_sample(SHAPE, source, "largest")
     groups = dispatch.groups[0] * dispatch.groups[1]
     found = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.uint32)
-    return found[:, : 2 * groups].reshape(len(planes), 2, groups).max(axis=2)
+    largest: npt.NDArray[np.uint32] = found[:, : 2 * groups].reshape(len(planes), 2, groups).max(axis=2)
+    return largest
 
 
 @pytest.mark.parametrize(("width", "height"), [(11, 11), (33, 12), (128, 32), (129, 33), (251, 65), (577, 40)])

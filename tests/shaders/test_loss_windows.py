@@ -73,7 +73,8 @@ class Sums(NamedTuple):
 
 
 def _written(data: Floats) -> npt.NDArray[np.bool_]:
-    return data.view(np.uint32) != UNWRITTEN
+    written: npt.NDArray[np.bool_] = data.view(np.uint32) != UNWRITTEN
+    return written
 
 
 def _dispatch(made: LossPlan, stage: str, case: Case) -> Dispatch:
@@ -115,7 +116,7 @@ def _check(device: Device, shape: KernelShape, case: Case, kind: str = "natural"
     reference, distorted = images(kind, PLANES, case.height, case.width)
     loss, exact = case.loss, [side.astype(np.float64) for side in (reference, distorted)]
     with_luminance = case.term != "cs"
-    means, slopes = mean_and_gradient(*exact, loss.c1, loss.c2, case.padding, with_luminance=with_luminance)
+    means, slopes = mean_and_gradient(exact[0], exact[1], loss.c1, loss.c2, case.padding, with_luminance=with_luminance)
     value = _windows(device, case.plan(shape, gradient=False), case, distorted, reference)
     sums = _gradient(device, shape, case, distorted, reference)
     where, unit = f"{shape.shape.value}, {case}", np.abs(slopes).max(axis=(1, 2), keepdims=True)
@@ -200,7 +201,7 @@ def _check_beside(
     assert sums.rest is not None
     with np.errstate(invalid="ignore"):
         exact = [side.astype(np.float64) for side in (reference, distorted)]
-        means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+        means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
     down, across = np.arange(case.height)[None, :, None] - rows, np.arange(case.width)[None, None] - columns
     spoilt = (np.abs(down) <= REACH) & (np.abs(across) <= REACH)
     unit = np.abs(np.where(spoilt, 0.0, slopes)).max(axis=(1, 2), keepdims=True)
@@ -242,7 +243,7 @@ def test_a_lamp_leaves_the_dark_part_alone(device: Device, kernel_shape: KernelS
     sums = _gradient(device, kernel_shape, case, distorted, reference)
     assert sums.rest is not None
     exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
     dark = np.s_[:, :, edge + REACH :]
     unit = np.abs(slopes[dark]).max()
     check_array(LOSS_SAMPLE, f"{kernel_shape.shape.value}, {share}", sums.rest[dark] / (WEIGHT * unit), slopes[dark] / unit)
@@ -271,7 +272,7 @@ def test_denominators_do_not_overflow(device: Device, kernel_shape: KernelShape,
     reference, distorted = images("natural", PLANES, case.height, case.width)
     distorted[:, 17, 21] = hot
     exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, _ = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, _ = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
     for gradient in (False, True):
         got = _windows(device, case.plan(kernel_shape, gradient=gradient), case, distorted, reference).means
         check_array(LOSS_FIREFLY, f"{kernel_shape.shape.value}, {hot}", got, means)
@@ -283,7 +284,7 @@ def test_ranges_far_from_1(device: Device, kernel_shape: KernelShape, data_range
     case = Case(31, 140, data_range=data_range)
     reference, distorted = (side * np.float32(data_range) for side in images("natural", PLANES, case.height, case.width))
     exact = [side.astype(np.float64) for side in (reference, distorted)]
-    means, slopes = mean_and_gradient(*exact, case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
+    means, slopes = mean_and_gradient(exact[0], exact[1], case.loss.c1, case.loss.c2, case.padding, with_luminance=True)
     sums = _gradient(device, kernel_shape, case, distorted, reference)
     assert sums.rest is not None
     unit = np.abs(slopes).max()

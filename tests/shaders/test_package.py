@@ -20,7 +20,7 @@ def test_taps_are_not_renormalised() -> None:
 
 
 def test_constants_of_the_formulas() -> None:
-    assert (pytest.approx(6.5025), pytest.approx(58.5225)) == (constants.C1, constants.C2)
+    assert pytest.approx((6.5025, 58.5225)) == (constants.C1, constants.C2)
     assert constants.C3 == constants.C2 / 2
     assert list(constants.BETA) == list(constants.GAMMA) == [0.0448, 0.2856, 0.3001, 0.2363, 0.1333]
     assert list(constants.ALPHA) == [0, 0, 0, 0, 0.1333]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_a_bucket_that_fails(bucket: Bucket) -> None:
 def test_https_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="can only be read"):
         Folder("https://user:secret@host/a").check()
-    for use in (lambda: check_output("https://host/a.csv"), lambda: write_output(b"", "https://host/a.csv")):
+    for use in (partial(check_output, "https://host/a.csv"), partial(write_output, b"", "https://host/a.csv")):
         with pytest.raises(OutputError, match=r"https://host/a\.csv can only be read; results go to a path, gs:// or s3://"):
             use()
 

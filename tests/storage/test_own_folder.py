@@ -6,6 +6,7 @@ import errno
 import os
 import pickle
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -125,7 +126,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, folder: OwnFolder, monkeypat
 
     monkeypatch.setattr(os, "fsync", full)
     other = OwnFolder(tmp_path / "other.parts")
-    for use in (lambda: folder.write("k.whole", b"new"), other.make):
+    for use in (partial(folder.write, "k.whole", b"new"), other.make):
         with pytest.raises(OutputError, match=r"\.parts cannot be used for unfinished scores: No space left on device"):
             use()
     assert contents(tmp_path) == before

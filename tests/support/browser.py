@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, expect
+from playwright.sync_api import Browser, Dialog, Page, Playwright, expect
 
 from .waiting import PATIENCE
 
@@ -53,6 +53,11 @@ class Visit:
     said: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 
+    def dismiss(self, dialog: Dialog) -> None:
+        """Note what a dialog says, and close it."""
+        self.said.append(dialog.message)
+        dialog.dismiss()
+
 
 @contextmanager
 def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Visit]:
@@ -63,7 +68,7 @@ def visit(browser: Browser, path: Path, **options: Any) -> Iterator[Visit]:
         visited = Visit(page)
         page.on("console", lambda message: visited.said.append(message.text))
         page.on("pageerror", lambda error: visited.said.append(str(error)))
-        page.on("dialog", lambda dialog: (visited.said.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", visited.dismiss)
         page.on("request", lambda request: visited.requests.append(request.url))
         page.goto(path.as_uri())
         yield visited

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import vkssim
+from vkssim.backends.base import Batch
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import ForkError
 from vkssim.host.devices import list_devices
@@ -46,7 +47,8 @@ def torch_ssim() -> Any:
 
     from vkssim.torch import ssim
 
-    return ssim(*map(torch.from_numpy, IMAGES), data_range=1.0)
+    first, second = map(torch.from_numpy, IMAGES)
+    return ssim(first, second, data_range=1.0)
 
 
 WELL = 7
@@ -132,10 +134,10 @@ def while_another_thread_scores() -> dict[str, str]:
         inside, leave = threading.Event(), threading.Event()
         submit = scorer._backend.submit
 
-        def submit_slowly(*arguments: Any) -> None:
+        def submit_slowly(batch: Batch, frames: int) -> None:
             inside.set()
             leave.wait(30)
-            submit(*arguments)
+            submit(batch, frames)
 
         scorer._backend.submit = submit_slowly  # type: ignore[method-assign]
         thread = threading.Thread(target=lambda: got.extend(scorer.feed(*PAIR)))
@@ -152,6 +154,10 @@ def before_opening() -> dict[str, str]:
     """Each process opens devices of its own."""
     child = in_fork(device)
     return {"child": child, "parent": str(device())}
+
+
+def _first(loader: Iterable[object]) -> object:
+    return next(iter(loader))
 
 
 def pools() -> dict[str, str]:
@@ -179,7 +185,7 @@ def pools() -> dict[str, str]:
                 note(f"{method}, {use.__name__}", partial(pool.apply, use))
     for use in (device, cpu):
         loader = DataLoader(Scores(use), batch_size=None, num_workers=1, multiprocessing_context="fork")
-        note(f"DataLoader, {use.__name__}", lambda loader=loader: next(iter(loader)))
+        note(f"DataLoader, {use.__name__}", partial(_first, loader))
     return seen
 
 

@@ -28,7 +28,8 @@ def distort(picture: npt.NDArray[np.float64], seed: int = 0, noise: float = 0.05
 
 def quantise(picture: npt.NDArray[np.float64], bits: int) -> Picture:
     """0..1 as integer samples of that many bits."""
-    return np.round(picture * (2**bits - 1)).astype(np.uint8 if bits == 8 else np.uint16)
+    samples: Picture = np.round(picture * (2**bits - 1)).astype(np.uint8 if bits == 8 else np.uint16)
+    return samples
 
 
 def pair(height: int, width: int, bits: int = 8, seed: int = 0) -> tuple[Picture, Picture]:

@@ -59,7 +59,8 @@ class VideoFrame:
     props: FrameProps = field(default_factory=lambda: FrameProps({}, readonly=True))
 
     def __getitem__(self, plane: int) -> memoryview:
-        return memoryview(self.planes[plane]).toreadonly() if self.readonly else memoryview(self.planes[plane])
+        view = self.planes[plane].data
+        return view.toreadonly() if self.readonly else view
 
     def copy(self) -> VideoFrame:
         return VideoFrame(self.planes, readonly=False, props=FrameProps(dict(self.props), readonly=False))

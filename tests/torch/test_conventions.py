@@ -42,7 +42,7 @@ def test_fused_ssim_of_images_smaller_than_the_window(size: tuple[int, int]) -> 
 
 def test_channels_and_images_have_equal_shares() -> None:
     pair = tensors("natural", 2, 3, 30, 41, grad=False)
-    every = [front.fused_ssim(*(image[n : n + 1, c : c + 1] for image in pair)) for n in range(2) for c in range(3)]
+    every = [front.fused_ssim(pair[0][n : n + 1, c : c + 1], pair[1][n : n + 1, c : c + 1]) for n in range(2) for c in range(3)]
     check_number(LOSS_VALUE, "fused_ssim", "shares", front.fused_ssim(*pair).item(), torch.stack(every).double().mean().item())
 
 
@@ -57,7 +57,7 @@ def test_positions_of_the_arguments() -> None:
 
 def test_ranges() -> None:
     pair = tensors("natural", 1, 3, 30, 41, grad=False)
-    bytes_ = [255 * image for image in pair]
+    bytes_ = 255 * pair[0], 255 * pair[1]
     check_number(LOSS_VALUE, "range", "", front.ssim(*bytes_).item(), front.ssim(*pair, data_range=1.0).item())
     check_number(LOSS_VALUE, "range", "", front.fused_ssim(*bytes_, data_range=255.0).item(), front.fused_ssim(*pair).item())
 
@@ -88,12 +88,13 @@ def test_images_that_are_refused(function: Any, first: torch.Tensor, second: tor
 
 
 def test_images_that_are_too_small() -> None:
+    small, larger = torch.zeros(1, 1, 10, 20), torch.zeros(1, 1, 160, 200)
     with pytest.raises(FrameError, match=r"20x10 are too small.*11x11"):
-        front.ssim(*2 * [torch.zeros(1, 1, 10, 20)])
+        front.ssim(small, small)
     with pytest.raises(FrameError, match=r"20x10 are too small.*11x11"):
-        front.fused_ssim(*2 * [torch.zeros(1, 1, 10, 20)], padding="valid")
+        front.fused_ssim(small, small, padding="valid")
     with pytest.raises(FrameError, match=r"200x160 are too small.*161x161"):
-        front.ms_ssim(*2 * [torch.zeros(1, 1, 160, 200)])
+        front.ms_ssim(larger, larger)
 
 
 @pytest.mark.parametrize(

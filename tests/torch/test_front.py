@@ -129,7 +129,7 @@ def test_layout_in_memory_does_not_matter(layout: str) -> None:
     plain = tensors("natural", 2, 3, 41, 53, grad=False)
     pair = [LAYOUTS[layout](image).detach().requires_grad_() for image in plain]
     same = [image.detach().clone(memory_format=torch.contiguous_format).requires_grad_() for image in pair]
-    value, expected = front.ssim(*pair, data_range=1.0), front.ssim(*same, data_range=1.0)
+    value, expected = front.ssim(pair[0], pair[1], data_range=1.0), front.ssim(same[0], same[1], data_range=1.0)
     assert value == expected
     np.testing.assert_equal(gradients(value, *pair), gradients(expected, *same))
 

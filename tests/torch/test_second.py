@@ -82,7 +82,7 @@ def test_third_derivatives() -> None:
     image, other = tensors("natural", 1, 1, 12, 13, dtype=torch.float64)
 
     def gradient(*pair: Tensor) -> tuple[Tensor, ...]:
-        value = front.ssim(*pair, data_range=1.0, backend="cpu")
+        value = front.ssim(pair[0], pair[1], data_range=1.0, backend="cpu")
         return torch.autograd.grad(value**2, pair, create_graph=True)
 
     assert torch.autograd.gradgradcheck(gradient, (image, other), fast_mode=True)

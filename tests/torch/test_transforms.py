@@ -61,7 +61,7 @@ def test_grad(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
 
 def test_vjp_may_be_pulled_twice(loss: Loss, pair: tuple[Tensor, Tensor]) -> None:
     (expected, _) = _plain(loss, *pair)
-    _, pull = vjp(lambda image: loss(image, pair[1]), pair[0])
+    pull: Callable[[Tensor], tuple[Tensor, ...]] = vjp(lambda image: loss(image, pair[1]), pair[0])[1]
     for factor in (1.0, -2.0):
         assert torch.equal(pull(torch.tensor(factor))[0], factor * expected)
 
@@ -75,8 +75,8 @@ def test_vmap(loss: Loss, stacks: tuple[Tensor, Tensor], dims: tuple[int | None,
 
 
 def test_vmap_of_each_image(stacks: tuple[Tensor, Tensor]) -> None:
-    def each(*pair: Tensor) -> Tensor:
-        return front.ssim(*pair, data_range=1.0, size_average=False)
+    def each(first: Tensor, second: Tensor) -> Tensor:
+        return front.ssim(first, second, data_range=1.0, size_average=False)
 
     assert torch.equal(vmap(each)(*stacks), torch.stack([each(*pair) for pair in zip(*stacks, strict=True)]))
 
@@ -114,7 +114,7 @@ def test_forward_mode(loss: Loss, pair: tuple[Tensor, Tensor], sides: tuple[int,
             images[side] = image
         return loss(*images)
 
-    value, got = jvp(moved, tuple(pair[side] for side in sides), tuple(tangents.values()))
+    value, got, *_ = jvp(moved, tuple(pair[side] for side in sides), tuple(tangents.values()))
     assert value == loss(*pair)
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-7)
     with forward_ad.dual_level(), torch.no_grad():
@@ -126,7 +126,7 @@ def test_forward_mode_of_each_image(pair: tuple[Tensor, Tensor]) -> None:
     def each(image: Tensor) -> Tensor:
         return front.ssim(image, pair[1], data_range=1.0, size_average=False)
 
-    _, got = jvp(each, (pair[0],), (torch.ones_like(pair[0]),))
+    _, got, *_ = jvp(each, (pair[0],), (torch.ones_like(pair[0]),))
     expected = torch.stack([_plain(lambda image, n=n: each(image)[n], pair[0])[0].sum() for n in range(2)])
     torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-7)
 
@@ -150,7 +150,8 @@ def test_penalty_of_each_of_many(loss: Loss, stacks: tuple[Tensor, Tensor]) -> N
     """A second derivative under vmap."""
 
     def penalty(image: Tensor, other: Tensor) -> Tensor:
-        return 1e3 * grad(loss)(image, other).pow(2).sum()
+        steep: Tensor = grad(loss)(image, other)
+        return 1e3 * steep.pow(2).sum()
 
     expected = []
     for image, other in zip(*stacks, strict=True):

@@ -29,7 +29,14 @@ from vkssim.report import reading, render
 from vkssim.storage.atomic import check_writable
 from vkssim.storage.reading import read_whole
 from vkssim.types import FrameFormat
-from vkssim.utils.limits import LARGEST_REPORT_BYTES, LONGEST_OPTION, MOST_PIXELS, RUN_BYTES_PER_PIXEL, shown
+from vkssim.utils.limits import (
+    LARGEST_REPORT_BYTES,
+    LARGEST_TABLE_BYTES,
+    LONGEST_OPTION,
+    MOST_PIXELS,
+    RUN_BYTES_PER_PIXEL,
+    shown,
+)
 
 from ..report.reports import small_report
 from ..support.clips import write, y4m_bytes
@@ -268,8 +275,8 @@ def test_files_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     os.truncate(long, 1 << 40)
     for read in (tables.read_table, manifest.read_manifest, reading.read_report, Journal):
         with pytest.raises(InputError, match="bytes"):
-            read(long)  # type: ignore[operator]
-    assert ours.LARGEST_TABLE_BYTES < 1 << 40
+            read(long)
+    assert LARGEST_TABLE_BYTES < 1 << 40
     monkeypatch.setattr(reading, "MOST_REPORT_VALUES", 10)
     short = tmp_path / "report.json"
     short.write_text("[" + "{}," * 10 + "{}]")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,10 @@ LUMA = clip(1)
 def test_it_does_what_it_is_given() -> None:
     pool = ThreadPool(2, "test")
     together = threading.Barrier(2, timeout=PATIENCE)
-    futures = [pool.submit(together.wait), pool.submit(together.wait), pool.submit(divmod, 7, 2), pool.submit(int, "no")]
+    futures: list[Future[Any]] = [
+        *(pool.submit(together.wait), pool.submit(together.wait)),
+        *(pool.submit(divmod, 7, 2), pool.submit(int, "no")),
+    ]
     assert sorted(future.result() for future in futures[:2]) == [0, 1]
     assert futures[2].result() == (3, 1)
     assert isinstance(futures[3].exception(), ValueError)
