@@ -1,9 +1,10 @@
-"""What the pages show: their Python runs and prints what stands under it, their command lines are ones that vkssim takes, and
-their links lead to files that are there.
+"""What the pages show: their Python runs and prints what stands under it, their command lines are ones that vkssim takes, the
+names of the package exist, and links lead to files that are there.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 from collections.abc import Iterator
@@ -29,6 +30,8 @@ LINKED = sorted(
 """The pages whose links are looked at; `ci/docs` looks at the anchors behind them as well."""
 
 NUMBER = re.compile(r"\d+\.\d+")
+DOTTED = re.compile(r"`((?:vkssim|host|shaders)(?:\.[A-Za-z_]\w*)+)(?=[`(\[ =])")
+"""A dotted name of the package, alone or as a call."""
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 ELSEWHERE = ("s3://", 'device="all"', "vapoursynth")
@@ -112,6 +115,37 @@ def test_command_lines_can_be_parsed(page: Path) -> None:
             pass  # of --help and the like
         except click.ClickException as error:
             pytest.fail(f"{page.name}: vkssim {line}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
+def test_names_of_the_package_can_be_imported(page: Path) -> None:
+    for name in DOTTED.findall(BLOCK.sub("", page.read_text("utf-8"))):
+        assert _found(name), f"{name} is neither a module nor a name in one"
+
+
+def _found(name: str) -> bool:
+    """Return whether a dotted name leads to something: modules first, then their attributes."""
+    package, *rest = name.split(".")
+    found: Any = importlib.import_module(package if package == "vkssim" else f"vkssim.{package}")
+    for part in rest:
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(f"{found.__name__}.{part}")
+            except (ImportError, AttributeError):
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def test_a_name_that_is_gone_is_noticed() -> None:
+    text = "`vkssim.ssim(a, b)` `vkssim.report.render` `host.executor.Executor` `vkssim.scoring.no` `vkssim.ssim.no` `vkssim/a.py`"
+    assert [(name, _found(name)) for name in DOTTED.findall(text)] == [
+        ("vkssim.ssim", True),
+        ("vkssim.report.render", True),
+        ("host.executor.Executor", True),
+        ("vkssim.scoring.no", False),
+        ("vkssim.ssim.no", False),
+    ]
 
 
 @pytest.mark.parametrize("page", LINKED, ids=lambda page: str(page.relative_to(ROOT)))
