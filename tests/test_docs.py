@@ -138,7 +138,9 @@ def _found(name: str) -> bool:
 
 
 def test_a_name_that_is_gone_is_noticed() -> None:
-    text = "`vkssim.ssim(a, b)` `vkssim.report.render` `host.executor.Executor` `vkssim.scoring.no` `vkssim.ssim.no` `vkssim/a.py`"
+    text = (
+        "`vkssim.ssim(a, b)` `vkssim.report.render` `host.executor.Executor` `vkssim.scoring.no` `vkssim.ssim.no` `host/a.py`"
+    )
     assert [(name, _found(name)) for name in DOTTED.findall(text)] == [
         ("vkssim.ssim", True),
         ("vkssim.report.render", True),
