@@ -30,6 +30,7 @@ from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, Wor
 from vkssim.frames.open import RawDescription
 from vkssim.report import render
 from vkssim.scoring.options import Clips, ScoreOptions
+from vkssim.scoring.range_folder import RangeFolder
 from vkssim.scoring.ranges import Part, PartScores
 from vkssim.storage.own_folder import OwnFolder
 
@@ -158,7 +159,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         meanwhile()
 
     pool = Scheduler(engine, run.told.append)
-    coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=str(folder), seconds=0.001, on_part=on_part)
+    coordinator = Coordinator(pool, ScoreOptions(FEATURES), ranges=RangeFolder(folder), seconds=0.001, on_part=on_part)
     for job, outcome in coordinator.score(jobs):
         assert job.key not in run.outcomes, "told twice"
         run.outcomes[job.key] = outcome

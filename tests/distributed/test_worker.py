@@ -31,8 +31,9 @@ LOST, FULL = RESULTS["DEVICE_LOST"], RESULTS["OUT_OF_DEVICE_MEMORY"]
 
 @pytest.fixture
 def task(tmp_path: Path) -> Task:
-    names = (("r.y4m", LUMA), ("d.y4m", np.roll(LUMA, 1, axis=2)))
-    return Task(Clips(*(write(tmp_path / name, y4m_bytes(luma)) for name, luma in names)), OPTIONS)
+    reference = write(tmp_path / "r.y4m", y4m_bytes(LUMA))
+    distorted = write(tmp_path / "d.y4m", y4m_bytes(np.roll(LUMA, 1, axis=2)))
+    return Task(Clips(reference, distorted), OPTIONS)
 
 
 SPEC = WorkerSpec("cpu", None, "cpu", "here")
