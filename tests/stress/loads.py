@@ -167,7 +167,7 @@ def scorers(place: Place, tick: Tick) -> None:
 
 
 def engines(place: Place, tick: Tick) -> None:
-    """BackendReopener of losses of any size, opened for one image and closed."""
+    """Open engines of losses for images of any size, and close each again."""
     while True:
         height, width = (11 + place.random.randrange(100) for _ in range(2))
         reference, distorted = images(1, height, width, np.float32, 1.0)
