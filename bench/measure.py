@@ -23,7 +23,7 @@ import numpy.typing as npt
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.types import FrameFormat
 
 Row = dict[str, Any]
@@ -202,7 +202,7 @@ def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
 _PEAK = """
 import sys
 from vkssim import score_files
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 reference, distorted, width, height, bits, device = sys.argv[1:]
 score_files(reference, distorted, features=["float_ms_ssim"], device=device or None,
             raw=RawDescription(int(width), int(height), "420", int(bits)))

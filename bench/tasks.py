@@ -18,8 +18,7 @@ import measure
 from vkssim.backends.open import open_backend
 from vkssim.backends.shared import SharedBackend
 from vkssim.features.plane_metrics import feature_texts
-from vkssim.frames.open import RawDescription
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions

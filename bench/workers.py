@@ -19,7 +19,7 @@ from vkssim.distributed.processes import ProcessPool
 from vkssim.distributed.scheduler import Scheduler
 from vkssim.distributed.worker_pool import WorkerPool
 from vkssim.frames.layout import PlanarLayout
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.frames.raw import RawFile
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips, ScoreOptions

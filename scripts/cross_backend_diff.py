@@ -18,11 +18,9 @@ try:
     from agreement import Comparison, compare, tolerance_of, worst
 
     from vkssim import ScoreReport, VkssimError, score_files
-    from vkssim.backends.open import BACKENDS
     from vkssim.features import FEATURES, with_options
-    from vkssim.frames.open import RawDescription
-    from vkssim.frames.selection import Selection
-    from vkssim.types import BIT_DEPTHS
+    from vkssim.frames.options import RawDescription, Selection
+    from vkssim.utils.choices import BACKENDS, BIT_DEPTHS
 except ImportError as error:
     import use_venv
 

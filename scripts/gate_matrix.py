@@ -29,7 +29,7 @@ from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import WrongNumbersError
 from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import Selection
 from vkssim.host.api import vk
 from vkssim.host.devices import DeviceKind, choose_device, list_devices
 from vkssim.host.instance import shared_instance

@@ -17,8 +17,7 @@ import pytest
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, OptionError, ReadError, TruncatedInputError
 from vkssim.frames import raw
-from vkssim.frames.open import RawDescription
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring.ranges import EarlierScores

@@ -17,7 +17,7 @@ from vkssim import FrameScores, Scorer, score_files
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring import run
 from vkssim.shaders.interface import Shape

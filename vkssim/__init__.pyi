@@ -7,9 +7,9 @@ from .arrays import ms_ssim as ms_ssim
 from .arrays import ssim as ssim
 from .errors import VkssimError as VkssimError
 from .files import score_files as score_files
-from .frames.open import RawDescription as RawDescription
-from .frames.pictures import PictureOptions as PictureOptions
-from .frames.selection import Selection as Selection
+from .frames.options import PictureOptions as PictureOptions
+from .frames.options import RawDescription as RawDescription
+from .frames.options import Selection as Selection
 from .gradients import ms_ssim_and_grad as ms_ssim_and_grad
 from .gradients import ssim_and_grad as ssim_and_grad
 from .many import PairScores as PairScores

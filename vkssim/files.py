@@ -10,9 +10,7 @@ from dataclasses import replace
 from .distributed.pair import score_pair
 from .errors import VkssimError
 from .features.plane_metrics import feature_texts
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions
-from .frames.selection import Selection
+from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .report.thresholds import parse_demand, parse_pooled
 from .scoring.options import Clips, ScoreOptions, Selector

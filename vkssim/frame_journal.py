@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .frames.open import RawDescription
-    from .frames.pictures import PictureOptions
-    from .frames.selection import Selection
+    from .frames.options import PictureOptions, RawDescription, Selection
     from .scoring.run_store import Identity, RunStore
 
 

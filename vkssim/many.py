@@ -14,9 +14,7 @@ from .distributed.scheduler import Scheduler
 from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
-from .frames.open import RawDescription
-from .frames.pictures import PictureOptions
-from .frames.selection import Selection
+from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
 from .scoring.options import Clips, ScoreOptions, Selector, check_options

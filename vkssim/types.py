@@ -26,7 +26,6 @@ Planes = tuple[Samples, ...]
 
 SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
 
-BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
 _DTYPES: dict[SampleCode, SampleType] = {
     SampleCode.UINT8: np.dtype(np.uint8),
     SampleCode.UINT16: np.dtype(np.uint16),

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from vkssim.backends.cpu import CpuBackend
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import Selection
 from vkssim.maps import frames as maps
 from vkssim.report.results import ScoreReport
 

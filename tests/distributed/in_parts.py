@@ -16,7 +16,7 @@ from vkssim.distributed.scheduler import Scheduler, TaskKey
 from vkssim.distributed.task import Done, Task, WorkerSpec
 from vkssim.distributed.threads import LocalPool
 from vkssim.errors import VkssimError
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scoring import offset

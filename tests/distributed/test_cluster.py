@@ -27,7 +27,7 @@ from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.range_folder import RangeFolder
@@ -269,7 +269,7 @@ from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.scheduler import Scheduler
 from vkssim.distributed.task import Clips
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.scoring.options import ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]

@@ -18,10 +18,9 @@ from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.clip_facts import VideoPackets
 from vkssim.frames.marks import KeyMarks
-from vkssim.frames.open import RawDescription, open_source
-from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.open import open_source
+from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
-from vkssim.frames.selection import Selection
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.range_file import packed_parts, unpacked_parts
 from vkssim.scoring.ranges import Part

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 from vkssim.frames.source import FrameSource
 from vkssim.types import Planes
 

@@ -12,7 +12,8 @@ import pytest
 
 from vkssim import score_files
 from vkssim.frames.aperture import stated_crop
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 
 from ..support.pictures import clip
 

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 
 from ..support.clips import write
 from ..support.golden import clip_paths

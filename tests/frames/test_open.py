@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import RawDescription, is_container, open_source
+from vkssim.frames.open import is_container, open_source
+from vkssim.frames.options import RawDescription
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import clip

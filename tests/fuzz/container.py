@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from vkssim import PictureOptions, Selection, score_files
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 
 from .harness import Choices, refusals, scratch
 from .y4m import FEATURE

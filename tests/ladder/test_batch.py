@@ -25,7 +25,7 @@ from vkssim.cli.batch import check_all_scored
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames.container import ContainerFile
-from vkssim.frames.pictures import PictureOptions
+from vkssim.frames.options import PictureOptions
 from vkssim.host.executor import Executor
 from vkssim.ladder.journal import Journal
 from vkssim.maps.frames import png

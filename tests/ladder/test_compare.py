@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.frames.pictures import PictureOptions
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import PictureOptions, Selection
 from vkssim.report import render
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores

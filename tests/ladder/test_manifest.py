@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import RawDescription
+from vkssim.frames.options import RawDescription
 from vkssim.ladder.manifest import read_manifest
 from vkssim.ladder.tables import as_rows, check_labels
 

@@ -16,9 +16,8 @@ from PIL import Image
 import vkssim
 from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputError
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.open import RawDescription, open_source
-from vkssim.frames.pictures import PictureOptions
-from vkssim.frames.selection import Selection
+from vkssim.frames.open import open_source
+from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.shown import shown
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.backend_info import BackendInfo

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from vkssim import __version__
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import Selection
 from vkssim.page import tables
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import render_page

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.pictures import PictureOptions
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import PictureOptions, Selection
 from vkssim.report import render
 from vkssim.report.reading import read_report
 

@@ -9,8 +9,7 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.frames.clip_facts import ClipFacts
-from vkssim.frames.pictures import PictureOptions
-from vkssim.frames.selection import Selection
+from vkssim.frames.options import PictureOptions, Selection
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.comparability import Findings, Scored, check_alike, find_differences
 

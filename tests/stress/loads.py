@@ -19,7 +19,8 @@ import vkssim
 from vkssim import arrays
 from vkssim.backends import loss_evaluation as losses
 from vkssim.backends.loss_engine import LossEngine
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 from vkssim.loss.spec import Loss, constants
 from vkssim.report.frame_scores import FrameScores, rows
 

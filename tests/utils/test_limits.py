@@ -21,7 +21,8 @@ from vkssim import FrameScores, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError, InputError, OptionError, OutputError
 from vkssim.features.plane_metrics import FrameMetrics
-from vkssim.frames.open import RawDescription, open_source
+from vkssim.frames.open import open_source
+from vkssim.frames.options import RawDescription
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
 from vkssim.ladder.journal import Journal

@@ -7,10 +7,9 @@ from contextlib import ExitStack
 
 from ..errors import OptionError
 from ..features.plane_metrics import PlaneMetrics
+from ..utils.choices import BACKENDS
 from .base import Backend
 from .open_device import warn
-
-BACKENDS = ("vulkan", "cpu")
 
 
 def open_backend(

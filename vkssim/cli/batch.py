@@ -13,9 +13,10 @@ import click
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
 from ..storage.remote import is_url, named
+from ..utils.options import Section
 from ..utils.progress import ProgressBar
 from ..utils.wording import counted
-from .command import Section, make_command, option
+from .command import make_command, option
 from .flags import with_flags
 from .messages import say, say_written
 from .options import (
@@ -35,9 +36,7 @@ from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
     from ..distributed.worker_options import WorkerOptions
-    from ..frames.open import RawDescription
-    from ..frames.pictures import PictureOptions
-    from ..frames.selection import Selection
+    from ..frames.options import PictureOptions, RawDescription, Selection
     from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row

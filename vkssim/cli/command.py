@@ -6,11 +6,11 @@ The help and the man page are both derived from these declarations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from enum import StrEnum
 from typing import Any
 
 import click
 
+from ..utils.options import Section
 from ..utils.wording import did_you_mean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -18,19 +18,6 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 _LONGEST_LIST = 8
 """Options of a command that are listed without sections at most."""
-
-
-class Section(StrEnum):
-    """The sections that options are listed in, in the order of the help."""
-
-    INPUTS = "Inputs"
-    FRAMES = "Frames"
-    PICTURES = "Pictures"
-    METRICS = "Metrics"
-    OUTPUTS = "Outputs"
-    VERDICT = "Verdict"
-    DEVICE = "Device"
-    GENERAL = "General"
 
 
 class Option(click.Option):

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DemandError
+from ..utils.options import Section
 from ..utils.wording import counted
-from .command import Section, make_command, option
+from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
 from .output import print_text

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
+from ..utils.options import Section
 from ..utils.wording import counted
 from .batch import check_all_scored, score_manifest
-from .command import Section, make_command, option
+from .command import make_command, option
 from .messages import say, say_findings
 from .options import (
     backend_options,
@@ -34,9 +35,7 @@ from .tables import print_table
 
 if TYPE_CHECKING:
     from ..distributed.worker_options import WorkerOptions
-    from ..frames.open import RawDescription
-    from ..frames.pictures import PictureOptions
-    from ..frames.selection import Selection
+    from ..frames.options import PictureOptions, RawDescription, Selection
     from ..ladder.correlate import Correlation
     from ..ladder.tables import Row
     from ..scoring.options import ScoreOptions

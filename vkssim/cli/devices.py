@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from ..utils.options import Section
 from ..utils.sanitize import visible
-from .command import Section, make_command, option
+from .command import make_command, option
 
 
 @make_command("devices")

@@ -37,9 +37,7 @@ def with_flags(text: str) -> str:
 
 def _flags() -> dict[str, str]:
     """Return the flag of each parameter by its name."""
-    from ..frames.open import RawDescription
-    from ..frames.pictures import PictureOptions
-    from ..frames.selection import Selection
+    from ..frames.options import PictureOptions, RawDescription, Selection
     from ..report.record import ScoringRecord
     from ..utils.facts import facts_of
 

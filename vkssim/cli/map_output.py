@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
-from .command import Option, Section
+from ..utils.options import Section
+from .command import Option
 from .options import option_group
 
 if TYPE_CHECKING:
-    from ..frames.open import RawDescription
+    from ..frames.options import RawDescription
     from ..report.results import ScoreReport
 
 _DEFAULT_FRAMES = "worst:5"

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ..types import BIT_DEPTHS
+from ..frames.options import PictureOptions, RawDescription, Selection
+from ..utils.choices import BACKENDS, ENGINES, PLANES, SYNCS
+from ..utils.options import DeclaredOption, Section, options_of
 from . import choices
-from .command import Choice, Option, Section, option
-
-if TYPE_CHECKING:
-    from ..frames.open import RawDescription
-    from ..frames.pictures import PictureOptions
-    from ..frames.selection import Selection
+from .command import Choice, Option, option
 
 
 def option_group(name: str, make: Callable[..., Any], *options: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -33,36 +30,38 @@ def option_group(name: str, make: Callable[..., Any], *options: Option) -> Calla
     return decorate
 
 
-def _raw(
-    width: int | None, height: int | None, pixel_format: str | None, bitdepth: str | None, allow_partial: bool
-) -> RawDescription:
-    from ..frames.open import RawDescription
+def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the options that a dataclass declares to a command, which gets them as `name=kind(...)`."""
+    declared = list(options_of(kind))
+    numbers = {entry.name for entry in declared if entry.types == (int,)}
 
-    return RawDescription(width, height, pixel_format, int(bitdepth) if bitdepth else None, allow_partial)
+    def make(**values: Any) -> Any:
+        """Return the options; of choices of numbers click has given texts."""
+        return kind(**{key: int(value) if key in numbers and value is not None else value for key, value in values.items()})
+
+    return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.option.rank)))
 
 
-def _selection(
-    subsample: int,
-    frame_cnt: int | None,
-    frame_skip_ref: int,
-    frame_skip_dist: int,
-    offset: int,
-    start: str | None,
-    end: str | None,
-    stream_reference: int | None,
-    stream_distorted: int | None,
-) -> Selection:
-    from ..frames.selection import Selection
-
-    return Selection(
-        frame_skip_ref, frame_skip_dist, frame_cnt, subsample, offset, start, end, stream_reference, stream_distorted
+def _flag(declared: DeclaredOption) -> Option:
+    """Return the option of the command line that sets a declared option."""
+    entry = declared.option
+    kind: dict[str, Any] = {}
+    if declared.types == (bool,):
+        kind = {"is_flag": True}
+    elif entry.choices is not None and entry.metavar is None:
+        kind = {"type": Choice([str(choice) for choice in entry.choices])}
+    elif declared.types == (int,):
+        kind = {"type": int if entry.least is None else click.IntRange(entry.least)}
+    if entry.metavar is not None:
+        kind["metavar"] = entry.metavar
+    return Option(
+        [*entry.flags, declared.name],
+        section=entry.section,
+        default=declared.default,
+        show_default=entry.shows_default,
+        help=entry.help,
+        **kind,
     )
-
-
-def _pictures(**options: Any) -> PictureOptions:
-    from ..frames.pictures import PictureOptions
-
-    return PictureOptions(**options)
 
 
 def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
@@ -73,129 +72,15 @@ def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
     return len(devices) > 1, where | {"device": alone(devices, where["device"])}
 
 
-raw_options = option_group(
-    "raw",
-    _raw,
-    Option(["-w", "--width"], section=Section.INPUTS, type=click.IntRange(1), help="Width of raw files."),
-    Option(["-h", "--height"], section=Section.INPUTS, type=click.IntRange(1), help="Height of raw files."),
-    Option(
-        ["-p", "--pixel_format"],
-        section=Section.INPUTS,
-        type=Choice(["420", "422", "444", "400"]),
-        help="Pixel format of raw files.",
-    ),
-    Option(
-        ["-b", "--bitdepth"],
-        section=Section.INPUTS,
-        type=Choice([str(bits) for bits in BIT_DEPTHS]),
-        help="Depth of raw files; over 8 two bytes, little-endian.",
-    ),
-    Option(
-        ["--allow-partial"],
-        section=Section.INPUTS,
-        is_flag=True,
-        help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
-    ),
-)
-selection_options = option_group(
-    "selection",
-    _selection,
-    Option(
-        ["--subsample", "--every", "subsample"],
-        section=Section.FRAMES,
-        type=click.IntRange(1),
-        default=1,
-        show_default=True,
-        help="Score every N-th frame only.",
-    ),
-    Option(["--frame_cnt"], section=Section.FRAMES, type=click.IntRange(1), help="Compare that many frames at most."),
-    Option(
-        ["--frame_skip_ref"], section=Section.FRAMES, type=click.IntRange(0), default=0, help="Skip frames of the reference."
-    ),
-    Option(
-        ["--frame_skip_dist"],
-        section=Section.FRAMES,
-        type=click.IntRange(0),
-        default=0,
-        help="Skip frames of the distorted clip.",
-    ),
-    Option(
-        ["--offset"],
-        section=Section.FRAMES,
-        type=int,
-        default=0,
-        show_default=True,
-        help="Compare frame i of the reference with i+N of the distorted.",
-    ),
-    Option(
-        ["--start"],
-        section=Section.FRAMES,
-        metavar="FRAME|TIME",
-        help="First frame of the reference: 250, 12.5s or 00:01:02.5.",
-    ),
-    Option(["--end"], section=Section.FRAMES, metavar="FRAME|TIME", help="The frame of the reference to stop before."),
-    Option(
-        ["--stream-reference"],
-        section=Section.INPUTS,
-        type=click.IntRange(0),
-        metavar="N",
-        help="Stream of the reference's container, counted as ffprobe does; else the default video stream.",
-    ),
-    Option(
-        ["--stream-distorted"],
-        section=Section.INPUTS,
-        type=click.IntRange(0),
-        metavar="N",
-        help="Stream of the distorted container.",
-    ),
-)
-picture_options = option_group(
-    "pictures",
-    _pictures,
-    Option(
-        ["--crop"],
-        section=Section.PICTURES,
-        metavar="WxH+X+Y|auto",
-        help="Crop both clips; auto takes off black bars of the reference.",
-    ),
-    Option(
-        ["--crop-reference"],
-        section=Section.PICTURES,
-        metavar="WxH+X+Y|auto",
-        help="Crop the reference alone, before scaling; auto: its black bars.",
-    ),
-    Option(
-        ["--crop-distorted"],
-        section=Section.PICTURES,
-        metavar="WxH+X+Y|auto",
-        help="Crop the distorted clip alone, before scaling.",
-    ),
-    Option(
-        ["--scale"],
-        section=Section.PICTURES,
-        metavar="reference|distorted|WxH",
-        help="Bring both clips to that size, and to one depth.",
-    ),
-    Option(
-        ["--resampler"],
-        section=Section.PICTURES,
-        metavar="NAME",
-        default="bicubic",
-        show_default=True,
-        help="bicubic, lanczos, bilinear, area, spline, gauss, sinc or point.",
-    ),
-    Option(
-        ["--deepen"],
-        section=Section.PICTURES,
-        is_flag=True,
-        help="Bring the clip of less depth to that of the other, exactly; --scale does so as well.",
-    ),
-)
+raw_options = declared_options("raw", RawDescription)
+selection_options = declared_options("selection", Selection)
+picture_options = declared_options("pictures", PictureOptions)
+
 sync_option = option(
     "--sync",
     section=Section.FRAMES,
-    type=Choice(["index", "pts"]),
-    default="index",
+    type=Choice(SYNCS),
+    default=SYNCS[0],
     show_default=True,
     help="Pair frames by number, or by the time they are shown.",
 )
@@ -226,8 +111,8 @@ backend_options = option_group(
     Option(
         ["--backend"],
         section=Section.DEVICE,
-        type=Choice(["vulkan", "cpu"]),
-        default="vulkan",
+        type=Choice(BACKENDS),
+        default=BACKENDS[0],
         show_default=True,
         help="cpu is NumPy: slow, exact.",
     ),
@@ -251,8 +136,8 @@ engine_options = option_group(
     Option(
         ["--engine"],
         section=Section.DEVICE,
-        type=Choice(["local", "ray"]),
-        default="local",
+        type=Choice(ENGINES),
+        default=ENGINES[0],
         show_default=True,
         help="Score on this machine, or on the GPUs of a Ray cluster.",
     ),
@@ -272,8 +157,8 @@ engine_options = option_group(
 planes_option = option(
     "--planes",
     section=Section.METRICS,
-    type=Choice(["y", "yuv", "all"]),
-    default="y",
+    type=Choice(PLANES),
+    default=PLANES[0],
     show_default=True,
     help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb, NAME_cr; or these and NAME_all, their mean by area.",
 )

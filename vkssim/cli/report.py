@@ -11,14 +11,15 @@ import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
-from .command import Section, make_command, option
+from ..utils.options import Section
+from .command import make_command, option
 from .flags import with_flags
 from .messages import say_findings, say_written
 from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
-    from ..frames.open import RawDescription
+    from ..frames.options import RawDescription
     from ..page.pictures import Gallery
     from ..page.tables import Limit
     from ..report.results import ScoreReport

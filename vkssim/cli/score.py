@@ -14,8 +14,9 @@ import click
 from ..errors import DemandError, OptionError, VkssimError
 from ..page.defaults import WORST
 from ..utils.interruption import check
+from ..utils.options import Section
 from ..utils.progress import ProgressBar
-from .command import Section, make_command, option
+from .command import make_command, option
 from .map_output import MapOutput, map_options
 from .messages import say, say_written
 from .options import (
@@ -34,9 +35,7 @@ from .resume import open_journal
 from .vmaf_flags import vmaf_flags
 
 if TYPE_CHECKING:
-    from ..frames.open import RawDescription
-    from ..frames.pictures import PictureOptions
-    from ..frames.selection import Selection
+    from ..frames.options import PictureOptions, RawDescription, Selection
     from ..report.results import ScoreReport
 
 _WORST = 3  # frames in the table on the terminal

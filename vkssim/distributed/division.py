@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..frames.marks import Marks
-from ..frames.selection import Schedule, Selection
+from ..frames.options import Selection
+from ..frames.selection import Schedule
 from ..frames.source import FrameSource
 from ..scoring.ranges import Cut, Part
 

@@ -9,11 +9,10 @@ from ..errors import OptionError
 from ..host.devices import choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
+from ..utils.choices import ENGINES
 from .devices import chosen_devices, spec_of
 from .task import WorkerSpec
 from .worker_pool import WorkerPool
-
-ENGINES = ("local", "ray")
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ import numpy as np
 
 from ..errors import FrameError, OptionError
 from ..types import CHROMA_STEPS, Doubles, FrameFormat, plane_shapes
+from ..utils import choices
 from ..utils.limits import MOST_FEATURES
 from . import FEATURES, make_scorer
 from .base import FrameScorer
 
 PLANES = ("y", "cb", "cr")
 TOTAL = "all"
-CHOICES = ("y", "yuv", TOTAL)
-"""Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
 
 
 def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[FrameFormat, ...]:
@@ -24,8 +23,8 @@ def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[
 
     Raises OptionError for a choice that there is not, FrameError where there is no chroma.
     """
-    if planes not in CHOICES:
-        raise OptionError(f"planes is {planes!r}; {', '.join(CHOICES)} are possible")
+    if planes not in choices.PLANES:
+        raise OptionError(f"planes is {planes!r}; {', '.join(choices.PLANES)} are possible")
     if planes == "y":
         return (luma,)
     if CHROMA_STEPS.get(chroma) is None:

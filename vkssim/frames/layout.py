@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..errors import InputError
-from ..types import BIT_DEPTHS, CHROMA_STEPS, plane_shapes, size_problem
+from ..types import CHROMA_STEPS, plane_shapes, size_problem
+from ..utils.choices import BIT_DEPTHS
 
 PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
 

@@ -6,17 +6,14 @@ import io
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from ..errors import InputError
 from ..storage import remote
-from ..utils.facts import Differs, fact
 from ..utils.limits import shown
 from . import boxes, y4m
 from .fingerprint import Opened
-from .info import VideoInfo
-from .layout import PlanarLayout
+from .options import RawDescription
 from .pipe import interruptible, open_stream
 from .processed import ProcessedSource
 from .raw import RawFile, RawUrl, raw_pipe
@@ -47,62 +44,6 @@ _CONTAINER_STARTS = (
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
 )
-
-
-@dataclass(frozen=True)
-class RawDescription:
-    """What the caller says of raw files; None where nothing was said.
-
-    A raw file whose size is no whole number of frames is refused, since its description is most likely wrong. `allow_partial`
-    has its complete frames scored; the cut one is named by the error with which the run ends.
-    """
-
-    width: int | None = field(default=None, metadata=fact("width", Differs.FREE, flag="--width"))
-    height: int | None = field(default=None, metadata=fact("height", Differs.FREE, flag="--height"))
-    pixel_format: str | None = field(default=None, metadata=fact("pixel format", Differs.FREE, flag="--pixel_format"))
-    bits: int | None = field(default=None, metadata=fact("depth", Differs.FREE, flag="--bitdepth"))
-    allow_partial: bool = field(default=False, metadata=fact("partial last frame", Differs.FREE, flag="--allow-partial"))
-
-    @property
-    def given(self) -> bool:
-        """Return True where anything was said."""
-        return any(value is not None for value in self._fields().values())
-
-    def layout(self, path: str) -> PlanarLayout:
-        """Return the layout of a raw file. Raises InputError, naming what is missing."""
-        fields = self._fields()
-        missing = [name for name, value in fields.items() if value is None]
-        if missing:
-            raise InputError(
-                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)}"
-                " as well"
-            )
-        assert self.width is not None
-        assert self.height is not None
-        assert self.pixel_format is not None
-        assert self.bits is not None
-        return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
-
-    def check(self, info: VideoInfo) -> None:
-        """Raise InputError where it contradicts what the file says of itself."""
-        said = {
-            "width": (self.width, info.width),
-            "height": (self.height, info.height),
-            "bits": (self.bits, info.bits),
-        }
-        for name, (given, own) in said.items():
-            if given is not None and given != own:
-                raise InputError(
-                    f"{info.path} is {info.kind} and says {own} itself; `{name}={given}` contradicts it. Leave `{name}` out"
-                )
-
-    def _fields(self) -> dict[str, int | str | None]:
-        return {
-            "`width`": self.width,
-            "`height`": self.height,
-            "`pixel_format`": self.pixel_format,
-            "`bits`": self.bits,
-        }
 
 
 def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:

@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
-SYNCS = ("index", "pts")
-
 
 class Pairing(Protocol):
     """The frames of each pair. Pairs are counted from 0, also those that are left out. `skips` are the frames of the first."""

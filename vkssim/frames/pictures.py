@@ -2,76 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ..errors import InputError, OptionError
+from ..errors import InputError
 from ..types import FrameFormat
-from ..utils.facts import Differs, fact
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .info import VideoInfo
-from .open import RawDescription, check_chroma, open_file, oriented, readable_twice
+from .open import check_chroma, open_file, oriented, readable_twice
+from .options import PictureOptions, RawDescription
 from .processed import ProcessedSource
 from .raw import RAW
-from .scale import RESAMPLERS, Scale, ToBitDepth
+from .scale import Scale, ToBitDepth
 from .shape import unlike
 from .source import FrameSource
 
-_SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
 _SAMPLED_FRAMES = 12
-# Scores against one reference are compared by what was done to the pictures, which is in `ScoringRecord`, not by these.
-_FREE, _REFUSED = Differs.FREE, Differs.REFUSED
-
-
-@dataclass(frozen=True)
-class PictureOptions:
-    """Changes that have to be asked for: none by default.
-
-    `crop_reference` and `crop_distorted` crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples,
-    or ``"auto"``, which takes off its black bars. `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or
-    ``"WxH"``, by a `resampler` of libswscale. `deepen` brings the clip of less depth to that of the other; `scale` does so as
-    well. `crop` crops both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off
-    what are black bars in the reference. Raises OptionError for anything else.
-    """
-
-    crop: str | None = field(default=None, metadata=fact("crop", _FREE, flag="--crop"))
-    scale: str | None = field(default=None, metadata=fact("scale", _FREE, across=_REFUSED, optional=True, flag="--scale"))
-    resampler: str = field(default="bicubic", metadata=fact("resampler", _FREE, flag="--resampler"))
-    crop_reference: str | None = field(default=None, metadata=fact("reference crop", _FREE, flag="--crop-reference"))
-    crop_distorted: str | None = field(default=None, metadata=fact("distorted crop", _FREE, flag="--crop-distorted"))
-    deepen: bool = field(default=False, metadata=fact("deepen", _FREE, flag="--deepen"))
-
-    def __post_init__(self) -> None:
-        for text in (self.crop, *self.own_crops):
-            if text not in (None, "auto"):
-                Crop.parse(str(text))
-        if self.scale not in (None, "reference", "distorted") and not _SIZE.fullmatch(str(self.scale)):
-            raise OptionError(f"scale is {self.scale!r}; reference, distorted or WxH is possible, such as 1920x1080")
-        if self.resampler not in RESAMPLERS:
-            raise OptionError(f"resampler is {self.resampler!r}; {', '.join(RESAMPLERS)} are possible")
-
-    @property
-    def own_crops(self) -> tuple[str | None, str | None]:
-        """Return the crops of the reference alone and of the distorted clip alone."""
-        return self.crop_reference, self.crop_distorted
-
-    def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
-        """Return the size that both clips get; None to leave them as they are."""
-        if self.scale is None:
-            return None
-        if match := _SIZE.fullmatch(self.scale):
-            return int(match[1]), int(match[2])
-        info = reference if self.scale == "reference" else distorted
-        return info.width, info.height
-
-    @property
-    def scales_to_clip(self) -> bool:
-        """Return True where both clips get the size of one of them."""
-        return self.scale in ("reference", "distorted")
 
 
 def open_pair(

@@ -15,9 +15,6 @@ from .layout import check_size
 from .pixels import plane_samples
 from .shape import stretched
 
-RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
-"""Of libswscale, by its names."""
-
 _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
 
 

@@ -15,7 +15,8 @@ from typing import Any, TypeGuard
 
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
-from ..frames.open import RawDescription, readable_again
+from ..frames.open import readable_again
+from ..frames.options import RawDescription
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..report.results import ScoreReport

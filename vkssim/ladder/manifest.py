@@ -13,12 +13,12 @@ from typing import Any
 
 from ..errors import InputError
 from ..frames.layout import PIXEL_FORMATS
-from ..frames.open import RawDescription
+from ..frames.options import RawDescription
 from ..scoring.options import Clips
 from ..storage.location import Place, join, parent_of, suffix_of
 from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
-from ..types import BIT_DEPTHS
+from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, shown, whole_number
 from ..utils.wording import counted
 

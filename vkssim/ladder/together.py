@@ -15,7 +15,8 @@ from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
-from ..frames.open import RawDescription, open_regular, oriented
+from ..frames.open import open_regular, oriented
+from ..frames.options import RawDescription
 from ..frames.pictures import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource

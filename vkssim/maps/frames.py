@@ -15,9 +15,9 @@ import numpy.typing as npt
 from ..errors import InputError, OptionError
 from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
-from ..frames.open import RawDescription, readable_again
-from ..frames.pictures import PictureOptions, common_format, open_pair
-from ..frames.selection import Selection
+from ..frames.open import readable_again
+from ..frames.options import PictureOptions, RawDescription, Selection
+from ..frames.pictures import common_format, open_pair
 from ..frames.shown import shown
 from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport

@@ -16,7 +16,7 @@ from .budget import EncodedPictures, data_uri, encode, fitted
 from .defaults import PICTURE_BUDGET
 
 if TYPE_CHECKING:
-    from ..frames.open import RawDescription
+    from ..frames.options import RawDescription
     from ..maps.frames import FramePictures
 
 _BACKGROUND = 128  # beyond the SSIM map, which has no values within half a window of the border

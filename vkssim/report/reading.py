@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection
+from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
 from ..utils.facts import read
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES

@@ -12,9 +12,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..frames.clip_facts import ClipFacts
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection
+from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.facts import Differs, as_text, fact, facts_of
 
 if TYPE_CHECKING:

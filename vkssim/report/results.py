@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection
+from ..frames.options import PictureOptions, Selection
 from ..reference.decibel import decibel
 from ..types import Doubles
 from ..utils.version import __version__

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..utils import facts
+from ..utils.choices import SYNCS
 from .record import ScoringRecord
 
 ADDRESS = "https://json-schema.org/draft/2020-12/schema"
@@ -51,7 +52,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "frame_skip_ref": _COUNT,
     "frame_skip_dist": _COUNT,
     "offset": {"type": "integer"},
-    "sync": {"enum": ["index", "pts"]},
+    "sync": {"enum": [*SYNCS]},
     "crop": _OPTIONAL_TEXT,
     "scale": _OPTIONAL_TEXT,
     "resampler": _TEXT,

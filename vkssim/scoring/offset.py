@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DemandError, InputError, VkssimError
-from ..frames.open import RawDescription, readable_twice
-from ..frames.pictures import PictureOptions, open_pair
-from ..frames.selection import Selection
+from ..frames.open import readable_twice
+from ..frames.options import PictureOptions, RawDescription, Selection
+from ..frames.pictures import open_pair
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
 from ..storage.remote import is_url, named

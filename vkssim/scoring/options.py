@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..backends.open import BACKENDS, unknown_backend
+from ..backends.open import unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
-from ..frames.open import RawDescription
-from ..frames.pictures import PictureOptions
-from ..frames.selection import Selection, check_sync
+from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Demand, check_names
 from ..types import FrameFormat
+from ..utils.choices import BACKENDS
 
 Selector = str | int | Sequence[str | int] | None
 """A device, see `Scorer`, or several: ``"all"``, a list, or a text with commas between them."""

@@ -10,8 +10,9 @@ from ..backends.base import Backend
 from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.open import open_regular
+from ..frames.options import Selection
 from ..frames.pictures import colour_warnings, common_format, match_pair, open_pair
-from ..frames.selection import Schedule, Selection
+from ..frames.selection import Schedule
 from ..frames.source import FrameSource, check_unchanged
 from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores

@@ -132,7 +132,7 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
     """
     if not isinstance(data, dict):
         raise ValueError(f"{where} is {shown(data)}; it has to be an object")
-    hints = _hints(kind)
+    hints = types_of(kind)
     found = {name: _value(hints[name], data[name], f"{where}.{name}") for name in hints if name in data}
     try:
         return kind(**found)
@@ -140,7 +140,7 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _hints(kind: Any) -> dict[str, Any]:
+def types_of(kind: Any) -> dict[str, Any]:
     """Return the types of a dataclass's fields by their names."""
     if kind not in _types:
         _types[kind] = get_type_hints(kind)
@@ -188,7 +188,7 @@ def schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of what `plain` gives for a type."""
     origin, parts = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
-        declared, hints = facts_of(kind), _hints(kind)
+        declared, hints = facts_of(kind), types_of(kind)
         properties = {name: {"description": _description(entry), **schema(hints[name])} for name, entry in declared.items()}
         return {"type": "object", "properties": properties, "required": list(properties)}
     if origin in (Union, UnionType):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, such as "1 frame" or "3 frames"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def either(words: Sequence[str]) -> str:
+    """Return words as alternatives, such as "a, b or c"."""
+    return " or ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

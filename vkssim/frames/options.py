@@ -1,0 +1,366 @@
+"""What may be asked for of clips: how raw files are described, which frames are compared, and how pictures are changed.
+
+Each option is declared once here, with its default, its limits, its flag and its help. The modules that act on them are `open`,
+`selection` and `pictures`; this one loads no NumPy, since the help of every command comes from it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, OptionError
+from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
+from ..utils.facts import Differs
+from ..utils.limits import MOST_DIGITS, shown, whole_number
+from ..utils.options import Section, check_options, option
+from ..utils.wording import either
+
+if TYPE_CHECKING:
+    from .info import VideoInfo
+    from .layout import PlanarLayout
+    from .selection import Schedule
+    from .source import FrameSource
+
+_SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
+_DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
+_SECONDS = re.compile(rf"({_DIGITS}(?:\.{_DIGITS})?)s")
+_CLOCK = re.compile(rf"(?:({_DIGITS}):)?({_DIGITS}):({_DIGITS}(?:\.{_DIGITS})?)")
+
+
+def parse_position(name: str, position: int | str) -> int | Fraction:
+    """Return the number of a frame, or the seconds since the first frame, that the option `name` gives. Raises OptionError."""
+    text = str(position)
+    number = whole_number(text)
+    if number is not None:
+        return number
+    if match := _SECONDS.fullmatch(text):
+        return Fraction(match[1])
+    if match := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = match.groups()
+        return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
+    raise OptionError(f"`{name}` is {shown(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
+
+
+def check_sync(sync: str) -> None:
+    """Raise OptionError where pairs cannot be made that way."""
+    if sync not in SYNCS:
+        raise OptionError(f"sync is {sync!r}; {' or '.join(SYNCS)} is possible")
+
+
+def _parse_crop(_name: str, text: str) -> None:
+    from .crop import Crop
+
+    if text != "auto":
+        Crop.parse(str(text))
+
+
+def _parse_scale(_name: str, text: str) -> None:
+    if text not in ("reference", "distorted") and not _SIZE.fullmatch(str(text)):
+        raise OptionError(f"scale is {text!r}; reference, distorted or WxH is possible, such as 1920x1080")
+
+
+@dataclass(frozen=True)
+class RawDescription:
+    """What the caller says of raw files; None where nothing was said.
+
+    A raw file whose size is no whole number of frames is refused, since its description is most likely wrong. `allow_partial`
+    has its complete frames scored; the cut one is named by the error with which the run ends.
+    """
+
+    width: int | None = option(None, "width", "-w", "--width", section=Section.INPUTS, least=1, help="Width of raw files.")
+    height: int | None = option(None, "height", "-h", "--height", section=Section.INPUTS, least=1, help="Height of raw files.")
+    pixel_format: str | None = option(
+        None,
+        "pixel format",
+        "-p",
+        "--pixel_format",
+        section=Section.INPUTS,
+        choices=("420", "422", "444", "400"),
+        help="Pixel format of raw files.",
+    )
+    bits: int | None = option(
+        None,
+        "depth",
+        "-b",
+        "--bitdepth",
+        section=Section.INPUTS,
+        choices=BIT_DEPTHS,
+        help="Depth of raw files; over 8 two bytes, little-endian.",
+    )
+    allow_partial: bool = option(
+        False,
+        "partial last frame",
+        "--allow-partial",
+        section=Section.INPUTS,
+        help="Score the complete frames of a raw file that ends within a frame; else it is refused.",
+    )
+
+    @property
+    def given(self) -> bool:
+        """Return True where anything was said."""
+        return any(value is not None for value in self._fields().values())
+
+    def layout(self, path: str) -> PlanarLayout:
+        """Return the layout of a raw file. Raises InputError, naming what is missing."""
+        from .layout import PlanarLayout
+
+        fields = self._fields()
+        missing = [name for name, value in fields.items() if value is None]
+        if missing:
+            raise InputError(
+                f"{path} is neither Y4M nor a known container, so it is read as raw YUV, which needs {', '.join(missing)}"
+                " as well"
+            )
+        assert self.width is not None
+        assert self.height is not None
+        assert self.pixel_format is not None
+        assert self.bits is not None
+        return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
+
+    def check(self, info: VideoInfo) -> None:
+        """Raise InputError where it contradicts what the file says of itself."""
+        said = {
+            "width": (self.width, info.width),
+            "height": (self.height, info.height),
+            "bits": (self.bits, info.bits),
+        }
+        for name, (given, own) in said.items():
+            if given is not None and given != own:
+                raise InputError(
+                    f"{info.path} is {info.kind} and says {own} itself; `{name}={given}` contradicts it. Leave `{name}` out"
+                )
+
+    def _fields(self) -> dict[str, int | str | None]:
+        return {
+            "`width`": self.width,
+            "`height`": self.height,
+            "`pixel_format`": self.pixel_format,
+            "`bits`": self.bits,
+        }
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """Changes that have to be asked for: none by default.
+
+    `crop_reference` and `crop_distorted` crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples,
+    or ``"auto"``, which takes off its black bars. `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or
+    ``"WxH"``, by a `resampler` of libswscale. `deepen` brings the clip of less depth to that of the other; `scale` does so as
+    well. `crop` crops both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off
+    what are black bars in the reference. Raises OptionError for anything else.
+    """
+
+    crop: str | None = option(
+        None,
+        "crop",
+        "--crop",
+        section=Section.PICTURES,
+        metavar="WxH+X+Y|auto",
+        help="Crop both clips; auto takes off black bars of the reference.",
+        parse=_parse_crop,
+        rank=-1,
+    )
+    scale: str | None = option(
+        None,
+        "scale",
+        "--scale",
+        section=Section.PICTURES,
+        metavar="reference|distorted|WxH",
+        help="Bring both clips to that size, and to one depth.",
+        across=Differs.REFUSED,
+        optional=True,
+        parse=_parse_scale,
+    )
+    resampler: str = option(
+        RESAMPLERS[0],
+        "resampler",
+        "--resampler",
+        section=Section.PICTURES,
+        metavar="NAME",
+        shows_default=True,
+        help=f"{either(RESAMPLERS)}.",
+        choices=RESAMPLERS,
+    )
+    crop_reference: str | None = option(
+        None,
+        "reference crop",
+        "--crop-reference",
+        section=Section.PICTURES,
+        metavar="WxH+X+Y|auto",
+        help="Crop the reference alone, before scaling; auto: its black bars.",
+        parse=_parse_crop,
+        rank=-1,
+    )
+    crop_distorted: str | None = option(
+        None,
+        "distorted crop",
+        "--crop-distorted",
+        section=Section.PICTURES,
+        metavar="WxH+X+Y|auto",
+        help="Crop the distorted clip alone, before scaling.",
+        parse=_parse_crop,
+        rank=-1,
+    )
+    deepen: bool = option(
+        False,
+        "deepen",
+        "--deepen",
+        section=Section.PICTURES,
+        help="Bring the clip of less depth to that of the other, exactly; --scale does so as well.",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def own_crops(self) -> tuple[str | None, str | None]:
+        """Return the crops of the reference alone and of the distorted clip alone."""
+        return self.crop_reference, self.crop_distorted
+
+    def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
+        """Return the size that both clips get; None to leave them as they are."""
+        if self.scale is None:
+            return None
+        if match := _SIZE.fullmatch(self.scale):
+            return int(match[1]), int(match[2])
+        info = reference if self.scale == "reference" else distorted
+        return info.width, info.height
+
+    @property
+    def scales_to_clip(self) -> bool:
+        """Return True where both clips get the size of one of them."""
+        return self.scale in ("reference", "distorted")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file.
+
+    With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference; N may be negative. `start` and
+    `end` (which is not compared itself) are places in the reference: a number of a frame, or a time since its first frame as
+    ``"12.5s"`` or ``"00:01:02.5"``. `stream_reference` and `stream_distorted` are which streams of containers, by their index
+    in the file as ffprobe shows it; by default the first video stream with the default mark, else the first that is no cover.
+    """
+
+    skip_reference: int = option(
+        0,
+        "frames skipped of the reference",
+        "--frame_skip_ref",
+        section=Section.FRAMES,
+        least=0,
+        help="Skip frames of the reference.",
+        differs=Differs.WARNED,
+    )
+    skip_distorted: int = option(
+        0,
+        "frames skipped of the distorted clip",
+        "--frame_skip_dist",
+        section=Section.FRAMES,
+        least=0,
+        help="Skip frames of the distorted clip.",
+        differs=Differs.WARNED,
+    )
+    count: int | None = option(
+        None,
+        "most frames",
+        "--frame_cnt",
+        section=Section.FRAMES,
+        least=1,
+        help="Compare that many frames at most.",
+        differs=Differs.WARNED,
+        rank=-1,
+    )
+    subsample: int = option(
+        1,
+        "subsample",
+        "--subsample",
+        "--every",
+        section=Section.FRAMES,
+        least=1,
+        shows_default=True,
+        help="Score every N-th frame only.",
+        differs=Differs.WARNED,
+        rank=-2,
+    )
+    offset: int = option(
+        0,
+        "offset",
+        "--offset",
+        section=Section.FRAMES,
+        shows_default=True,
+        help="Compare frame i of the reference with i+N of the distorted.",
+        differs=Differs.WARNED,
+    )
+    start: int | str | None = option(
+        None,
+        "start",
+        "--start",
+        section=Section.FRAMES,
+        metavar="FRAME|TIME",
+        help="First frame of the reference: 250, 12.5s or 00:01:02.5.",
+        differs=Differs.WARNED,
+        parse=parse_position,
+    )
+    end: int | str | None = option(
+        None,
+        "end",
+        "--end",
+        section=Section.FRAMES,
+        metavar="FRAME|TIME",
+        help="The frame of the reference to stop before.",
+        differs=Differs.WARNED,
+        parse=parse_position,
+    )
+    stream_reference: int | None = option(
+        None,
+        "stream of the reference",
+        "--stream-reference",
+        section=Section.INPUTS,
+        metavar="N",
+        least=0,
+        help="Stream of the reference's container, counted as ffprobe does; else the default video stream.",
+    )
+    stream_distorted: int | None = option(
+        None,
+        "stream of the distorted clip",
+        "--stream-distorted",
+        section=Section.INPUTS,
+        metavar="N",
+        least=0,
+        help="Stream of the distorted container.",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+    @property
+    def takes_all(self) -> bool:
+        """Return True where no part of the clips is asked for: they are compared until one of them ends."""
+        return self.count is None and self.start is None and self.end is None
+
+    @property
+    def streams(self) -> tuple[int | None, int | None]:
+        """Return the streams of the reference and of the distorted clip, None for the one that is chosen."""
+        return self.stream_reference, self.stream_distorted
+
+    @property
+    def first_reference(self) -> int:
+        """Return the frame of the reference that is in the first pair."""
+        return self.skip_reference + max(0, -self.offset)
+
+    @property
+    def first_distorted(self) -> int:
+        """Return the frame of the distorted clip that is in the first pair."""
+        return self.skip_distorted + max(0, self.offset)
+
+    def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
+        """Return the pairs of two sources, by ``"index"`` or by ``"pts"``.
+
+        Raises InputError where a time is needed and not known.
+        """
+        from .selection import schedule
+
+        return schedule(self, reference, distorted, sync)

@@ -1,0 +1,124 @@
+"""Options, each declared once: as a field of a frozen dataclass, by `option`.
+
+The check of a value, the flag of the command line with its type, default and help, the name of the option in reports and how
+two reports are compared follow from the declaration. This module knows nothing of the command line: `vkssim/cli/options.py`
+makes flags of the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from ..errors import InputError, OptionError
+from .facts import Differs, Fact, types_of
+from .limits import LARGEST_NUMBER, shown
+
+
+class Section(StrEnum):
+    """The sections that the help of a command lists its options in, in their order."""
+
+    INPUTS = "Inputs"
+    FRAMES = "Frames"
+    PICTURES = "Pictures"
+    METRICS = "Metrics"
+    OUTPUTS = "Outputs"
+    VERDICT = "Verdict"
+    DEVICE = "Device"
+    GENERAL = "General"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option without its name, its type and its default: the field that declares it has these.
+
+    `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
+    and `parse` reads a text or raises OptionError; it gets the name of the option and the value. `metavar` stands for the value
+    in the help; without it the command line itself offers the choices and refuses all other values. `shows_default` makes the
+    help name the default. Options of a lower `rank` come first in the help, options of one rank in the order of their fields.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    section: Section
+    metavar: str | None = None
+    least: int | None = None
+    choices: tuple[str, ...] | tuple[int, ...] | None = None
+    parse: Callable[[str, Any], object] | None = None
+    shows_default: bool = False
+    rank: int = 0
+
+    @property
+    def flag(self) -> str:
+        """Return the flag that messages and recorded commands use: the first long one."""
+        return next(flag for flag in self.flags if flag.startswith("--"))
+
+
+@dataclass(frozen=True)
+class DeclaredOption:
+    """An option with the name, the types and the default of its field; `types` leaves out None."""
+
+    name: str
+    types: tuple[type, ...]
+    default: Any
+    option: Option
+
+    def check(self, value: Any) -> None:
+        """Raise OptionError, or InputError for a number, where the option cannot have this value. None stands for no value."""
+        if value is None:
+            return
+        option = self.option
+        if option.parse is not None:
+            option.parse(self.name, value)
+        elif option.choices is not None and value not in option.choices:
+            raise OptionError(f"{self.name} is {value!r}; {', '.join(map(str, option.choices))} are possible")
+        elif self.types == (int,):
+            self._check_number(value)
+
+    def _check_number(self, value: int) -> None:
+        least = self.option.least
+        if least is None and abs(value) > LARGEST_NUMBER:
+            raise InputError(f"`{self.name}` is {shown(value)}; {LARGEST_NUMBER} is the most there can be")
+        if least is not None and not least <= value <= LARGEST_NUMBER:
+            raise InputError(f"`{self.name}` is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
+
+
+def option(
+    default: Any,
+    title: str,
+    *flags: str,
+    help: str,  # as click calls it
+    section: Section,
+    differs: Differs = Differs.FREE,
+    across: Differs | None = None,
+    optional: bool = False,
+    **declared: Any,
+) -> Any:
+    """Return a field of a dataclass that is an option.
+
+    `title` is its name in reports and comparisons. `differs`, `across` and `optional` say what becomes of a comparison of two
+    reports in which it differs, as in `Fact`. `declared` are further attributes of `Option`.
+    """
+    entry = Option(flags, help, section, **declared)
+    recorded = Fact(title, differs, across=across, optional=optional, flag=entry.flag)
+    return field(default=default, metadata={"fact": recorded, "option": entry})
+
+
+def options_of(kind: Any) -> Iterator[DeclaredOption]:
+    """Yield the options that a dataclass declares, in the order of its fields."""
+    hints = types_of(kind)
+    for entry in fields(kind):
+        if "option" in entry.metadata:
+            hint = hints[entry.name]
+            types = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+            known = tuple(single for single in types if single is not type(None))
+            yield DeclaredOption(entry.name, known, entry.default, entry.metadata["option"])
+
+
+def check_options(options: Any) -> None:
+    """Raise OptionError or InputError where an option of a dataclass has a value that it cannot have."""
+    for declared in options_of(type(options)):
+        declared.check(getattr(options, declared.name))
