@@ -193,7 +193,7 @@ def _api() -> str:
     lines = []
     for module, file in (
         ("vkssim", "vkssim/__init__.pyi"),
-        ("vkssim.report", "vkssim/report/__init__.py"),
+        ("vkssim.report", "vkssim/report/__init__.pyi"),
         ("vkssim.maps", "vkssim/maps/__init__.py"),
         ("vkssim.torch", "vkssim/torch/__init__.py"),
         ("vkssim.errors", "vkssim/errors.py"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import OptionError, OutputError
+from ..report.forms import FORMS
 from ..storage.location import Place, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
+from ..utils.options import Section
 from ..utils.sanitize import visible
+from .command import option
 
 if TYPE_CHECKING:
     from ..report.results import ScoreReport
     from ..report.thresholds import Demand
 
-FORMS = ("json", "xml", "csv", "sub")
+SUFFIXES = tuple(form.suffix for form in FORMS.values())
+"""The endings of files by which the form of a report is recognised."""
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout")
 _PAGES = (".html", ".htm")
@@ -72,6 +76,14 @@ def outputs_of(paths: Sequence[str], form: str | None, precision: str, inputs: S
     ]
 
 
+def form_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the flag of each form to a command, which gets the name of the form as `form`."""
+    for form in reversed(FORMS.values()):
+        choose = option(form.flag, "form", section=Section.OUTPUTS, flag_value=form.name, help=f"Output as {form.title}.")
+        function = choose(function)
+    return function
+
+
 def form_of(path: str) -> str:
     """Return the form that the ending of a path names; XML, as libvmaf's tool writes, where the path has no ending.
 
@@ -86,10 +98,8 @@ def form_of(path: str) -> str:
     if ending in _PAGES:
         hint = f"--html {named(path)} writes the page"
     else:
-        hint = f"{' '.join('--' + form for form in FORMS)} give the form of a file of any name"
-    raise OptionError(
-        f"--output {named(path)} ends in {visible(ending)}; the endings are {', '.join('.' + form for form in FORMS)}. {hint}"
-    )
+        hint = f"{' '.join(form.flag for form in FORMS.values())} give the form of a file of any name"
+    raise OptionError(f"--output {named(path)} ends in {visible(ending)}; the endings are {', '.join(SUFFIXES)}. {hint}")
 
 
 def to_standard_output(paths: Sequence[str], form: str | None) -> bool:

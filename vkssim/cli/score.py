@@ -29,7 +29,7 @@ from .options import (
     split_devices,
     sync_option,
 )
-from .output import outputs_of, print_pooled, to_standard_output
+from .output import SUFFIXES, form_options, outputs_of, print_pooled, to_standard_output
 from .report import PageOptions, budget_option, page_output
 from .resume import open_journal
 from .vmaf_flags import vmaf_flags
@@ -87,13 +87,10 @@ _WORST = 3  # frames in the table on the terminal
     type=click.Path(),
     multiple=True,
     metavar="FILE",
-    help="Write scores there; - is stdout. The form follows the ending (.json, .xml, .csv, .sub), without one it is XML. May be"
+    help=f"Write scores there; - is stdout. The form follows the ending ({', '.join(SUFFIXES)}), without one it is XML. May be"
     " repeated.",
 )
-@option("--json", "form", section=Section.OUTPUTS, flag_value="json", help="Output as JSON.")
-@option("--xml", "form", section=Section.OUTPUTS, flag_value="xml", help="Output as XML.")
-@option("--csv", "form", section=Section.OUTPUTS, flag_value="csv", help="Output as CSV.")
-@option("--sub", "form", section=Section.OUTPUTS, flag_value="sub", help="Output as MicroDVD subtitles.")
+@form_options
 @option(
     "--resume",
     section=Section.OUTPUTS,

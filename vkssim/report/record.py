@@ -1,23 +1,19 @@
 """How a report was scored: everything that its scores depend on, as plain values.
 
-An option that scores depend on is declared once, in the dataclass that carries it (`Selection`, `PictureOptions`,
-`RawDescription`), by the metadata of its field; what is known of a clip is declared in `ClipFacts`. What is added to one of
-them turns up by itself in every form of a report, in its schema, in comparisons and, where it has a flag, in the command.
+An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`; what is known
+of a clip is declared in `ClipFacts`. A field that is added to one of them turns up by itself in every form of a report, in its
+schema, in comparisons and, where it has a flag, in the command.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..frames.clip_facts import ClipFacts
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.facts import Differs, as_text, fact, facts_of
-
-if TYPE_CHECKING:
-    pass
-
 
 _FREE, _NOTED = Differs.FREE, Differs.NOTED
 

@@ -1,0 +1,143 @@
+"""An option and an output form are declared once: what follows from the declaration is there, and the same everywhere."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import Field, fields
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import vkssim as library
+from vkssim import PictureOptions, RawDescription, Scorer, Selection, report
+from vkssim.cli import batch, correlate, score
+from vkssim.cli import report as report_command
+from vkssim.cli.options import raw_options
+from vkssim.cli.output import form_of
+from vkssim.distributed.worker_options import WorkerOptions
+from vkssim.errors import OptionError, VkssimError
+from vkssim.frames.options import check_sync
+from vkssim.report.forms import FORMS
+from vkssim.report.schema import report_schema
+from vkssim.scoring.options import ScoreOptions
+from vkssim.utils.choices import BACKENDS, ENGINES, PLANES, SYNCS
+from vkssim.utils.facts import facts_of
+from vkssim.utils.options import options_of
+
+from ..report.reports import small_report
+from ..support.commands import python_process
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = {"selection": Selection, "pictures": PictureOptions, "raw": RawDescription}
+FIELDS = [pytest.param(key, field, id=f"{key}.{field.name}") for key, kind in OPTIONS.items() for field in fields(kind)]
+SCORING = {"score": score.command, "batch": batch.command, "correlate": correlate.command}
+
+
+def flag_of(command: click.Command, name: str) -> click.Option:
+    (found,) = (parameter for parameter in command.params if parameter.name == name)
+    assert isinstance(found, click.Option)
+    return found
+
+
+@pytest.mark.parametrize(("key", "field"), FIELDS)
+def test_every_field_is_an_option_with_flag_help_and_title(key: str, field: Field[Any]) -> None:
+    """Each command that scores has it, with the default of the field; reports and their schema have its title."""
+    declared = {entry.name: entry for entry in options_of(OPTIONS[key])}[field.name].option
+    fact = facts_of(OPTIONS[key])[field.name]
+    commands = {**SCORING, "report": report_command.command} if key == "raw" else SCORING
+    for command in commands.values():
+        flag = flag_of(command, field.name)
+        assert (tuple(flag.opts), flag.default, flag.help) == (declared.flags, field.default, declared.help)
+    assert fact.flag == declared.flag
+    entry = report_schema()["properties"]["scoring"]["properties"][key]["properties"][field.name]
+    assert entry["description"] == fact.title
+
+
+@pytest.mark.parametrize(("key", "field"), FIELDS)
+def test_pages_name_every_flag(key: str, field: Field[Any]) -> None:
+    flag = facts_of(OPTIONS[key])[field.name].flag
+    assert flag is not None
+    assert flag.replace("-", "\\-") in (ROOT / "docs" / "vkssim.1").read_text(encoding="utf-8")
+    assert flag in "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docs/*.md"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "least"),
+    [
+        pytest.param(kind, entry.name, entry.option.least, id=f"{kind.__name__}.{entry.name}")
+        for kind in (Selection, PictureOptions)
+        for entry in options_of(kind)
+        if entry.option.least is not None
+    ],
+)
+def test_a_number_below_its_least_is_refused_by_the_library_and_by_the_command_line(kind: Any, name: str, least: int) -> None:
+    kind(**{name: least})
+    with pytest.raises(VkssimError, match=f"`{name}` is {least - 1}; it must be {least} or more"):
+        kind(**{name: least - 1})
+    flag = flag_of(score.command, name)
+    with pytest.raises(click.BadParameter):
+        flag.type.convert(str(least - 1), flag, None)
+    assert flag.type.convert(str(least), flag, None) == least
+
+
+@pytest.mark.parametrize("form", report.WRITERS)
+def test_every_form_has_a_flag_an_ending_and_a_title(form: str) -> None:
+    (flag,) = (entry for entry in score.command.params if isinstance(entry, click.Option) and f"--{form}" in entry.opts)
+    assert (flag.name, flag.flag_value, flag.help) == ("form", form, f"Output as {FORMS[form].title}.")
+    assert form_of(f"scores.{form}") == form
+    assert f".{form}" in str(flag_of(score.command, "paths").help)
+    assert report.render(small_report(), form)
+    assert f"`--{form}`" in (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+
+
+def test_every_declared_form_has_a_writer() -> None:
+    assert list(report.WRITERS) == list(FORMS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_that_is_offered_opens(backend: str) -> None:
+    with Scorer(32, 24, bits=8, features="float_ssim", backend=backend) as scorer:
+        assert scorer.info.backend == backend
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"), [("backend", BACKENDS), ("engine", ENGINES), ("planes", PLANES), ("sync", SYNCS)], ids=str
+)
+def test_the_command_line_offers_the_choices_of_the_library(name: str, choices: tuple[str, ...]) -> None:
+    """And every signature of the library has the same default, the first of them."""
+    flag = flag_of(batch.command, name)
+    assert isinstance(flag.type, click.Choice)
+    assert (tuple(flag.type.choices), flag.default) == (choices, choices[0])
+    signatures = [
+        inspect.signature(function)
+        for function in (library.score_files, library.score_many, library.ssim, Scorer, ScoreOptions, WorkerOptions)
+    ]
+    defaults = {signature.parameters[name].default for signature in signatures if name in signature.parameters}
+    assert defaults == {choices[0]}
+
+
+def test_choices_that_are_not_offered_are_refused() -> None:
+    for refused in (lambda: check_sync("time"), lambda: WorkerOptions("slurm"), lambda: PictureOptions(resampler="nearest")):
+        with pytest.raises(OptionError, match="possible"):
+            refused()
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["score", "--help"], ["completion", "bash"]], ids=" ".join)
+def test_help_loads_neither_numpy_nor_pyav(words: list[str]) -> None:
+    """The help of the group loads every command."""
+    code = (
+        "import atexit, sys; atexit.register(lambda: print(*{'numpy', 'av', 'vulkan'} & {*sys.modules}, file=sys.stderr));"
+        f"from vkssim.cli import main; main({words!r})"
+    )
+    process = python_process("-c", code)
+    assert (process.returncode, process.stderr.decode().strip()) == (0, "")
+
+
+def test_the_library_gets_numbers_of_choices_of_numbers() -> None:
+    found: list[RawDescription] = []
+    probe = click.Command("probe", callback=raw_options(lambda raw: found.append(raw)))
+    probe.params = probe.callback.__click_params__[::-1]  # type: ignore[union-attr]
+    probe.main(["-w", "64", "-b", "10"], standalone_mode=False)
+    assert found == [RawDescription(width=64, bits=10)]
