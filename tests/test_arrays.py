@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import math
 from functools import partial
 from importlib import import_module
@@ -12,7 +11,6 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim import arrays
 from vkssim.errors import FrameError, NoDeviceError, OptionError
 
 from .support.commands import python_process
@@ -22,12 +20,6 @@ pytestmark = pytest.mark.usefixtures("shared_device")
 
 BACKENDS = ("vulkan", "cpu")
 FUNCTIONS = (vkssim.ms_ssim, vkssim.ssim)
-
-
-def test_examples_of_the_docstrings_run() -> None:
-    result = doctest.testmod(arrays, raise_on_error=False)
-    assert result.attempted >= 6
-    assert result.failed == 0
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim import gradients as arrays
 from vkssim.backends import loss_engine as engine
 from vkssim.errors import FrameError, NoDeviceError, OptionError
 from vkssim.loss.spec import MS_SSIM_WEIGHTS
@@ -365,9 +363,3 @@ def test_samples_beyond_the_range_are_refused(function: Call) -> None:
 def test_a_device_that_is_not_there() -> None:
     with pytest.raises(NoDeviceError, match="voodoo"):
         vkssim.ssim_and_grad(BYTES, BYTES, device="voodoo")
-
-
-def test_examples_of_the_docstrings_run() -> None:
-    result = doctest.testmod(arrays, raise_on_error=False)
-    assert result.attempted >= 4
-    assert result.failed == 0

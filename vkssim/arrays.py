@@ -31,16 +31,16 @@ def ms_ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> float | Doubles:
-    """Multi-scale structural similarity of images, as libvmaf's float_ms_ssim gives it.
+    """Return the multi-scale structural similarity of images, as libvmaf's float_ms_ssim computes it.
 
     Parameters
     ----------
     reference, distorted : array_like
-        Images of one plane, (H, W), or a stack of them, (N, H, W); uint8, uint16, float32 or float64, any strides, both of
-        the same shape and type. H and W are 176 at least. Computed in float32.
+        Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
+        float64, of any strides. H and W are 176 at least. Scores are computed in float32.
     data_range : float, optional
-        The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
-        have no default.
+        The largest sample there can be. Integers have the largest of their type by default, 255 or 65535; 1023 says 10 bits.
+        Floats have no default.
     negative : {"null", "clamp"}
         What a negative mean structure gives: NaN, or 0 in its place as the PyTorch libraries do.
     exact : bool or "auto"
@@ -51,7 +51,7 @@ def ms_ssim(
         Limit the dB to what the images' size and range can tell apart, ceil(10 log10(2 range^2 W H)), as libvmaf does. Without
         `enable_db` it does nothing.
     backend : {"vulkan", "cpu"}
-        Where it is computed. Never on another than the one asked for.
+        Where scores are computed. It is never another than the one asked for.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
@@ -138,16 +138,16 @@ def ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> float | Doubles | tuple[float | Doubles, FloatMaps]:
-    """Structural similarity of images, as libvmaf's float_ssim gives it.
+    """Return the structural similarity of images, as libvmaf's float_ssim computes it.
 
     Parameters
     ----------
     reference, distorted : array_like
-        Images of one plane, (H, W), or a stack of them, (N, H, W); uint8, uint16, float32 or float64, any strides, both of
-        the same shape and type. Computed in float32.
+        Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
+        float64, of any strides. Scores are computed in float32.
     data_range : float, optional
-        The largest sample there can be. For integers by default that of the type: 255 or 65535; 1023 says 10 bits. Floats
-        have no default.
+        The largest sample there can be. Integers have the largest of their type by default, 255 or 65535; 1023 says 10 bits.
+        Floats have no default.
     scale : int
         Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least a window
         must remain.
@@ -160,11 +160,11 @@ def ssim(
         Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels. For
         "gaussian11" only.
     enable_db, clip_db : bool
-        As for `ms_ssim`. They say how the score is given; a map is never in dB.
+        Give the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
     return_map : bool
         Also give SSIM window by window. Not with `estimate`, which leaves windows out.
     backend : {"vulkan", "cpu"}
-        Where it is computed. Never on another than the one asked for.
+        Where scores are computed. It is never another than the one asked for.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 

@@ -87,7 +87,14 @@ class DemandError(VkssimError):
 
 
 class HostMemoryError(VkssimError):
-    """The process cannot have the memory that a run takes; what was scored before is in `report`."""
+    """Report that the process cannot have the memory that a run takes; what was scored before is in `report`.
+
+    Parameters
+    ----------
+    problem : str
+        The message.
+
+    """
 
     def __init__(
         self,
@@ -98,7 +105,19 @@ class HostMemoryError(VkssimError):
 
 
 def wants_memory(error: Exception) -> bool:
-    """Return True for an error of the system or of its loader of libraries that comes of a lack of memory."""
+    """Return True for an error of the system, or of its loader of libraries, that comes of a lack of memory.
+
+    Parameters
+    ----------
+    error : Exception
+        The error.
+
+    Returns
+    -------
+    bool
+        Whether memory was lacking.
+
+    """
     return isinstance(error, ImportError | OSError) and (
         getattr(error, "errno", None) == errno.ENOMEM
         or any(text in str(error) for text in ("failed to map segment", "annot allocate memory"))
@@ -134,7 +153,20 @@ EXIT_CODES: dict[type[VkssimError], int] = {
 
 
 def exit_code(error: VkssimError) -> int:
-    """Return the exit code for an error; of a run that a signal stopped as shells have it, 128 and the signal's number."""
+    """Return the exit code of the command line for an error.
+
+    Parameters
+    ----------
+    error : VkssimError
+        The error.
+
+    Returns
+    -------
+    int
+        The code of the first family in `EXIT_CODES` that fits. A run that a signal stopped has 128 and the number of the
+        signal, as shells have it.
+
+    """
     if isinstance(error, InterruptedRunError):
         return 128 + error.signal
     return next(code for family, code in EXIT_CODES.items() if isinstance(error, family))

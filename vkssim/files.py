@@ -43,46 +43,51 @@ def score_files(
 
     Parameters
     ----------
-    reference, distorted
-        Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them; ``-`` for raw
-        or Y4M on standard input, one of the two. Also by URL, ``s3://``, ``gs://``, ``https://`` or ``file://`` (extra
-        `remote`), but for sequences.
-    features
+    reference, distorted : str or path
+        Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them. One of the two
+        may be ``-``, raw or Y4M on standard input. URLs of ``s3://``, ``gs://``, ``https://`` and ``file://`` are read as well
+        (extra `remote`), but no sequences.
+    features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
-    planes
-        ``"y"``, the luma; ``"yuv"``, all three planes; ``"all"``, also their mean weighted by area. See `Scorer`.
-    raw
+    planes : {"y", "yuv", "all"}
+        Score the luma; all three planes; or these and their mean weighted by area. See `Scorer`.
+    raw : RawDescription
         Size, pixel format and depth of raw files.
-    selection
+    selection : Selection
         Which frames are compared.
-    sync
-        ``"index"`` pairs frames by their number, ``"pts"`` by the time at which they are shown.
-    pictures
-        Whether they are scaled or cropped first.
-    strict
-        Raise DemandError where one file is shorter than the other, where frames have no partner or are not shown together, and
-        where frame rates differ; otherwise the report has a warning.
-    backend, device
-        Where to compute; see `Scorer`. Several devices, ``"all"`` or a list, score ranges of frames side by side, each in a
-        process of its own, so that a script needs ``if __name__ == "__main__":``. The report is the same.
-    profile
+    sync : {"index", "pts"}
+        Pair frames by their number, or by their presentation time.
+    pictures : PictureOptions
+        Whether pictures are scaled or cropped first.
+    strict : bool
+        Raise DemandError where one file is shorter than the other, where frames have no partner or other presentation times,
+        and where frame rates differ; otherwise the report has a warning.
+    backend : {"vulkan", "cpu"}
+        Where scores are computed. It is never another than the one asked for.
+    device : int, str, sequence or None
+        Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges
+        of frames side by side, each in a process of its own, so that a script needs ``if __name__ == "__main__":``. The report
+        is the same.
+    profile : bool
         Take the time of each stage, for `ScoreReport.stage_seconds`.
-    progress
-        Called after every batch.
-    on_frames
-        Called with each frame as soon as it is scored. Batches are of one frame then, and none waits for the next: scores come
-        early, but fewer a second. Of several devices they come range by range.
-    fail_under
+    progress : callable, optional
+        Is called after every batch with the number of frames that are done and the number expected, None where that is not
+        known.
+    on_frames : callable, optional
+        Is called with each list of FrameScores as soon as they are scored. Batches are of one frame then, and none waits for
+        the next: scores come early, but fewer a second. With several devices they come range by range.
+    fail_under : sequence of str
         Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
-        another pooled value (`vkssim.report.thresholds.POOLINGS`). One that does not exist counts as lower.
-    pooled
-        Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: raise OptionError before anything is
+        another pooled value (`vkssim.report.thresholds.POOLINGS`). A value that does not exist counts as lower.
+    pooled : sequence of str
+        Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: OptionError is raised before anything is
         scored where the report will have no such value.
-    resume
-        A path beside which scores are kept until the run is done, in ``PATH.journal``, of several devices also in
-        ``PATH.parts``. Where a run of the same was cut off, this one goes on with what that one left there, also with more
-        devices or with fewer, and `ScoreReport.resumed` counts its frames. Raises OptionError where those are of another run.
-    journal
+    resume : str or path, optional
+        A path beside which scores are kept until the run is done, in ``PATH.journal``, with several devices also in
+        ``PATH.parts``. Where an equal run was cut off, this one goes on with what that one left there, also with more devices
+        or with fewer, and `ScoreReport.resumed` counts its frames. OptionError is raised where the files there are of another
+        run.
+    journal : RunStore, optional
         Deprecated, for `resume`.
 
     Returns
@@ -98,7 +103,7 @@ def score_files(
     Notes
     -----
     A device that is lost on the way is opened again, once, and one that runs out of memory gets smaller batches: the files are
-    opened again and scored from there on, which the report warns of. What comes from a pipe cannot be read again.
+    opened again and scored from there on, and the report has a warning. What comes from a pipe cannot be read again.
 
     """
     demands = [*map(parse_demand, fail_under), *map(parse_pooled, pooled)]

@@ -30,15 +30,15 @@ def ssim_and_grad(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[float | Doubles, Array]:
-    """Structural similarity of images and its gradient with respect to the distorted ones.
+    """Return the structural similarity of images and its gradient with respect to the distorted ones.
 
     Parameters
     ----------
     reference, distorted : array_like
-        Images (H, W), (N, H, W) or (N, C, H, W); uint8, uint16, float32 or float64, any strides, both of the same shape. H
-        and W are 11 at least where padding is "valid". Computed in float32.
+        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type: uint8, uint16, float32 or float64, of any
+        strides. H and W are 11 at least where padding is "valid". The value is computed in float32.
     data_range : float, optional
-        The largest sample there can be. For integers by default that of the type; floats have no default.
+        The largest sample there can be. Integers have the largest of their type by default; floats have no default.
     padding : {"valid", "same"}
         Where windows are centred: where they lie inside, or on every sample with zeros beyond the border.
     k : (float, float)
@@ -47,7 +47,7 @@ def ssim_and_grad(
         What becomes of the images' values, each the mean over its channels; "none" keeps them and gives each image's
         gradient its own value's.
     backend : {"vulkan", "cpu"}
-        Where it is computed; "cpu" is NumPy in float64. Never on another than the one asked for.
+        Where it is computed; "cpu" is NumPy in float64. It is never another than the one asked for.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
@@ -56,7 +56,8 @@ def ssim_and_grad(
     value : float, or (N,) array of float64
         At most 1, and 1 for identical images. An array where reduction is "none" and there is an axis of images.
     gradient : array of float32 (float64 for "cpu")
-        Of the shape of `distorted`; 0 where the images are identical. The value grows along it: a loss is 1 - value.
+        The gradient has the shape of `distorted`; it is 0 where the images are identical. The value grows along it: a loss is
+        1 - value.
 
     Raises
     ------
@@ -100,34 +101,62 @@ def ms_ssim_and_grad(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[float | Doubles, Array]:
-    """Multi-scale structural similarity of images and its gradient with respect to the distorted ones.
+    """Return the multi-scale structural similarity of images and its gradient with respect to the distorted ones.
 
     Parameters
     ----------
-    reference, distorted, data_range, padding, k, reduction, backend, device
-        As for `ssim_and_grad`. H and W are 161 at least with five weights: 11 must remain on the last scale.
+    reference, distorted : array_like
+        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type, as for `ssim_and_grad`. H and W are 161 at
+        least with five weights where padding is "valid": 11 samples must remain on the last scale.
+    data_range : float, optional
+        The largest sample there can be. Integers have the largest of their type by default; floats have no default.
+    padding : {"valid", "same"}
+        Where windows are centred: where they lie inside, or on every sample with zeros beyond the border.
+    k : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     weights : sequence of float
-        The exponent of each scale, the finest first; as many scales as weights.
+        The exponent of each scale, the finest first; there are as many scales as weights.
     pyramid : {"average", "libvmaf"}
-        How a scale is made from the one before: 2x2 means as PyTorch's libraries do, or libvmaf's low-pass.
+        How a scale is made from the one before: by 2x2 means as PyTorch's libraries do, or by libvmaf's low-pass.
     negative : {"clamp", "null"}
         What a negative mean of contrast and structure gives: 0, with gradient 0, or NaN.
+    reduction : {"mean", "sum", "none"}
+        What becomes of the images' values, as for `ssim_and_grad`.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; "cpu" is NumPy in float64. It is never another than the one asked for.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
 
     Returns
     -------
-    value, gradient
-        As for `ssim_and_grad`. The value of a plane is the product over the scales of mean(cs)^weight, with l cs in place of cs
-        on the last one [1]_.
+    value : float, or (N,) array of float64
+        At most 1, and 1 for identical images. The value of a plane is the product over the scales of mean(cs)^weight, with l cs
+        in place of cs on the last one [1]_. It is an array where reduction is "none" and there is an axis of images.
+    gradient : array of float32 (float64 for "cpu")
+        The gradient has the shape of `distorted`. The value grows along it: a loss is 1 - value.
 
     Raises
     ------
-    FrameError, OptionError, DeviceError
-        As for `ssim_and_grad`.
+    FrameError
+        Shapes differ or are not possible, images are too small or masked, floats come without data_range, or an integer
+        sample is larger than it.
+    OptionError
+        A parameter has a value that it cannot have.
+    DeviceError
+        No Vulkan device can be used.
 
     References
     ----------
     .. [1] Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
        Asilomar Conference on Signals, Systems and Computers, 2003.
+
+    Examples
+    --------
+    >>> import numpy as np, vkssim
+    >>> image = np.random.default_rng(0).random((176, 176))
+    >>> value, gradient = vkssim.ms_ssim_and_grad(image, image, data_range=1.0)
+    >>> value, gradient.shape
+    (1.0, (176, 176))
 
     """
     options: dict[str, Any] = {

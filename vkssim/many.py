@@ -25,9 +25,19 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class PairScores:
-    """What came of a pair: its `report`, or the `error` for which there is none.
+    """Hold what came of a pair of clips: its report, or the error for which there is none.
 
-    `number` counts the pairs as they were given.
+    Parameters
+    ----------
+    number : int
+        The number of the pair among those that were given, counted from 0.
+    reference, distorted : str
+        The clips, by path or URL.
+    report : ScoreReport or None
+        The report; None where there is an error.
+    error : Exception or None
+        The error; None where there is a report.
+
     """
 
     number: int
@@ -37,7 +47,19 @@ class PairScores:
     error: Exception | None
 
     def scores(self) -> ScoreReport:
-        """Return the report. Raises the error where there is none."""
+        """Return the report, or raise the error.
+
+        Returns
+        -------
+        ScoreReport
+            The report of the pair.
+
+        Raises
+        ------
+        VkssimError
+            The pair could not be scored.
+
+        """
         if self.report is None:
             assert self.error is not None
             raise self.error
@@ -66,28 +88,50 @@ def score_many(
 
     Parameters
     ----------
-    pairs
+    pairs : iterable of (path, path)
         References and distorted clips, as in `score_files`; on a cluster paths that its nodes have, or URLs.
-    engine, address, software
-        ``"local"``: this machine. ``"ray"``: the Ray cluster at `address`, ``"auto"`` for the one that this machine belongs to;
-        without an address the one that RAY_ADDRESS names or that runs on this machine, else a new one. Its GPUs work, and where
-        `software` is set also its nodes without GPU, on Mesa's lavapipe.
-    device
-        Of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a script
-        needs ``if __name__ == "__main__":``.
-    features, planes, raw, selection, sync, pictures, strict, backend
-        See `score_files`.
-    task_seconds
-        Clips are divided into ranges of frames that take about as long; each is scored by one device.
-    progress
+    engine : {"local", "ray"}
+        Score on this machine, or on a Ray cluster. All GPUs of the cluster work.
+    device : int, str, sequence or None
+        Devices of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a
+        script needs ``if __name__ == "__main__":``.
+    address : str, optional
+        The Ray cluster: ``"HOST:6379"``, or ``"auto"`` for the one that this machine belongs to. By default it is the one that
+        RAY_ADDRESS names or that runs on this machine, else a new one.
+    software : bool
+        Let nodes of the cluster without a GPU work as well, on Mesa's lavapipe.
+    features : str or sequence of str
+        Metrics with their options; see `score_files`.
+    planes : {"y", "yuv", "all"}
+        Which planes are scored; see `score_files`.
+    raw : RawDescription
+        Size, pixel format and depth of raw files.
+    selection : Selection
+        Which frames are compared.
+    sync : {"index", "pts"}
+        How frames are paired; see `score_files`.
+    pictures : PictureOptions
+        Whether pictures are scaled or cropped first.
+    strict : bool
+        Count a pair as failed where its clips have not the same length or frame rate; see `score_files`.
+    backend : {"vulkan", "cpu"}
+        Where scores are computed.
+    task_seconds : float
+        Target duration in seconds of one range of frames; clips are divided into such ranges, and one device scores each.
+    progress : bool
         Show a bar, in a terminal or in a notebook.
+
+    Returns
+    -------
+    iterator of PairScores
+        The report or the error of each pair.
 
     Raises
     ------
     OptionError
-        Something is asked for that there is not; before anything is scored.
+        An option has a value that it cannot have; this is raised before anything is scored.
     DeviceError
-        No device is left that works. What is wrong with a pair is in its `PairScores.error`.
+        No device is left that works. What is wrong with one pair is in its `PairScores.error`.
 
     """
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)

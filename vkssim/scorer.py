@@ -66,59 +66,64 @@ if hasattr(os, "register_at_fork"):
 
 
 class Scorer:
-    """Scores pairs of frames of one size, in order; use with `with`.
+    """Score pairs of frames of one size, in order; use it with `with`.
 
-    A bounded number of frames is in flight; scores come as soon as their batch is done, and all of them after `flush`.
+    A bounded number of frames is in flight. Scores come as soon as their batch is done, and all of them after `flush`.
 
     Threads may each have a scorer, also of the same device, or take turns with one. A call while another thread is in one
-    raises FrameError; `close` waits for it.
+    raises FrameError; `close` waits for that thread.
 
     Where the device fails, with DeviceLostError for one, the message names the frames that were not scored: the scorer keeps
-    none of them, and takes no others. `flush` then gives the scores that were ready and not yet given. A new Scorer, which
+    none of them, and takes no others. `flush` then returns the scores that were ready and not yet returned. A new Scorer, which
     counts from 0 again, goes on with the frames named. The same holds where an integer sample is larger than the depth or
     `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
 
     Parameters
     ----------
-    width, height
+    width, height : int
         Size of the frames in samples.
-    bits
-        Depth of integer samples, 8 to 16, each sample divided by 2^(bits-8) as libvmaf does. Without it `dtype` and
+    bits : int, optional
+        Depth of integer samples, 8 to 16; each sample is divided by 2^(bits-8) as libvmaf does. Without it `dtype` and
         `data_range` say what the samples are.
-    dtype
-        uint8, uint16, float32 or float64 (computed in float32).
-    data_range
-        The largest sample there can be; by default that of the integer type. Floats have no default.
-    features
+    dtype : dtype_like, optional
+        The type of the samples: uint8, uint16, float32 or float64, which is computed in float32.
+    data_range : float, optional
+        The largest sample there can be; by default the largest of the integer type. Floats have no default.
+    features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
-    planes
-        ``"y"``: frames are their luma. ``"yuv"``: frames are (Y, Cb, Cr), and each score comes for every plane, as
-        ``float_ssim_y``, ``_cb`` and ``_cr``; ``"all"``: also ``float_ssim_all``, their mean weighted by area, as FFmpeg's All.
-    chroma
-        How chroma is subsampled, where it is scored: 420, 422, 444, 440, 411 or 410.
-    backend
-        ``"vulkan"`` or ``"cpu"``. Never another than the one asked for.
-    device
+    planes : {"y", "yuv", "all"}
+        What frames are: with ``"y"`` their luma; with ``"yuv"`` (Y, Cb, Cr), and each score comes for every plane, as
+        ``float_ssim_y``, ``_cb`` and ``_cr``; with ``"all"`` also ``float_ssim_all`` comes, their mean weighted by area, as
+        FFmpeg's All.
+    chroma : {"420", "422", "444", "440", "411", "410"}
+        How chroma is subsampled, where it is scored.
+    backend : {"vulkan", "cpu"}
+        Where scores are computed. It is never another than the one asked for.
+    device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device; by default the environment variable VKSSIM_DEVICE, then the
         first real GPU, then software.
-    batch
-        The most frames of a submission; by default chosen by size and device. 1 gives each score as early as can be. Fewer,
-        with a SmallerBatchWarning, where the device has not the memory.
+    batch : int, optional
+        The most frames of a submission, 1 or more; by default it is chosen by size and device. 1 gives each score as early as
+        can be. Batches are smaller, with a SmallerBatchWarning, where the device has not the memory.
 
     Raises
     ------
     FrameError
         The frames are too small for a metric, or their type or range is not possible.
     OptionError
-        Unknown feature, option or backend.
+        A feature, an option or a backend is unknown.
     DeviceError
         No device can be used, or it fails later on.
 
     Examples
     --------
-    >>> with Scorer(1920, 1080, bits=8, features=["float_ssim"]) as scorer:
-    ...     for scores in scorer.score(pairs):
+    >>> import numpy as np, vkssim
+    >>> frames = np.random.default_rng(0).integers(0, 256, (2, 64, 64), np.uint8)
+    >>> with vkssim.Scorer(64, 64, bits=8, features="float_ssim") as scorer:
+    ...     for scores in scorer.score(zip(frames, frames)):
     ...         print(scores.index, scores.metrics["float_ssim"])
+    0 1.0
+    1 1.0
 
     """
 
@@ -165,7 +170,7 @@ class Scorer:
 
     @property
     def info(self) -> BackendInfo:
-        """Backend, device and driver in use."""
+        """Return which backend computes the scores, on which device and with which driver."""
         return self._backend.info
 
     @property
@@ -175,13 +180,25 @@ class Scorer:
 
     @_alone
     def reserve(self) -> tuple[Any, Any]:
-        """Return the memory of the next pair: two (H, W) arrays, to be written before `commit`.
+        """Return the memory of the next pair, to be written before `commit`.
 
-        Where all planes are scored they are two tuples of three such arrays.
+        It is the memory that the device reads, so filling it is the only copy. `commit` makes it read-only, and it may be kept:
+        the memory, and with it the device, stays until the last view of it has gone. Other libraries' views of it, such as
+        memoryviews and tensors, are not known here: write to none after `commit`.
 
-        They are the memory that the device reads, so filling them is the only copy. Rows may be padded. `commit` makes them
-        read-only, and they may be kept: the memory, and with it the device, stays until the last view of it has gone. Other
-        libraries' views of them, such as memoryviews and tensors, are not known here: write to none after `commit`.
+        Returns
+        -------
+        (array, array), or tuple of two tuples of three arrays
+            The reference and the distorted frame as (H, W) arrays of the type of the scorer's samples; their planes Y, Cb and
+            Cr where all are scored. Rows may be padded.
+
+        Raises
+        ------
+        FrameError
+            The scorer is closed, or has failed before.
+        DeviceError
+            The device failed.
+
         """
         planes = self._lending.lend(tuple(chain(*self._reserve())))
         half = len(self._formats)
@@ -202,9 +219,20 @@ class Scorer:
 
     @_alone
     def commit(self) -> list[FrameScores]:
-        """Take the frames written to what `reserve` gave; returns the scores that have become ready, in order.
+        """Take the frames that were written to what `reserve` returned.
 
-        Raises FrameError where an array made from a reserved one still lives, by which the frame could still be changed.
+        Returns
+        -------
+        list of FrameScores
+            The scores that have become ready, in order; often none.
+
+        Raises
+        ------
+        FrameError
+            Nothing was reserved, or an array made from a reserved one still lives, by which the frame could still be changed.
+        DeviceError
+            The device failed.
+
         """
         if not self._reserved:
             raise FrameError("nothing was reserved; call reserve() and fill both frames first")
@@ -219,10 +247,25 @@ class Scorer:
 
     @_alone
     def feed(self, reference: Picture, distorted: Picture) -> list[FrameScores]:
-        """Take a pair of frames, any strides; returns the scores that have become ready, in order, often none.
+        """Take a pair of frames, which are copied.
 
-        A frame is its luma (H, W), or its three planes where all are scored. Raises FrameError where their number, shape or
-        type is not what the scorer was opened for, and for masked arrays.
+        Parameters
+        ----------
+        reference, distorted : (H, W) array, or sequence of three arrays
+            A frame is its luma, or its planes Y, Cb and Cr where all are scored. The arrays may have any strides.
+
+        Returns
+        -------
+        list of FrameScores
+            The scores that have become ready, in order; often none.
+
+        Raises
+        ------
+        FrameError
+            Number, shape or type of the planes is not what the scorer was opened for, or an array is masked.
+        DeviceError
+            The device failed.
+
         """
         sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
         targets = self._reserve()
@@ -236,9 +279,18 @@ class Scorer:
 
     @_alone
     def flush(self) -> list[FrameScores]:
-        """Wait for everything fed so far, and return the scores not yet given.
+        """Wait for everything that was fed so far.
 
-        After the device has failed it returns the scores that were ready before.
+        Returns
+        -------
+        list of FrameScores
+            The scores not yet returned, in order. After the device has failed they are those that were ready before.
+
+        Raises
+        ------
+        DeviceError
+            The device failed.
+
         """
         if self._filled and self._failure is None:
             self._submit()
@@ -248,7 +300,26 @@ class Scorer:
         return ready
 
     def score(self, pairs: Iterable[tuple[Picture, Picture]]) -> Iterator[FrameScores]:
-        """Yield scores of (reference, distorted) pairs, in order, as they become ready."""
+        """Score pairs of frames as they come.
+
+        Parameters
+        ----------
+        pairs : iterable of (array, array)
+            The reference and the distorted frame of each pair, as for `feed`.
+
+        Yields
+        ------
+        FrameScores
+            The scores of each pair, in order, as they become ready.
+
+        Raises
+        ------
+        FrameError
+            A frame is not what the scorer was opened for.
+        DeviceError
+            The device failed.
+
+        """
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
         yield from self.flush()
@@ -329,7 +400,7 @@ class Scorer:
             raise type(self._failure)(*self._failure.args)
 
     def close(self) -> None:
-        """Let go of the device; frames not yet scored are dropped. A second call does nothing."""
+        """Let go of the device, and drop frames that are not yet scored. A second call does nothing."""
         with self._in_use:
             if self._closed:
                 return

@@ -64,10 +64,23 @@ def _parse_scale(_name: str, text: str) -> None:
 
 @dataclass(frozen=True)
 class RawDescription:
-    """What the caller says of raw files; None where nothing was said.
+    """Describe raw files, which say nothing of themselves. None stands for what is not said.
 
-    A raw file whose size is no whole number of frames is refused, since its description is most likely wrong. `allow_partial`
-    has its complete frames scored; the cut one is named by the error with which the run ends.
+    The values are checked together, by `layout`, once a file turns out to be raw.
+
+    Parameters
+    ----------
+    width, height : int, optional
+        Size of the luma in samples, 1 to 32768 each.
+    pixel_format : str, optional
+        How chroma is subsampled: ``"420"``, ``"422"``, ``"444"`` or ``"400"``, which is luma alone; from Python also ``"410"``,
+        ``"411"``, ``"440"`` and ``"444alpha"``.
+    bits : {8, 9, 10, 12, 14, 16}, optional
+        Depth of the samples in bits. Samples of more than 8 bits take two bytes, little-endian.
+    allow_partial : bool
+        Score the complete frames of a file that ends within a frame; the error with which the run ends names the cut frame.
+        Without it such a file is refused, since its description is most likely wrong.
+
     """
 
     width: int | None = option(None, "width", "-w", "--width", section=Section.INPUTS, least=1, help="Width of raw files.")
@@ -104,7 +117,24 @@ class RawDescription:
         return any(value is not None for value in self._fields().values())
 
     def layout(self, path: str) -> PlanarLayout:
-        """Return the layout of a raw file. Raises InputError, naming what is missing."""
+        """Return how the planes of a raw file lie in each of its frames.
+
+        Parameters
+        ----------
+        path : str
+            The file, for messages.
+
+        Returns
+        -------
+        PlanarLayout
+            Size, pixel format and depth, all of them known.
+
+        Raises
+        ------
+        InputError
+            A value is missing or is not possible.
+
+        """
         from .layout import PlanarLayout
 
         fields = self._fields()
@@ -121,7 +151,19 @@ class RawDescription:
         return PlanarLayout(self.width, self.height, self.pixel_format, self.bits)
 
     def check(self, info: VideoInfo) -> None:
-        """Raise InputError where it contradicts what the file says of itself."""
+        """Raise InputError where the description contradicts what a file says of itself.
+
+        Parameters
+        ----------
+        info : VideoInfo
+            What the file says.
+
+        Raises
+        ------
+        InputError
+            Width, height or depth are given and are others.
+
+        """
         said = {
             "width": (self.width, info.width),
             "height": (self.height, info.height),
@@ -144,13 +186,30 @@ class RawDescription:
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """Changes that have to be asked for: none by default.
+    """Change pictures before they are compared; nothing is changed by default.
 
-    `crop_reference` and `crop_distorted` crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples,
-    or ``"auto"``, which takes off its black bars. `scale` is ``"reference"``, ``"distorted"`` (whose size both get) or
-    ``"WxH"``, by a `resampler` of libswscale. `deepen` brings the clip of less depth to that of the other; `scale` does so as
-    well. `crop` crops both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off
-    what are black bars in the reference. Raises OptionError for anything else.
+    Parameters
+    ----------
+    crop : str, optional
+        Crop both clips at the end: ``"WxH+X+Y"`` in samples of the scaled pictures, or ``"auto"``, which takes off the black
+        bars of the reference.
+    scale : str, optional
+        Give both clips one size: ``"reference"``, ``"distorted"``, or ``"WxH"`` in samples. Both get the larger of their
+        depths.
+    resampler : str
+        How libswscale scales: one of ``"bicubic"``, ``"lanczos"``, ``"bilinear"``, ``"area"``, ``"spline"``, ``"gauss"``,
+        ``"sinc"`` and ``"point"``.
+    crop_reference, crop_distorted : str, optional
+        Crop one clip alone, before anything else is done: ``"WxH+X+Y"`` in its own samples, or ``"auto"``, which takes off its
+        black bars.
+    deepen : bool
+        Bring the clip of less depth to the depth of the other, exactly. `scale` does so as well.
+
+    Raises
+    ------
+    OptionError
+        An option has a value that it cannot have.
+
     """
 
     crop: str | None = option(
@@ -221,7 +280,19 @@ class PictureOptions:
         return self.crop_reference, self.crop_distorted
 
     def size(self, reference: VideoInfo, distorted: VideoInfo) -> tuple[int, int] | None:
-        """Return the size that both clips get; None to leave them as they are."""
+        """Return the size that both clips get.
+
+        Parameters
+        ----------
+        reference, distorted : VideoInfo
+            What is known of the clips after their own crops.
+
+        Returns
+        -------
+        (int, int) or None
+            Width and height in samples; None where both keep the size that they have.
+
+        """
         if self.scale is None:
             return None
         if match := _SIZE.fullmatch(self.scale):
@@ -237,12 +308,34 @@ class PictureOptions:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which frames are compared: every `subsample`-th pair, at most `count` pairs in, after skipping some of each file.
+    """Choose which frames are compared.
 
-    With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference; N may be negative. `start` and
-    `end` (which is not compared itself) are places in the reference: a number of a frame, or a time since its first frame as
-    ``"12.5s"`` or ``"00:01:02.5"``. `stream_reference` and `stream_distorted` are which streams of containers, by their index
-    in the file as ffprobe shows it; by default the first video stream with the default mark, else the first that is no cover.
+    With an `offset` of N frame i+N of the distorted clip goes with frame i of the reference.
+
+    Parameters
+    ----------
+    skip_reference, skip_distorted : int
+        How many frames to skip at the start of each clip, 0 or more.
+    count : int, optional
+        How many pairs to compare at most, 1 or more, before `subsample` leaves some of them out.
+    subsample : int
+        Compare every N-th pair only, 1 or more.
+    offset : int
+        By how many frames the distorted clip is behind the reference; may be negative.
+    start, end : int or str, optional
+        The first frame of the reference to compare, and the one to stop before: the number of a frame, or a time since the
+        first frame as ``"12.5s"`` or ``"00:01:02.5"``.
+    stream_reference, stream_distorted : int, optional
+        Which streams of containers, by their index in the file as ffprobe shows it. By default it is the first video stream
+        with the default mark, else the first that is no cover.
+
+    Raises
+    ------
+    InputError
+        A number is too small or too large.
+    OptionError
+        `start` or `end` is neither a number nor a time.
+
     """
 
     skip_reference: int = option(
@@ -357,9 +450,27 @@ class Selection:
         return self.skip_distorted + max(0, self.offset)
 
     def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
-        """Return the pairs of two sources, by ``"index"`` or by ``"pts"``.
+        """Return the pairs of two sources.
 
-        Raises InputError where a time is needed and not known.
+        Parameters
+        ----------
+        reference, distorted : FrameSource
+            The open clips.
+        sync : {"index", "pts"}
+            Pair frames by their number, or by their presentation time.
+
+        Returns
+        -------
+        Schedule
+            Which frame goes with which, from the first pair to the last.
+
+        Raises
+        ------
+        InputError
+            A time is needed and not known.
+        OptionError
+            Pairs cannot be made in the way that `sync` names.
+
         """
         from .selection import schedule
 

@@ -66,23 +66,33 @@ def frame_pictures(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> Iterator[FramePictures]:
-    """Pictures and SSIM maps of some pairs of frames, read anew, one pair in memory at a time.
+    """Return pictures and SSIM maps of some pairs of frames, which are read anew, with one pair in memory at a time.
 
     Parameters
     ----------
-    reference, distorted
+    reference, distorted : str or path
         Files, as for `score_files`; standard input cannot be read again.
-    indices
-        Numbers of pairs as in FrameScores.index; given in rising order, each once, whatever their order here.
-    raw
+    indices : iterable of int
+        Numbers of pairs as in `FrameScores.index`. They come in rising order, each once, whatever their order here.
+    raw : RawDescription
         Size, pixel format and depth of raw files.
-    selection, sync, pictures
-        As the clips were scored. Of the selection only the streams count, and the skips and the offset, which say what makes
-        pair 0.
-    window
-        That of the maps: "gaussian11" or "uniform8", as the option of float_ssim.
-    backend, device
-        Where to compute; see `Scorer`.
+    selection : Selection
+        How the clips were scored. Only its streams count, and its skips and its offset, which say what makes pair 0.
+    sync : {"index", "pts"}
+        How frames were paired.
+    pictures : PictureOptions
+        What was done to the pictures.
+    window : {"gaussian11", "uniform8"}
+        The window of the maps, as the option of float_ssim.
+    backend : {"vulkan", "cpu"}
+        Where the maps are computed. It is never another than the one asked for.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+
+    Returns
+    -------
+    iterator of FramePictures
+        Both frames of each pair as pictures, and SSIM of every window.
 
     Raises
     ------
@@ -220,21 +230,26 @@ class FrameChoice:
 
 
 def choose_frames(report: ScoreReport, how: str) -> list[int]:
-    """Return numbers of some of the frames of a report, rising.
+    """Return numbers of some of the frames of a report.
 
     Parameters
     ----------
-    report
+    report : ScoreReport
         Which frames there are, and how they score.
-    how
-        ``worst:N``, the N that score least in float_ms_ssim, without it in float_ssim, without that in the first metric of the
-        report; a frame without a score is worse than any, of equals the earlier one counts. ``every:N``, each N-th of those
-        scored. ``3,17,40``, these.
+    how : str
+        ``"worst:N"`` chooses the N frames that score least in float_ms_ssim, without it in float_ssim, without that in the
+        first score of the report; a frame without a score is worse than any, and of equal frames the earlier one counts.
+        ``"every:N"`` chooses each N-th of those scored, and ``"3,17,40"`` these.
+
+    Returns
+    -------
+    list of int
+        The numbers, rising.
 
     Raises
     ------
     OptionError
-        `how` is none of these, or names a frame that was not scored; the worst of a report without scores.
+        `how` is none of these, or names a frame that was not scored, or asks for the worst of a report without scores.
 
     """
     choice = FrameChoice.parse(how)
@@ -253,10 +268,23 @@ def choose_frames(report: ScoreReport, how: str) -> list[int]:
 
 
 def colour(ssim_map: FloatPlane) -> Rgb:
-    """Return a map as a picture, (H', W', 3) uint8: matplotlib's viridis from dark violet at 0 to yellow at 1.
+    """Return a map as a picture in matplotlib's colours viridis.
 
-    The scale is always 0 to 1, so that pictures compare; what is negative is shown as 0, what is no number black. Raises
-    OptionError where matplotlib is not installed.
+    Parameters
+    ----------
+    ssim_map : (H', W') array of float32
+        SSIM of every window.
+
+    Returns
+    -------
+    (H', W', 3) array of uint8
+        Dark violet at 0 to yellow at 1, always, so that pictures compare. A negative value looks like 0, and NaN is black.
+
+    Raises
+    ------
+    OptionError
+        Matplotlib is not installed.
+
     """
     colours: Any = need("matplotlib", "report", _PURPOSE).colormaps[_COLOUR_MAP]
     painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
@@ -264,9 +292,27 @@ def colour(ssim_map: FloatPlane) -> Rgb:
 
 
 def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
-    """Return an (H, W, 3) uint8 picture as PNG, written to `path` unless that is None.
+    """Return a picture as PNG, and write it to a file where one is named.
 
-    Raises OptionError where Pillow is not installed, OutputError where the file cannot be written.
+    Parameters
+    ----------
+    path : str, path or None
+        The file; None writes none.
+    picture : (H, W, 3) array of uint8
+        The picture.
+
+    Returns
+    -------
+    bytes
+        The PNG.
+
+    Raises
+    ------
+    OptionError
+        Pillow is not installed.
+    OutputError
+        The file cannot be written.
+
     """
     import io
 

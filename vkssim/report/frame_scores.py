@@ -10,9 +10,17 @@ from ..types import Doubles
 
 @dataclass(frozen=True, slots=True)
 class FrameScores:
-    """The scores of one frame: its number, counted from 0, and a float for each metric, NaN where there is none.
+    """Hold the scores of one frame.
 
-    `time` is when the reference shows it, in seconds from its first frame; None where the clip does not tell.
+    Parameters
+    ----------
+    index : int
+        The number of the pair, counted from 0.
+    metrics : mapping of str to float
+        The score of each metric, NaN where there is none.
+    time : float, optional
+        The presentation time of the reference's frame, in seconds from its first frame; None where the clip does not tell.
+
     """
 
     index: int

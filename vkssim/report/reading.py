@@ -19,9 +19,23 @@ from .results import ScoreReport
 
 
 def read_report(path: Path) -> ScoreReport:
-    """Return the report of a JSON file; what it does not have, as libvmaf's, is empty, 0 or None. A null score is NaN.
+    """Return the report of a JSON file that `vkssim score` or libvmaf's tool wrote.
 
-    Raises InputError where the file cannot be read or is no such report.
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+
+    Returns
+    -------
+    ScoreReport
+        The report. What the file does not have, as libvmaf's files do not, is empty, 0 or None; a score of null is NaN.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is no such report.
+
     """
     try:
         data = json.loads(_text(path).decode("utf-8-sig"))

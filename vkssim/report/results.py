@@ -20,16 +20,51 @@ PERCENTILES = (1, 5, 10, 50)
 
 @dataclass
 class ScoreReport:
-    """Scores of a pair of clips.
+    """Hold the scores of a pair of clips, and how they were scored.
 
-    `names` are the scores of each frame, `frames` the frames scored, in order; a score that does not exist is NaN and one in
-    dB may be infinite. `similarities` are those names that are a metric itself and not in dB already. `notes` say what was done
-    to the pictures before they were compared, `rate` how many frames of the reference a second lasts, where that is known.
-    `selection`, `sync` and `pictures` are how the clips were read, `version` is that of what scored them; `scoring` is all that
-    the scores depend on, None for reports of other tools. `seconds` is the time from the first frame read to the last scored,
-    `resumed` how many of the frames were scored by an earlier run and take none of it. `troubles` are devices that failed on
-    the way, where others did their work; `unequal` says which clip ended before the other, or has another pace. Neither is in
-    any file.
+    Parameters
+    ----------
+    reference, distorted : str
+        The clips, by path or URL.
+    width, height : int
+        Size in samples of the frames that were compared.
+    bits : int
+        Depth of the frames that were compared, in bits.
+    names : tuple of str
+        The scores of each frame.
+    backend : BackendInfo
+        Which backend computed them, on which device, with which driver.
+    frames : list of FrameScores
+        The frames that were scored, in order. A score that does not exist is NaN, and one in dB may be infinite.
+    warnings : list of str
+        What may make the scores mean something else than they seem to.
+    notes : list of str
+        What was done to the pictures before they were compared.
+    rate : float, optional
+        Frames of the reference a second; None where that is not known.
+    selection : Selection
+        Which frames were compared.
+    sync : {"index", "pts"}
+        How frames were paired.
+    pictures : PictureOptions
+        What was asked for to be done to the pictures.
+    version : str
+        The version of vkssim that scored the clips.
+    scoring : ScoringRecord, optional
+        Everything that the scores depend on; None for reports of other tools.
+    seconds : float
+        Time from the first frame that was read to the last that was scored.
+    stage_seconds : mapping of str to float
+        Time of each stage in seconds; empty where it was not asked for.
+    similarities : tuple of str
+        Those of `names` that are a metric itself, 1 for identical frames, and not in dB already.
+    resumed : int
+        How many of the frames an earlier run had scored; these take no time of `seconds`.
+    troubles : list of str
+        Devices that failed on the way while others did their work; they are in no file.
+    unequal : str, optional
+        Which clip ended before the other or has another frame rate; it is in no file.
+
     """
 
     reference: str
@@ -71,14 +106,40 @@ class ScoreReport:
         return self.fps if self.stage_seconds else 0.0
 
     def column(self, name: str) -> Doubles:
-        """Return one score of all frames, (frames,) float64. Raises KeyError for a name that was not scored."""
+        """Return one score of all frames.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`.
+
+        Returns
+        -------
+        (frames,) array of float64
+            The score of each frame, NaN where there is none.
+
+        Raises
+        ------
+        KeyError
+            No score of that name was computed.
+
+        """
         return np.array([frame.metrics[name] for frame in self.frames], np.float64)
 
     def pooled(self) -> dict[str, dict[str, float]]:
-        """For each score min, max, mean, harmonic_mean, as libvmaf pools them, stddev and percentiles; mean_db of similarities.
+        """Return the pooled values of each score.
 
-        harmonic_mean = n / sum(1 / (s + 1)) - 1, mean_db = -10 log10(1 - mean), infinite for identical clips. Where one frame
-        has no score the pooled values are NaN: a mean over the others would look better than the clip is.
+        Returns
+        -------
+        dict of str to dict of str to float
+            For each score ``min``, ``max``, ``mean`` and ``harmonic_mean``, as libvmaf pools them, ``stddev``, the percentiles
+            ``p1``, ``p5``, ``p10`` and ``p50``, and for similarities ``mean_db``. Where one frame has no score the values are
+            NaN, since a mean over the others would look better than the clip is. Empty where there are no frames.
+
+        Notes
+        -----
+        harmonic_mean = n / sum(1 / (s + 1)) - 1, and mean_db = -10 log10(1 - mean), which is infinite for identical clips.
+
         """
         if not self.frames:
             return {}

@@ -11,9 +11,27 @@ _METRICS_OF_CHOICE = ("float_ms_ssim", "float_ssim")
 
 
 def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """Return the `count` frames with the lowest score of that name, the worst first; before them those that have none.
+    """Return the frames with the lowest scores, the worst first.
 
-    Of equal frames the earlier comes first. Raises KeyError for a name that was not scored.
+    Parameters
+    ----------
+    report : ScoreReport
+        The report.
+    name : str
+        The score to go by, one of `report.names`.
+    count : int
+        How many frames at most.
+
+    Returns
+    -------
+    list of FrameScores
+        Frames without a score come before all others, and of equal frames the earlier one comes first.
+
+    Raises
+    ------
+    KeyError
+        No score of that name was computed.
+
     """
 
     def badness(frame: FrameScores) -> float:

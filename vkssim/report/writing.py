@@ -20,7 +20,39 @@ WRITERS: dict[str, Callable[[ScoreReport, NumberFormat], str]] = {
 
 
 def render(report: ScoreReport, form: str, precision: str = "6") -> str:
-    """Return a report as text. `precision` is a number of decimals, or `max` for numbers that read back to the same double."""
+    """Return a report as text.
+
+    Parameters
+    ----------
+    report : ScoreReport
+        The report.
+    form : {"json", "xml", "csv", "sub"}
+        The form of the text.
+    precision : str
+        A number of decimals, 0 to 17, or ``"max"`` for numbers that read back to the same double.
+
+    Returns
+    -------
+    str
+        The text, with a line feed at its end.
+
+    Raises
+    ------
+    OptionError
+        There is no such form or precision.
+
+    Examples
+    --------
+    >>> from vkssim import FrameScores, ScoreReport
+    >>> from vkssim.report import render
+    >>> from vkssim.report.backend_info import BackendInfo
+    >>> backend = BackendInfo("cpu", "NumPy", "2.0")
+    >>> report = ScoreReport("ref.y4m", "dis.y4m", 64, 48, 8, ("float_ssim",), backend, [FrameScores(0, {"float_ssim": 0.98})])
+    >>> print(render(report, "csv", "3"), end="")
+    Frame,float_ssim
+    0,0.980
+
+    """
     if form not in WRITERS:
         raise OptionError(f"unknown output form {form!r}; there are {', '.join(WRITERS)}")
     return WRITERS[form](report, NumberFormat.parse(precision))

@@ -57,10 +57,25 @@ def find_offset(
     selection: Selection = Selection(),  # noqa: B008 - frozen
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
 ) -> int:
-    """Return the offset at which two clips show the same: frame i of the reference is frame i+offset of the distorted clip.
+    """Return the offset at which two clips show the same.
 
-    Offsets up to `MOST` frames beside that of `selection` are looked at, from the frames on that it skips; the other parameters
-    are those of `score_files`. Where no other offset is better than that of `selection`, that is returned.
+    Parameters
+    ----------
+    reference, distorted : str or path
+        Files or URLs that can be read twice.
+    raw : RawDescription
+        Size, pixel format and depth of raw files.
+    selection : Selection
+        The frames to skip, and the offset to begin with: offsets of up to 120 frames beside it are tried, fewer for short
+        clips.
+    pictures : PictureOptions
+        Whether pictures are scaled or cropped first.
+
+    Returns
+    -------
+    int
+        Frame i of the reference shows the same as frame i+offset of the distorted clip. It is the offset of `selection` where
+        no other is better.
 
     Raises
     ------

@@ -20,7 +20,21 @@ UNFINISHED = ".vkssim-"
 
 
 def write_file(content: str | bytes, path: Path) -> None:
-    """Write a file, text as UTF-8: to a device or a pipe as it is, else as `replace_file` does. Raises OutputError."""
+    """Write a file; an ordinary file is the old one or the new one at any moment.
+
+    Parameters
+    ----------
+    content : str or bytes
+        What to write; text becomes UTF-8.
+    path : pathlib.Path
+        The file. A link of that name is replaced and not followed; a device or a pipe is written to as it is.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written.
+
+    """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     if not path.exists() or path.is_file():
         replace_file(data, path)

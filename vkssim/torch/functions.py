@@ -30,21 +30,21 @@ def fused_ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> Tensor:
-    """Mean structural similarity of two batches, with the signature and the numbers of the package fused_ssim.
+    """Return the mean structural similarity of two batches, with the signature and the numbers of the package fused_ssim.
 
     Parameters
     ----------
     img1, img2 : Tensor
-        Images (N, C, H, W) of one type, shape and device: float32, or float16 or bfloat16, computed in float32; float64 with
-        `backend="cpu"`. Gradients flow to both.
+        Images (N, C, H, W) of one type, shape and device: float32; float16 and bfloat16, which are computed in float32; or
+        float64 with `backend="cpu"`. Gradients flow to both.
     padding : {"same", "valid"}
         Windows on every sample with zeros beyond the border, or only where the whole window lies inside.
     train : bool
-        False computes the value alone and stores nothing, as torch.no_grad does.
+        Where it is False the value alone is computed and nothing is stored, as torch.no_grad does.
     data_range : float
         The largest sample there can be.
     backend : {"vulkan", "cpu"}
-        "cpu" is the NumPy twin in float64, for checks. Never another than the one asked for.
+        Where it is computed; "cpu" is the NumPy twin in float64, for checks. It is never another than the one asked for.
     device : str or int, optional
         Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
@@ -89,22 +89,32 @@ def ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> Tensor:
-    """Structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
+    """Return the structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
 
     Parameters
     ----------
-    X, Y, padding, backend, device
-        As `img1`, `img2` and the rest of `fused_ssim`; H and W are 11 at least where padding is "valid".
+    X, Y : Tensor
+        Images (N, C, H, W), as for `fused_ssim`; H and W are 11 at least where padding is "valid".
     data_range : float
         The largest sample there can be.
     size_average : bool
-        The mean over all images; else each image's own.
-    win_size, win_sigma, win
-        Must be 11, 1.5 and None: the window is compiled in.
+        Return the mean over all images; otherwise each image's own value.
+    win_size : int
+        Taps of the window; it must be 11, since the window is compiled in.
+    win_sigma : float
+        Standard deviation of the window in samples; it must be 1.5.
+    win : Tensor, optional
+        A window of one's own; it must be None.
     K : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
     nonnegative_ssim : bool
-        A channel's negative value counts 0, with gradient 0.
+        A channel's negative value counts as 0, with gradient 0.
+    padding : {"valid", "same"}
+        Windows lie inside the images, or on every sample with zeros beyond the border.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; see `fused_ssim`.
+    device : str or int, optional
+        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
     Returns
     -------
@@ -113,8 +123,12 @@ def ssim(
 
     Raises
     ------
-    FrameError, OptionError, DeviceError
-        As for `fused_ssim`.
+    FrameError
+        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+    OptionError
+        An argument has a value that it cannot have.
+    DeviceError
+        No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
     """
     check_window(win_size, win_sigma, win)
@@ -140,18 +154,37 @@ def ms_ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> Tensor:
-    """Multi-scale structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
+    """Return the multi-scale structural similarity of two batches, with the arguments and the numbers of pytorch-msssim.
 
     Parameters
     ----------
-    X, Y, data_range, size_average, win_size, win_sigma, win, K, padding, backend, device
-        As for `ssim`; H and W are 161 at least with five weights, since 11 must remain on the last scale.
+    X, Y : Tensor
+        Images (N, C, H, W), as for `fused_ssim`; H and W are 161 at least with five weights where padding is "valid", since 11
+        samples must remain on the last scale.
+    data_range : float
+        The largest sample there can be.
+    size_average : bool
+        Return the mean over all images; otherwise each image's own value.
+    win_size : int
+        Taps of the window; it must be 11, since the window is compiled in.
+    win_sigma : float
+        Standard deviation of the window in samples; it must be 1.5.
+    win : Tensor, optional
+        A window of one's own; it must be None.
     weights : sequence of float, optional
-        The exponent of each scale, the finest first; as many scales as weights. By default the five of [1]_.
+        The exponent of each scale, the finest first; there are as many scales as weights. By default they are the five of [1]_.
+    K : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
     pyramid : {"average", "libvmaf"}
-        How a scale is made from the one before: 2x2 means, or the low-pass of libvmaf's float_ms_ssim.
+        How a scale is made from the one before: by 2x2 means, or by the low-pass of libvmaf's float_ms_ssim.
+    padding : {"valid", "same"}
+        Windows lie inside the images, or on every sample with zeros beyond the border.
     negative : {"clamp", "null"}
         What a channel's negative mean gives: 0, with gradient 0, or NaN.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; see `fused_ssim`.
+    device : str or int, optional
+        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
     Returns
     -------
@@ -160,8 +193,12 @@ def ms_ssim(
 
     Raises
     ------
-    FrameError, OptionError, DeviceError
-        As for `fused_ssim`.
+    FrameError
+        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+    OptionError
+        An argument has a value that it cannot have.
+    DeviceError
+        No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
     References
     ----------

@@ -12,9 +12,38 @@ from .functions import check_window, ms_ssim, ssim
 
 
 class SSIM(nn.Module):
-    """`ssim` as a module; see there for the arguments.
+    """Compute `ssim` as a module.
 
-    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError for a value that an argument cannot have.
+    Parameters
+    ----------
+    data_range : float
+        The largest sample there can be.
+    size_average : bool
+        Return the mean over all images; otherwise each image's own value.
+    win_size : int
+        Taps of the window; it must be 11.
+    win_sigma : float
+        Standard deviation of the window in samples; it must be 1.5.
+    channel : int
+        It may be anything: the images say how many channels they have.
+    spatial_dims : int
+        It must be 2.
+    K : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
+    nonnegative_ssim : bool
+        A channel's negative value counts as 0, with gradient 0.
+    padding : {"valid", "same"}
+        Windows lie inside the images, or on every sample with zeros beyond the border.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; see `fused_ssim`.
+    device : str or int, optional
+        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+
+    Raises
+    ------
+    OptionError
+        An argument has a value that it cannot have.
+
     """
 
     def __init__(
@@ -45,7 +74,19 @@ class SSIM(nn.Module):
         self.device = device
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """Return the similarity of two batches (N, C, H, W): a scalar, or (N,)."""
+        """Return the similarity of two batches.
+
+        Parameters
+        ----------
+        X, Y : Tensor
+            Images (N, C, H, W); see `ssim`.
+
+        Returns
+        -------
+        Tensor
+            A scalar where `size_average` is true, otherwise (N,).
+
+        """
         return ssim(
             X,
             Y,
@@ -60,9 +101,42 @@ class SSIM(nn.Module):
 
 
 class MS_SSIM(nn.Module):  # noqa: N801
-    """`ms_ssim` as a module; see there for the arguments.
+    """Compute `ms_ssim` as a module.
 
-    `channel` may be anything and `spatial_dims` must be 2. Raises OptionError for a value that an argument cannot have.
+    Parameters
+    ----------
+    data_range : float
+        The largest sample there can be.
+    size_average : bool
+        Return the mean over all images; otherwise each image's own value.
+    win_size : int
+        Taps of the window; it must be 11.
+    win_sigma : float
+        Standard deviation of the window in samples; it must be 1.5.
+    channel : int
+        It may be anything: the images say how many channels they have.
+    spatial_dims : int
+        It must be 2.
+    weights : sequence of float, optional
+        The exponent of each scale, the finest first; see `ms_ssim`.
+    K : (float, float)
+        K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2.
+    pyramid : {"average", "libvmaf"}
+        How a scale is made from the one before; see `ms_ssim`.
+    padding : {"valid", "same"}
+        Windows lie inside the images, or on every sample with zeros beyond the border.
+    negative : {"clamp", "null"}
+        What a channel's negative mean gives: 0, with gradient 0, or NaN.
+    backend : {"vulkan", "cpu"}
+        Where it is computed; see `fused_ssim`.
+    device : str or int, optional
+        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+
+    Raises
+    ------
+    OptionError
+        An argument has a value that it cannot have.
+
     """
 
     def __init__(
@@ -99,7 +173,19 @@ class MS_SSIM(nn.Module):  # noqa: N801
         self.device = device
 
     def forward(self, X: Tensor, Y: Tensor) -> Tensor:  # noqa: N803
-        """Return the similarity of two batches (N, C, H, W): a scalar, or (N,)."""
+        """Return the similarity of two batches.
+
+        Parameters
+        ----------
+        X, Y : Tensor
+            Images (N, C, H, W); see `ms_ssim`.
+
+        Returns
+        -------
+        Tensor
+            A scalar where `size_average` is true, otherwise (N,).
+
+        """
         return ms_ssim(
             X,
             Y,
