@@ -12,7 +12,7 @@ from .errors import VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
-from .report.thresholds import parse_demand, parse_pooled
+from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .scoring.run_store import RunStore, open_store
@@ -106,10 +106,10 @@ def score_files(
     opened again and scored from there on, and the report has a warning. What comes from a pipe cannot be read again.
 
     """
-    demands = [*map(parse_demand, fail_under), *map(parse_pooled, pooled)]
+    thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]
     clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
-    settings = RunSettings(profile, progress, on_frames, demands, journal)
+    settings = RunSettings(profile, progress, on_frames, thresholds, journal)
     if journal is not None:
         warnings.warn("journal= of score_files is deprecated; resume=PATH does the same", DeprecationWarning, stacklevel=2)
     if resume is None:

@@ -9,8 +9,8 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.types import plane_shapes
 from vkssim.frames.scale import Scale, ToBitDepth
+from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 
 from .encoding import noise_planes, video_frame

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkssim.ladder.compare import Demand, compare_reports, judge
+from vkssim.ladder.compare import Threshold, compare_reports, judge
 from vkssim.report import WRITERS, render
 from vkssim.report.reading import read_report
 
@@ -18,8 +18,12 @@ def one_input(data: bytes) -> None:
         report = read_report(path)
         for form in WRITERS:
             render(report, form, choices.pick(["6", "max", "0"]))
-        demands = [Demand.parse("float_ssim=0.1"), Demand.parse("float_ssim:p5=0.1"), Demand.parse("float_ssim=0", frame=True)]
-        judge(compare_reports(report, report), demands)
+        thresholds = [
+            Threshold.parse("float_ssim=0.1"),
+            Threshold.parse("float_ssim:p5=0.1"),
+            Threshold.parse("float_ssim=0", frame=True),
+        ]
+        judge(compare_reports(report, report), thresholds)
     if shown:
         command("report", str(path), "-o", "page.html", "--worst", "1", "--backend", "cpu")
         command("compare", str(path), str(path), "--json")

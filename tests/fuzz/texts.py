@@ -1,4 +1,4 @@
-"""What is given as text beside features: demands, places in a clip, rectangles, sizes, choices of frames, precision."""
+"""What is given as text beside features: thresholds, places in a clip, rectangles, sizes, choices of frames, precision."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from vkssim import PictureOptions, ScoreReport, Selection
 from vkssim.frames.crop import Crop
 from vkssim.frames.info import VideoInfo
-from vkssim.ladder.compare import Demand
+from vkssim.ladder.compare import Threshold
 from vkssim.maps.frames import choose_frames
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.numbers import NumberFormat
-from vkssim.report.thresholds import check_names, parse_demand, unmet
+from vkssim.report.thresholds import check_names, parse_threshold, unmet
 
 from .harness import Choices, refusals
 
@@ -22,9 +22,9 @@ INFO = VideoInfo("clip", "raw", 64, 48, 8)
 
 
 def _fail_under(text: str) -> None:
-    demand = parse_demand(text)
-    check_names([demand], REPORT.names, ())
-    unmet([demand], REPORT)
+    threshold = parse_threshold(text)
+    check_names([threshold], REPORT.names, ())
+    unmet([threshold], REPORT)
 
 
 def _crop(text: str) -> None:
@@ -41,8 +41,8 @@ READERS: tuple[Callable[[str], object], ...] = (
     lambda text: PictureOptions(resampler=text),
     lambda text: choose_frames(REPORT, text),
     lambda text: NumberFormat.parse(text).text(0.5, ""),
-    lambda text: Demand.parse(text),
-    lambda text: Demand.parse(text, frame=True),
+    lambda text: Threshold.parse(text),
+    lambda text: Threshold.parse(text, frame=True),
 )
 
 

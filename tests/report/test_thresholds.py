@@ -12,7 +12,7 @@ import pytest
 import vkssim as library
 from vkssim.errors import DemandError, OptionError
 from vkssim.report.results import pool
-from vkssim.report.thresholds import POOLINGS, Demand, parse_demand, unmet
+from vkssim.report.thresholds import POOLINGS, Threshold, parse_threshold, unmet
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
@@ -49,7 +49,7 @@ def test_each_pooling_just_met_and_just_missed(words: tuple[str, ...], pooled: d
 
 
 def test_the_mean_by_default(pooled: dict[str, float]) -> None:
-    assert parse_demand("float_ssim=0.5") == Demand("float_ssim", "mean", 0.5)
+    assert parse_threshold("float_ssim=0.5") == Threshold("float_ssim", "mean", 0.5)
     assert len({pooled[key] for key in POOLINGS}) == len(POOLINGS), "no pooling stands in for another here"
 
 
@@ -107,7 +107,7 @@ def test_no_mean_in_decibel_of_what_is_in_decibel_already(words: tuple[str, ...]
 
 
 def test_a_score_that_does_not_exist_meets_no_demand() -> None:
-    assert unmet([Demand("float_ms_ssim", "mean", -1.0)], small_report()) == [
+    assert unmet([Threshold("float_ms_ssim", "mean", -1.0)], small_report()) == [
         "mean of float_ms_ssim is null, the limit is -1 (`fail_under`)"
     ]
 

@@ -67,14 +67,14 @@ def command(
 
     Reports that were not scored alike are refused, by the name of what differs.
     """
-    from ..ladder.compare import Demand, compare_reports, judge
+    from ..ladder.compare import Threshold, compare_reports, judge
     from ..report.reading import read_report
     from ..scoring.comparability import Scored, check_alike
 
-    demands = [Demand.parse(text) for text in drops] + [Demand.parse(text, frame=True) for text in frame_drops]
+    thresholds = [Threshold.parse(text) for text in drops] + [Threshold.parse(text, frame=True) for text in frame_drops]
     reports = read_report(before), read_report(after)
     changes = compare_reports(*reports)
-    verdicts = judge(changes, demands)
+    verdicts = judge(changes, thresholds)
     pair = before, after
     found = check_alike(
         [Scored(str(path), "", report.scoring) for path, report in zip(pair, reports, strict=True)], force=force
@@ -111,8 +111,8 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
 
 
 def _sentence(verdict: Verdict) -> str:
-    demand = verdict.demand
-    return f"{demand.score} {demand.pooling} drops by {decimals(verdict.drop)}, allowed are {demand.most:g}"
+    threshold = verdict.threshold
+    return f"{threshold.score} {threshold.pooling} drops by {decimals(verdict.drop)}, allowed are {threshold.most:g}"
 
 
 def _print(changes: Mapping[str, Change], title: str) -> None:
@@ -138,7 +138,7 @@ def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Fin
 
     answer = {
         "scores": {name: asdict(change) for name, change in changes.items()},
-        "demands": [{**asdict(verdict.demand), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
+        "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
         "passed": all(verdict.met for verdict in verdicts),
         "warnings": found.warnings,
         "notes": found.notes,

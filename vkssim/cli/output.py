@@ -23,7 +23,7 @@ from .command import option
 
 if TYPE_CHECKING:
     from ..report.results import ScoreReport
-    from ..report.thresholds import Demand
+    from ..report.thresholds import Threshold
 
 SUFFIXES = tuple(form.suffix for form in FORMS.values())
 """The endings of files by which the form of a report is recognised."""
@@ -136,12 +136,12 @@ def _same_file(first: str, second: str) -> bool:
         return False
 
 
-def print_pooled(asked: Sequence[Demand], precision: str, report: ScoreReport) -> None:
+def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:
     """Print the bare values that were asked for to standard output, one a line. Raises OutputError."""
     from ..report.numbers import NumberFormat
 
     numbers = NumberFormat.parse(precision)
-    values = [demand.value(report) for demand in asked]
+    values = [threshold.value(report) for threshold in asked]
     print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
 
 

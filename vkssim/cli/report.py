@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..page.pictures import Gallery
     from ..page.tables import Limit
     from ..report.results import ScoreReport
-    from ..report.thresholds import Demand
+    from ..report.thresholds import Threshold
 
 _MEGA = 1_000_000
 _MOST_NAMED = 5  # clips that are below their limits
@@ -143,16 +143,16 @@ def command(
     from ..page.pictures import worst_frames
     from ..page.render import check_installed, render_page, scored
     from ..page.tables import split_names
-    from ..report.thresholds import parse_demand
+    from ..report.thresholds import parse_threshold
     from ..scoring.comparability import check_alike
 
     check_installed()
-    demands = [parse_demand(text) for text in fail_under]
+    thresholds = [parse_threshold(text) for text in fail_under]
     found = read_clips(files, ladder=ladder, rate=rate)
     reports = [clip.report for clip in found.clips]
     named = [clip.file for clip in found.clips]
     say_findings(check_alike(scored(reports, named), force=force))
-    limits = _limits(demands, reports)
+    limits = _limits(thresholds, reports)
     sources = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
     deliver = _destination(target, "--output", [*sources, *_clips_of(reports)])
     gallery = worst_frames(
@@ -188,13 +188,13 @@ def _with_flags(gallery: Gallery) -> Gallery:
     return replace(gallery, reasons={number: with_flags(reason) for number, reason in gallery.reasons.items()})
 
 
-def _limits(demands: Sequence[Demand], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
+def _limits(thresholds: Sequence[Threshold], reports: Sequence[ScoreReport]) -> list[list[Limit]]:
     from ..page.tables import Limit
     from ..report.thresholds import check_names, verdicts
 
     names = dict.fromkeys(name for report in reports for name in report.names)
-    check_names(demands, names, {name for report in reports for name in report.similarities})
-    return [[Limit.of(verdict) for verdict in verdicts(demands, report)] for report in reports]
+    check_names(thresholds, names, {name for report in reports for name in report.similarities})
+    return [[Limit.of(verdict) for verdict in verdicts(thresholds, report)] for report in reports]
 
 
 def _clips_of(reports: Sequence[ScoreReport]) -> list[str]:
@@ -242,7 +242,7 @@ def page_output(
         from ..page.pictures import no_pictures, worst_frames
         from ..page.render import render_page
         from ..page.tables import length_limit
-        from ..report.thresholds import parse_demand
+        from ..report.thresholds import parse_threshold
 
         if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped")
@@ -250,7 +250,7 @@ def page_output(
             budget = round(options.budget * _MEGA)
             found = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)
             gallery = _with_flags(found)
-        (limits,) = _limits([parse_demand(text) for text in options.fail_under], [report])
+        (limits,) = _limits([parse_threshold(text) for text in options.fail_under], [report])
         if options.strict:
             limits.append(length_limit(report))
         if failure is not None and not isinstance(failure, DemandError | InterruptedRunError):  # theirs are warnings already

@@ -186,7 +186,7 @@ def command(
     """
     from ..distributed.pair import score_pair
     from ..features.plane_metrics import feature_texts
-    from ..report.thresholds import parse_demand, parse_pooled
+    from ..report.thresholds import parse_pooled, parse_threshold
     from ..scoring.options import Clips, ScoreOptions
     from ..scoring.run_settings import RunSettings
     from .live import LiveLines
@@ -208,12 +208,12 @@ def command(
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     clips = Clips(reference, distorted, raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"])
-    demands = [*map(parse_demand, fail_under), *asked]
+    thresholds = [*map(parse_threshold, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
     journal = open_journal(paths, form, clips, options, resume=resume, quiet=quiet)
     failures: list[VkssimError] = []
     try:
-        report = score_pair(clips, options, where["device"], RunSettings(profile, progress, lines, demands, journal))
+        report = score_pair(clips, options, where["device"], RunSettings(profile, progress, lines, thresholds, journal))
     except VkssimError as error:
         if error.report is None or not error.report.frames:
             if journal is not None:

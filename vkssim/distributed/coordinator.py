@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..errors import RangeError, VkssimError
 from ..report.results import ScoreReport
-from ..report.thresholds import Demand
+from ..report.thresholds import Threshold
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.range_folder import RangeFolder, name_of
 from ..scoring.ranges import DividedScores, EarlierScores, Part, PartScores, consecutive, joined
@@ -61,7 +61,7 @@ class Coordinator:
         *,
         ranges: RangeFolder | None = None,
         seconds: float = SECONDS,
-        demands: Sequence[Demand] = (),
+        thresholds: Sequence[Threshold] = (),
         on_part: OnPart = lambda _job, _part, _scores, _done: None,
     ) -> None:
         self._scheduler = scheduler
@@ -72,7 +72,7 @@ class Coordinator:
             ranges.make()
             self._names = ranges.names()
         self._seconds = seconds
-        self._demands = demands
+        self._thresholds = thresholds
         self._on_part = on_part
         self._states: dict[int, _State] = {}
 
@@ -165,7 +165,7 @@ class Coordinator:
         divided = state.divided
         parts = [divided.scores[place] for place in range(len(divided.parts))]
         try:
-            return joined(parts, divided.packets, strict=self._options.strict, demands=self._demands)
+            return joined(parts, divided.packets, strict=self._options.strict, thresholds=self._demands)
         except VkssimError as error:
             return error
 

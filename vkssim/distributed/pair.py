@@ -80,7 +80,7 @@ def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInf
 
     if not readable_again(clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
-    check_options(options, settings.demands)
+    check_options(options, settings.thresholds)
     if settings.store is not None:
         settings.store.begin_ranges([info_of(device) for device in devices])
     with ProcessPool([spec_of(device, profile=settings.profile) for device in devices]) as pool:
@@ -104,7 +104,7 @@ def score_in_parts(
             Scheduler(pool, troubles.append),
             options,
             ranges=None if store is None else store.ranges,
-            demands=settings.demands,
+            thresholds=settings.thresholds,
             on_part=frames.add,
         )
         job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))

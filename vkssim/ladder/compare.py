@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError, OptionError
 from ..report.results import ScoreReport, pool
-from ..report.thresholds import POOLINGS, split_demand
+from ..report.thresholds import POOLINGS, split_threshold
 from ..types import Doubles
 from ..utils.wording import did_you_mean
 
@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Demand:
+class Threshold:
     """That a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
 
     score: str
@@ -42,10 +42,10 @@ class Demand:
     most: float
 
     @classmethod
-    def parse(cls, text: str, *, frame: bool = False) -> Demand:
+    def parse(cls, text: str, *, frame: bool = False) -> Threshold:
         """Return the demand that `NAME=X` or `NAME:POOLING=X` makes. Raises OptionError."""
         name = "max_frame_drop" if frame else "max_drop"
-        score, pooling, most = split_demand(text)
+        score, pooling, most = split_threshold(text)
         if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
             form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
             raise OptionError(f"`{name}` {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
@@ -71,13 +71,13 @@ class Demand:
 class Verdict:
     """A demand and what became of it. A score that does not exist in either report meets no demand."""
 
-    demand: Demand
+    threshold: Threshold
     drop: float
 
     @property
     def met(self) -> bool:
         """Return True where the drop is allowed."""
-        return self.drop <= self.demand.most
+        return self.drop <= self.threshold.most
 
 
 def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change]:
@@ -94,9 +94,9 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change
     return {name: _change(before.column(name), after.column(name), rows, numbers) for name in names}
 
 
-def judge(changes: Mapping[str, Change], demands: Sequence[Demand]) -> list[Verdict]:
+def judge(changes: Mapping[str, Change], thresholds: Sequence[Threshold]) -> list[Verdict]:
     """Return the verdict on each demand. Raises OptionError where a demand is of what the reports do not have."""
-    return [Verdict(demand, demand.drop(changes)) for demand in demands]
+    return [Verdict(threshold, threshold.drop(changes)) for threshold in thresholds]
 
 
 def _change(before: Doubles, after: Doubles, rows: np.ndarray, numbers: Sequence[int]) -> Change:

@@ -80,8 +80,8 @@ class Limit:
     @classmethod
     def of(cls, verdict: Verdict) -> Limit:
         """Return the verdict on a demand as a page shows it."""
-        demand = verdict.demand
-        return cls(f"{demand.name} {demand.pooling} ≥ {verdict.limit:g}", number(verdict.value), verdict.met)
+        threshold = verdict.threshold
+        return cls(f"{threshold.name} {threshold.pooling} ≥ {verdict.limit:g}", number(verdict.value), verdict.met)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..backends.open import unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
-from ..report.thresholds import Demand, check_names
+from ..report.thresholds import Threshold, check_names
 from ..types import FrameFormat
 from ..utils.choices import BACKENDS
 
@@ -52,11 +52,11 @@ class ScoreOptions:
 _LARGE_ENOUGH = 1024  # for every metric with every option
 
 
-def check_options(options: ScoreOptions, demands: Sequence[Demand] = ()) -> None:
-    """Raise OptionError for what there is not, demands on scores among it; before anything is opened."""
+def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -> None:
+    """Raise OptionError for what there is not, thresholds of scores among it, before anything is opened."""
     check_sync(options.sync)
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
-    check_names(demands, metrics.names, metrics.similarities)
+    check_names(thresholds, metrics.names, metrics.similarities)

@@ -11,7 +11,7 @@ from ..frames.source import changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..report.thresholds import Demand
+from ..report.thresholds import Threshold
 from .record import ClipPackets, merged_records, with_whole_clips
 from .timing import Clock
 from .verdict import ClipEnd, judge
@@ -157,7 +157,7 @@ def joined(
     packets: ClipPackets | None = None,
     *,
     strict: bool = False,
-    demands: Sequence[Demand] = (),
+    thresholds: Sequence[Threshold] = (),
 ) -> ScoreReport:
     """Return the report of two clips from all their parts, in order: the same as if they had been one.
 
@@ -174,7 +174,7 @@ def joined(
     others = chain.from_iterable(part.others for part in parts)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
     try:
-        judge(report, ends, clock, parts[-1].shorter, strict=strict, demands=demands)
+        judge(report, ends, clock, parts[-1].shorter, strict=strict, thresholds=thresholds)
     except VkssimError as error:
         error.report = report
         raise

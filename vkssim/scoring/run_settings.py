@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..report.frame_scores import FrameScores
-from ..report.thresholds import Demand
+from ..report.thresholds import Threshold
 from .run_store import RunStore
 
 Progress = Callable[[int, int | None], None]
@@ -20,11 +20,11 @@ OnFrames = Callable[[Sequence[FrameScores]], None]
 class RunSettings:
     """Whom a run tells what, and where it keeps what it has scored; see `score_files`.
 
-    `demands` are the thresholds that its scores have to reach, and the pooled values that will be asked of them.
+    `thresholds` are the thresholds that its scores have to reach, and the pooled values that will be asked of them.
     """
 
     profile: bool = False
     progress: Progress | None = None
     on_frames: OnFrames | None = None
-    demands: Sequence[Demand] = ()
+    thresholds: Sequence[Threshold] = ()
     store: RunStore | None = None

@@ -71,7 +71,7 @@ def score_sources(
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
-        check_names(settings.demands, metrics.names, metrics.similarities)
+        check_names(settings.thresholds, metrics.names, metrics.similarities)
         schedule = options.selection.schedule(*sources, options.sync)
         engine = close_at_end(stack, open_engine(metrics.planes))
         report = _begun(sources, clips, metrics, engine, options)
@@ -88,7 +88,7 @@ def score_sources(
             run.score()
             ends = _ends(sources, schedule, len(report.frames))
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, options.selection), ends, run.shorter)
-            judge(report, ends, clock, run.shorter, strict=options.strict, demands=settings.demands)
+            judge(report, ends, clock, run.shorter, strict=options.strict, thresholds=settings.thresholds)
         except VkssimError as error:
             error.report = _with_all(report, done)
             raise

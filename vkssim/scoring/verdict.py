@@ -12,7 +12,7 @@ from ..errors import DemandError, InputError
 from ..frames.source import FrameSource, check_unchanged
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
-from ..report.thresholds import Demand, unmet
+from ..report.thresholds import Threshold, unmet
 from ..utils.wording import counted
 from .timing import Clock
 
@@ -70,7 +70,7 @@ def judge(
     shorter: str | None,
     *,
     strict: bool,
-    demands: Sequence[Demand],
+    thresholds: Sequence[Threshold],
 ) -> None:
     """Add warnings to a report. Raises InputError for what is wrong with the clips, DemandError where scores fail a demand."""
     for name in report.names:
@@ -95,7 +95,7 @@ def judge(
         raise InputError(_nothing_to_score(report, ends))
     unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
     report.warnings += reversed(unequal)
-    failed = unmet(demands, report)
+    failed = unmet(thresholds, report)
     report.unequal = "; ".join(unequal) or None
     if strict:
         failed = [f"{text} (`strict`)" for text in unequal] + failed
