@@ -31,7 +31,7 @@ from .options import (
     sync_option,
     urls_option,
 )
-from .output import PathOrUrl, check_target
+from .output import PathOrUrlType, check_target
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..scoring.options import ScoreOptions
-    from ..storage.location import Place
+    from ..storage.location import PathOrUrl
 
 
 _MOST_FAILURES = 8  # that a plan names
@@ -65,7 +65,7 @@ _MOST_FAILURES = 8  # that a plan names
         ),
     ),
 )
-@click.argument("manifest", type=PathOrUrl())
+@click.argument("manifest", type=PathOrUrlType())
 @option(
     "-o",
     "--output",
@@ -73,14 +73,14 @@ _MOST_FAILURES = 8  # that a plan names
     section=Section.OUTPUTS,
     required=True,
     metavar="FILE",
-    type=PathOrUrl(),
+    type=PathOrUrlType(),
     help="Write the results there: .parquet, .csv or .jsonl.",
 )
 @option(
     "--frames",
     section=Section.OUTPUTS,
     metavar="FOLDER",
-    type=PathOrUrl(),
+    type=PathOrUrlType(),
     help="Write the scores of every frame there, a JSON a pair.",
 )
 @urls_option
@@ -114,9 +114,9 @@ _MOST_FAILURES = 8  # that a plan names
 )
 @option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress, no table.")
 def command(
-    manifest: Place,
-    path: Place,
-    frames: Place | None,
+    manifest: PathOrUrl,
+    path: PathOrUrl,
+    frames: PathOrUrl | None,
     urls: bool,
     raw: RawDescription,
     features: tuple[str, ...],
@@ -152,11 +152,11 @@ def command(
 
 
 def score_manifest(
-    manifest: Place,
+    manifest: PathOrUrl,
     pairs: Sequence[Pair],
-    path: Place,
+    path: PathOrUrl,
     options: ScoreOptions,
-    frames: Place | None,
+    frames: PathOrUrl | None,
     quiet: bool,
     workers: WorkerOptions | None = None,
     task_seconds: float = SECONDS,
@@ -242,7 +242,7 @@ def _in_parts(workers: WorkerOptions, folder: str, seconds: float, progress: Pro
     return in_parts(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
-def check_all_scored(rows: Sequence[Row], path: Place) -> None:
+def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
     """Say what each pair was warned of. Raises DemandError where one failed."""
     for row in rows:
         for word, column in (("warning", "warnings"), ("error", "error")):
@@ -256,7 +256,7 @@ def check_all_scored(rows: Sequence[Row], path: Place) -> None:
         )
 
 
-def _print(rows: Sequence[Row], path: Place) -> None:
+def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
     from ..ladder.tables import scores_of
 
     means = {f"{name} mean": f"{name}_mean" for name in scores_of(rows)}

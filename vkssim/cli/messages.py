@@ -12,7 +12,7 @@ from .flags import with_flags
 
 if TYPE_CHECKING:
     from ..scoring.comparability import Findings
-    from ..storage.location import Place
+    from ..storage.location import PathOrUrl
 
 
 def say(message: object) -> None:
@@ -23,7 +23,7 @@ def say(message: object) -> None:
     click.echo(f"vkssim: {visible(with_flags(str(message)))}", err=True)
 
 
-def say_written(name: Place) -> None:
+def say_written(name: PathOrUrl) -> None:
     """Say which file was written."""
     say(f"wrote {named(name)}")
 

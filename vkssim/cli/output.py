@@ -14,7 +14,7 @@ import click
 
 from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
-from ..storage.location import Place, suffix_of
+from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
 from ..utils.options import Section
@@ -107,7 +107,7 @@ def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
     return any(path in _STANDARD_OUTPUT for path in paths) or (not paths and form is not None)
 
 
-class PathOrUrl(click.Path):
+class PathOrUrlType(click.Path):
     """A local path, or a URL, which stays the text that it is."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class PathOrUrl(click.Path):
         return value if is_url(value) else super().convert(value, param, ctx)
 
 
-def check_target(target: Place, flag: str, inputs: Sequence[str]) -> None:
+def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
     """Raise OutputError where what is to be written is one of the files that the command reads or writes besides."""
     if any(_same_file(str(target), name) for name in inputs):
         raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")

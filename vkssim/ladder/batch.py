@@ -24,7 +24,7 @@ from ..scoring.offset import add_hint
 from ..scoring.options import ScoreOptions, check_options
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
-from ..storage.location import Place
+from ..storage.location import PathOrUrl
 from ..storage.remote import is_url, named
 from ..utils.facts import brief
 from ..utils.version import __version__
@@ -72,7 +72,7 @@ def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def open_journal(results: Place, tell: Callable[[str], None] = lambda _text: None) -> Journal | ObjectJournal:
+def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text: None) -> Journal | ObjectJournal:
     """Return the journal beside a file of results, local or by URL; use with `with`. `tell` hears of records that are damaged.
 
     Raises InputError, OutputError.

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..frames.layout import PIXEL_FORMATS
 from ..frames.options import RawDescription
 from ..scoring.options import Clips
-from ..storage.location import Place, join, parent_of, suffix_of
+from ..storage.location import PathOrUrl, join, parent_of, suffix_of
 from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
 from ..utils.choices import BIT_DEPTHS
@@ -42,7 +42,7 @@ class Pair:
 
     reference: str
     distorted: str
-    folder: Place
+    folder: PathOrUrl
     raw: RawDescription
     labels: Mapping[str, Label]
 
@@ -65,7 +65,7 @@ class Pair:
         return name if is_url(name) else join(self.folder, name)
 
 
-def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
+def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
     """Return the rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder; `width`, `height`, `pixel_format` and
@@ -82,7 +82,7 @@ def read_manifest(path: Place, raw: RawDescription | None = None, *, urls: bool 
     return pairs
 
 
-def read_rows(path: Place) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
     name, is_json = named(path), suffix_of(path) in JSON_LINES
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
@@ -133,7 +133,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
 
 
-def _pair(where: str, row: dict[str, Any], folder: Place, raw: RawDescription) -> Pair:
+def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescription) -> Pair:
     files = [_file(where, row, name) for name in ("reference", "distorted")]
     described = _described(where, row)
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}

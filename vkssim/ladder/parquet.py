@@ -6,7 +6,7 @@ import io
 from typing import Any
 
 from ..errors import InputError
-from ..storage.location import Place
+from ..storage.location import PathOrUrl
 from ..storage.reading import read_whole
 from ..storage.remote import named
 from ..utils.extras import need
@@ -17,7 +17,7 @@ _LARGEST_METADATA = 1 << 24  # bytes and entries of the part that describes the 
 _LONGEST_DECIMAL = 32  # bytes
 
 
-def read_parquet(place: Place) -> list[dict[str, Any]]:
+def read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
     """Return the rows of a flat table. Raises InputError where it is none, or larger than the limits."""
     parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
     data, path = read_whole(place, LARGEST_TABLE_BYTES), named(place)

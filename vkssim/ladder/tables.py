@@ -18,7 +18,7 @@ from ..features.plane_metrics import is_metric
 from ..frames.clip_facts import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
-from ..storage.location import Place, suffix_of
+from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import named
 from ..utils.extras import need
 from ..utils.facts import facts_of, read
@@ -68,7 +68,7 @@ _WHOLE = re.compile(r"-?\d{1,18}$")
 _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
-def check_results_path(path: Place) -> None:
+def check_results_path(path: PathOrUrl) -> None:
     """Raise OptionError where results cannot be written in the form of that ending."""
     if suffix_of(path) not in FORMS:
         raise OptionError(f"`output={named(path)}` does not end in {', '.join(FORMS)}")
@@ -147,7 +147,7 @@ def _csv_line(values: Sequence[Any]) -> str:
     return line.getvalue().removesuffix("\r\n") + "\n"
 
 
-def read_table(path: Place) -> list[Row]:
+def read_table(path: PathOrUrl) -> list[Row]:
     """Return the rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
     if suffix_of(path) != ".parquet":
         rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]

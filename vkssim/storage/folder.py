@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
-from .location import Place, join
+from .location import PathOrUrl, join
 from .remote import filesystem_of, is_url, named, os_error
 
 _FILE = "file://"
@@ -24,7 +24,7 @@ class Folder:
     make up results. Every method raises OutputError where the folder cannot be used.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrUrl) -> None:
         text = os.fspath(place)
         self._place = text.removeprefix(_FILE)
         self._remote = is_url(self._place)
@@ -115,7 +115,7 @@ def check_url(url: str) -> None:
         raise OutputError(f"{named(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
 
 
-def check_output(place: Place) -> None:
+def check_output(place: PathOrUrl) -> None:
     """Raise OutputError where a file of that name cannot be written, as far as can be told; asked before anything is scored."""
     text = os.fspath(place).removeprefix(_FILE)
     if is_url(text):
@@ -125,7 +125,7 @@ def check_output(place: Place) -> None:
         check_writable(Path(text))
 
 
-def write_output(content: str | bytes, place: Place) -> None:
+def write_output(content: str | bytes, place: PathOrUrl) -> None:
     """Write a file by URL in one step, or by path as `write_file` does. Raises OutputError."""
     text = os.fspath(place).removeprefix(_FILE)
     if is_url(text):

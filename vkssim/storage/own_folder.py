@@ -23,7 +23,7 @@ from ..errors import OutputError
 from ..host.private import check_private
 from .checked_lines import pack_record, unpack_record
 from .folder import Folder
-from .location import Place
+from .location import PathOrUrl
 from .remote import is_url, named
 
 MARKER = ".vkssim-folder"
@@ -35,7 +35,7 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd  # Windows works by names
 
 
-def parts_folder(results: Place) -> str:
+def parts_folder(results: PathOrUrl) -> str:
     """Return where the scores of ranges are kept until a file of results is written."""
     return f"{os.fspath(results)}.parts"
 
@@ -46,7 +46,7 @@ class OwnFolder:
     Its methods raise OutputError where something that is not vkssim's has its name, or where it cannot be used.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrUrl) -> None:
         self._place = os.fspath(place).removeprefix("file://")
         self._remote = is_url(self._place)
 
