@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .errors import FrameError
 from .shaders.interface import SampleCode
-from .utils.limits import LARGEST_SIDE, MOST_PIXELS, shown
+from .utils.limits import LARGEST_SIDE, MOST_PIXELS, abbreviated
 
 FloatPlane = npt.NDArray[np.float32]
 """(H, W) float32 on the 0..255 scale."""
@@ -47,7 +47,7 @@ CHROMA_STEPS = {
 def size_problem(width: int, height: int) -> str | None:
     """Return why no frame can be of that size; None where one can."""
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
-        return f"a frame of {shown(width)}x{shown(height)}; each side must be 1 to {LARGEST_SIDE}"
+        return f"a frame of {abbreviated(width)}x{abbreviated(height)}; each side must be 1 to {LARGEST_SIDE}"
     if width * height > MOST_PIXELS:
         return f"a frame of {width}x{height} has {width * height} pixels; {MOST_PIXELS} are the most there can be"
     return None

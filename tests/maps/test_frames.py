@@ -18,7 +18,7 @@ from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputEr
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
-from vkssim.frames.shown import shown
+from vkssim.frames.to_rgb import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
@@ -60,7 +60,7 @@ def _expected_map(reference: Picture, distorted: Picture, bits: int = 8) -> np.n
 def _check(pictures: FramePictures, index: int, reference: Picture, distorted: Picture) -> None:
     assert pictures.index == index
     for picture, luma in ((pictures.reference, reference), (pictures.distorted, distorted)):
-        np.testing.assert_array_equal(picture, shown((luma,), VideoInfo("", "", 32, 24, 8)))
+        np.testing.assert_array_equal(picture, to_rgb((luma,), VideoInfo("", "", 32, 24, 8)))
     np.testing.assert_array_equal(pictures.ssim_map, _expected_map(reference, distorted))
 
 
@@ -140,7 +140,7 @@ def test_containers_of_both_depths(name: str, bits: int) -> None:
         with open_source(path, RawDescription()) as source:
             planes = source.info.new_planes(3)
             assert source.read([3], [planes]) == 1
-            np.testing.assert_array_equal(picture, shown(planes, source.info))
+            np.testing.assert_array_equal(picture, to_rgb(planes, source.info))
         assert np.ptp(picture.astype(int), axis=2).max() > 50, "there is colour"
         lumas.append(planes[0])
     assert pictures.ssim_map.shape == (314, 566)

@@ -36,7 +36,7 @@ from vkssim.utils.limits import (
     LONGEST_OPTION,
     MOST_PIXELS,
     RUN_BYTES_PER_PIXEL,
-    shown,
+    abbreviated,
 )
 
 from ..report.reports import small_report
@@ -299,8 +299,8 @@ def test_texts_of_options_have_a_longest() -> None:
 
 
 def test_what_an_error_repeats_is_cut() -> None:
-    assert shown("short") == "'short'"
-    assert shown("x" * 1000) == "'" + "x" * 79 + "… (1002 characters)"
+    assert abbreviated("short") == "'short'"
+    assert abbreviated("x" * 1000) == "'" + "x" * 79 + "… (1002 characters)"
 
 
 def test_a_run_without_memory_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

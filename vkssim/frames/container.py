@@ -38,7 +38,7 @@ from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
 from .streams import choose_stream, is_cover
-from .times import FrameTimes, Packet, are_in_file_order, are_rising, are_told, rising_seconds
+from .times import FrameTimes, Packet, are_in_file_order, are_rising, packets_are_frames, rising_seconds
 
 _TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
 _SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
@@ -300,10 +300,10 @@ class ContainerFile(SequentialSource):
         """See FrameSource.remarks: what FFmpeg warned of, and what changes on the way."""
         with self._again:
             remarks = self._decoder.remarks
-        shown = [tick for tick in self._times.ticks if tick is not None]
+        ticks = [tick for tick in self._times.ticks if tick is not None]
         said = [
             (
-                remark.given if remark.pts is None else self._times_begin + bisect_left(shown, remark.pts),
+                remark.frames_before if remark.pts is None else self._times_begin + bisect_left(ticks, remark.pts),
                 f"FFmpeg says: {remark.text}",
             )
             for remark in remarks
@@ -423,7 +423,7 @@ class ContainerFile(SequentialSource):
         if self._in_file_order:
             stamps = [packet.dts for packet in packets if packet.dts is not None]
             return rising_seconds(sorted(stamps), self._first_tick, time_base)
-        if are_told(packets, self._codec, interlaced=self._interlaced):
+        if packets_are_frames(packets, self._codec, interlaced=self._interlaced):
             self._promised = self._ticks(packets)
             return rising_seconds(list(self._promised), self._first_tick, time_base)
         return self._times_by_decoding()
@@ -444,9 +444,9 @@ class ContainerFile(SequentialSource):
         promised, this = int(self._promised[self._position]), self._times.ticks[-1]
         if this == promised:
             return False
-        shown = "at no known time" if this is None else f"at {float(this * self._time_base):.3f} s"
+        when = "at no known time" if this is None else f"at {float(this * self._time_base):.3f} s"
         self.problem = InputError(
-            f"{self.info.path}: frame {self._position} is shown {shown}, and the packets promised"
+            f"{self.info.path}: frame {self._position} is shown {when}, and the packets promised"
             f" {float(promised * self._time_base):.3f} s: one of them gave no frame. Frames behind it would be paired"
             " with the wrong ones; `sync=index`, with `start` and `end` as numbers, needs no times"
         )

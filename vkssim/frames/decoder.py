@@ -48,10 +48,10 @@ class Begin:
 
 @dataclass(frozen=True)
 class Remark:
-    """What FFmpeg says of a packet, which is shown at `pts`, when so many frames were `given`."""
+    """What FFmpeg says of a packet, which is shown at `pts`, when `frames_before` frames had been given."""
 
     pts: int | None
-    given: int
+    frames_before: int
     text: str
 
 
@@ -109,7 +109,7 @@ class Decoder:
         else:
             stream.thread_type, stream.thread_count = "NONE", 1
             self._codec.copy_opaque = True
-        self.given = 0
+        self.frames_given = 0
         """How many frames it has given since it was made, or since the last seek."""
         self.bytes_read = 0
         self.count = PacketCount()
@@ -122,14 +122,14 @@ class Decoder:
         """Without threads: whether there was more, which could not be decoded, before the first frame."""
         self.damage: dict[int, str] = {}
         """By the number of a frame, what FFmpeg says of its damage; nothing where only the frame is marked."""
-        self._told: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
+        self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
         self._remarks: list[Remark] = []
         self.failure: str | None = None
         """Why a packet could not be decoded, the last one."""
         # PyAV lets go of a frame whose side data was asked for when the garbage is collected, which is sometime; and what is
         # missing in a frame shows what its memory held before. So the first one, of which it is asked for, is always kept.
         self._first: Any = None
-        self._shown_from: int | None = None
+        self._presented_from: int | None = None
         self._doubtful = False
         self._whole = True  # whether packets are read from the first one on
         ffmpeg_log.listen()
@@ -146,13 +146,13 @@ class Decoder:
     @property
     def remarks(self) -> list[Remark]:
         """Return what else FFmpeg warned of, or of packets of which no frame was given."""
-        return [*self._remarks, *self._told.values()]
+        return [*self._remarks, *self._damaged_packets.values()]
 
     def next(self) -> Any:
         """Return the next frame, None at the end. Raises av.FFmpegError or OSError; UndecodableError, see Decoder."""
         frame = next(self._frames, None)
         if frame is not None:
-            self.given += 1
+            self.frames_given += 1
             self._first = self._first or frame
         return frame
 
@@ -163,18 +163,19 @@ class Decoder:
         av.FFmpegError, OverflowError.
         """
         self._container.seek(place, stream=stream)
-        self.given = 0
+        self.frames_given = 0
         self._whole = False
         packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
         self._frames = self._threaded(packets, sought=True) if self.threads else self._unthreaded(packets)
 
     def forget_before(self, place: int) -> None:
         """Count no damage of what is shown before a place in ticks, which is that of the frame given last."""
-        last = self.given - 1
-        self._shown_from = place
+        last = self.frames_given - 1
+        self._presented_from = place
         self.damage = {number: text for number, text in self.damage.items() if number == last}
         self._remarks.clear()
-        self._told = {number: told for number, told in self._told.items() if not _is_before(told.pts, place)}
+        damaged = self._damaged_packets.items()
+        self._damaged_packets = {number: remark for number, remark in damaged if not _is_before(remark.pts, place)}
 
     def close(self) -> None:
         """Stop its threads; a second call does nothing."""
@@ -240,7 +241,7 @@ class Decoder:
     # -- without ------------------------------------------------------------------------------------------------------
 
     def _unthreaded(self, packets: Iterator[Any]) -> Iterator[Any]:
-        self._told.clear()
+        self._damaged_packets.clear()
         lost: _Lost | None = None
         began, key, failures = False, 0, 0
         for number, packet in enumerate(self._packets_or_failure(packets)):
@@ -260,9 +261,9 @@ class Decoder:
                     self._note_begin(frame, number, key, failures)
                 if lost is not None and not lost.is_behind(frame):
                     raise UndecodableError(lost.reason)
-                damage = self._told.pop(_number(frame, -1), None)
+                damage = self._damaged_packets.pop(_number(frame, -1), None)
                 if damage is not None or frame.is_corrupt:
-                    self.damage[self.given] = "" if damage is None else damage.text
+                    self.damage[self.frames_given] = "" if damage is None else damage.text
                 yield frame
         if lost is not None:
             raise UndecodableError(lost.reason)
@@ -287,26 +288,27 @@ class Decoder:
             return frames, _Lost(None, reason(broken), at_end=True)
         own = [(level, text.strip()) for level, name, text in messages if name == self._name]
         lost = None if failure is None else _Lost(packet.pts, reason(failure, *(text for _, text in own[:1])))
-        if self._shown_from is not None and packet.pts is not None and packet.pts < self._shown_from:
+        if self._presented_from is not None and packet.pts is not None and packet.pts < self._presented_from:
             return frames, lost
         damage = next((text for level, text in own if ffmpeg_log.is_damage(level, text)), None)
         if packet.is_corrupt and damage is None:
             damage = "packet marked as corrupt by the demuxer"
         if damage is not None:
-            self._told[number] = Remark(packet.pts, self.given, damage)
+            self._damaged_packets[number] = Remark(packet.pts, self.frames_given, damage)
         else:
             warnings = [text for level, text in own if ffmpeg_log.is_worrying(level, text)]
-            self._remarks += [Remark(packet.pts, self.given, text) for text in warnings[:1]]
+            self._remarks += [Remark(packet.pts, self.frames_given, text) for text in warnings[:1]]
         return frames, lost
 
     def _note_begin(self, first: Any, number: int, key: int, failures: int) -> None:
         """Note where the first frame could be decoded from. What is wrong with what comes before it is no damage of a frame."""
         own = _number(first, number)
         key = key if key <= own else 0
-        self._shown_from = first.pts if self._shown_from is None else self._shown_from
-        before = [place for place, told in self._told.items() if place < key or _is_before(told.pts, self._shown_from)]
+        self._presented_from = first.pts if self._presented_from is None else self._presented_from
+        damaged = self._damaged_packets.items()
+        before = [place for place, remark in damaged if place < key or _is_before(remark.pts, self._presented_from)]
         for place in before:
-            del self._told[place]
+            del self._damaged_packets[place]
         self.begin = Begin(key, without_leading=own == key)
         self.passed_over = bool(key or before or failures)
         if key:

@@ -120,8 +120,8 @@ def is_damage(level: int, text: str) -> bool:
     """Return whether a message means damage: errors, and what conceals them."""
     from av import logging
 
-    told = level <= logging.ERROR or any(part in text for part in _TELLING)
-    return is_worrying(level, text) and (told or text.startswith(_CONCEALING))
+    is_serious = level <= logging.ERROR or any(part in text for part in _TELLING)
+    return is_worrying(level, text) and (is_serious or text.startswith(_CONCEALING))
 
 
 def _in_child() -> None:

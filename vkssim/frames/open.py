@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 from ..errors import InputError
 from ..storage import remote
-from ..utils.limits import shown
+from ..utils.limits import abbreviated
 from . import boxes, y4m
 from .fingerprint import Opened
 from .options import RawDescription
@@ -120,7 +120,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSourc
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
     except ValueError as error:  # a zero byte, or what no name can be made of
-        raise InputError(f"{shown(path)} names no file: {error}") from None
+        raise InputError(f"{abbreviated(path)} names no file: {error}") from None
     try:
         if not stream.seekable():
             return _open_stream(path, stream, raw)

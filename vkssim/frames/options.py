@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError, OptionError
 from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
 from ..utils.facts import Differs
-from ..utils.limits import MOST_DIGITS, shown, whole_number
+from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
 from ..utils.options import Section, check_options, option
 from ..utils.wording import either
 
@@ -41,7 +41,9 @@ def parse_position(name: str, position: int | str) -> int | Fraction:
     if match := _CLOCK.fullmatch(text):
         hours, minutes, seconds = match.groups()
         return (int(hours or 0) * 60 + int(minutes)) * 60 + Fraction(seconds)
-    raise OptionError(f"`{name}` is {shown(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible")
+    raise OptionError(
+        f"`{name}` is {abbreviated(text)}; a number of a frame, or a time such as 12.5s or 00:01:02.5, is possible"
+    )
 
 
 def check_sync(sync: str) -> None:

@@ -17,7 +17,7 @@ class PacketCount:
     def __init__(self) -> None:
         self.complete = False
         self.hidden = 0
-        self._bytes = self._shown = 0
+        self._bytes = self._presented = 0
         self._timed = True
         self._first: int | None = None
         self._last: int | None = None
@@ -31,7 +31,7 @@ class PacketCount:
         if packet.is_discard:
             self.hidden += 1
             return
-        self._shown += 1
+        self._presented += 1
         if packet.pts is None:
             self._timed = False
             return
@@ -49,6 +49,6 @@ class PacketCount:
         if self._timed and time_base and self._first is not None and self._last is not None:
             shown_last = self._last_duration * time_base or (1 / fps if fps else 0)
             seconds = (self._last - self._first) * time_base + shown_last
-        elif self._shown and fps:
-            seconds = self._shown / fps
+        elif self._presented and fps:
+            seconds = self._presented / fps
         return VideoPackets(self._bytes, float(seconds) if seconds else None)

@@ -98,18 +98,18 @@ def _converted(name: str) -> PixelFormat | None:
     from av.video.format import VideoFormat
 
     side = 16  # any that all chroma steps divide
-    told = VideoFormat(name, side, side)
-    bits = max((component.bits for component in told.components), default=0)
-    if told.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):
+    described = VideoFormat(name, side, side)
+    bits = max((component.bits for component in described.components), default=0)
+    if described.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):
         return None
-    if told.is_rgb or told.has_palette:
+    if described.is_rgb or described.has_palette:
         bits = max(8, bits)
         via = "gbrp" if bits == 8 else f"gbrp{bits}le"
         return PixelFormat("444", bits, where=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True)
     if name in ("monow", "monob"):
         return PixelFormat("400", 8, where=((0, 0, 1),), via="gray")
-    steps = side // told.chroma_height(side), side // told.chroma_width(side)
+    steps = side // described.chroma_height(side), side // described.chroma_width(side)
     chroma = next((chroma for chroma, its_steps in CHROMA_STEPS.items() if its_steps == steps), None)
-    if chroma is None or len(told.components) < 3:
+    if chroma is None or len(described.components) < 3:
         return None
     return PixelFormat(chroma, bits, via=f"yuv{chroma}p" + ("" if bits == 8 else f"{bits}le"))

@@ -20,8 +20,8 @@ def is_scaled(first: VideoInfo, second: VideoInfo) -> bool:
     Samples that are not square are understood (576 lines of 720 samples for 1024x576); so are clips that do not say so.
     """
     sizes = [(Fraction(info.width), Fraction(info.height)) for info in (first, second)]
-    shown = [(info.width * (info.sample_aspect or 1), Fraction(info.height)) for info in (first, second)]
-    return any(_is_proportional(*pair) for pair in (sizes, shown))
+    displayed = [(info.width * (info.sample_aspect or 1), Fraction(info.height)) for info in (first, second)]
+    return any(_is_proportional(*pair) for pair in (sizes, displayed))
 
 
 def _is_proportional(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_TOLD_BY_PACKETS = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
+_ONE_FRAME_A_PACKET = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
 """Decoders of which each packet is one frame, shown at the packet's time, unless the stream is interlaced."""
 
 _JUMP_SECONDS = 1.0
@@ -36,12 +36,12 @@ def are_in_file_order(container: Any, stream: Any) -> bool:
     return container.format.name == "avi" and codec.name in ("h264", "hevc")
 
 
-def are_told(packets: Sequence[Packet], codec: Any, *, interlaced: bool) -> bool:
+def packets_are_frames(packets: Sequence[Packet], codec: Any, *, interlaced: bool) -> bool:
     """Return whether each packet is sure to be a frame that is shown at the packet's time; else only decoding tells."""
-    if interlaced or not (codec.intra_only or codec.name in _TOLD_BY_PACKETS):
+    if interlaced or not (codec.intra_only or codec.name in _ONE_FRAME_A_PACKET):
         return False
-    shown = [packet.pts for packet in packets]
-    if None in shown or len(set(shown)) < len(shown) or any(packet.is_corrupt for packet in packets):
+    times = [packet.pts for packet in packets]
+    if None in times or len(set(times)) < len(times) or any(packet.is_corrupt for packet in packets):
         return False
     return are_rising(packets)
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import BinaryIO
 
 from ..errors import InputError
-from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, shown
+from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .marks import EvenMarks, Marks
@@ -134,5 +134,5 @@ def _stated_aspect(line: bytes) -> Fraction | None:
 def _number(path: str, fields: dict[str, str], key: str) -> int:
     text = fields.get(key, "")
     if not (text.isascii() and text.isdecimal() and len(text) < 9):
-        raise InputError(f"{path}: the Y4M header gives {key} as {shown(text)}; a number of samples is needed")
+        raise InputError(f"{path}: the Y4M header gives {key} as {abbreviated(text)}; a number of samples is needed")
     return int(text)

@@ -19,7 +19,7 @@ from ..storage.location import PathOrUrl, join, parent_of, suffix_of
 from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
 from ..utils.choices import BIT_DEPTHS
-from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, shown, whole_number
+from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated, whole_number
 from ..utils.wording import counted
 
 Label = str | int | float | bool | None
@@ -139,7 +139,7 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if not (_encodable(name) and _encodable(value if isinstance(value, str) else "")):
-            raise InputError(f"{where}: {shown(name)} is {shown(value)}; half a surrogate pair is no text")
+            raise InputError(f"{where}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is no text")
         if not isinstance(value, Label):
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:

@@ -22,7 +22,7 @@ from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import named
 from ..utils.extras import need
 from ..utils.facts import facts_of, read
-from ..utils.limits import MOST_CELLS, shown
+from ..utils.limits import MOST_CELLS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.wording import counted, did_you_mean
 from .journal import Record
@@ -169,7 +169,7 @@ def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
     for line, row in enumerate(rows, 1):
         for name, value in row.items():
             if isinstance(value, list | dict):
-                raise InputError(f"{path}, row {line}: {shown(name)} is {type(value).__name__}; a cell has one value")
+                raise InputError(f"{path}, row {line}: {abbreviated(name)} is {type(value).__name__}; a cell has one value")
     return [{**columns, **row} for row in rows]
 
 
@@ -281,7 +281,9 @@ def number(row: Mapping[str, Any], column: str, where: str) -> float:
     except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else shown(value)}; it has to be a number")
+        raise InputError(
+            f"{where}: {column} is {'empty' if value in (None, '') else abbreviated(value)}; it has to be a number"
+        )
     return found
 
 

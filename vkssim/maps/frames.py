@@ -18,8 +18,8 @@ from ..features.options import OptionValue, split_feature
 from ..frames.open import readable_again
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pictures import common_format, open_pair
-from ..frames.shown import shown
 from ..frames.source import FrameSource, check_unchanged
+from ..frames.to_rgb import to_rgb
 from ..report.results import ScoreReport
 from ..report.worst import metric_of_choice, worst_frames
 from ..storage.atomic import write_file
@@ -167,7 +167,7 @@ def _pictures(
                 raise InputError(f"no pair of frames has the number {index}, of which a map is asked for")
             first, second = _read(sources[0], *pairing.reference(pairs)), _read(sources[1], *pairing.distorted(pairs))
             _, (ssim_map,) = mapper.run(first[0][None], second[0][None])
-            yield FramePictures(index, shown(first, sources[0].info), shown(second, sources[1].info), ssim_map)
+            yield FramePictures(index, to_rgb(first, sources[0].info), to_rgb(second, sources[1].info), ssim_map)
         for source in sources:
             check_unchanged(source)
 

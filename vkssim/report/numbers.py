@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import OptionError
-from ..utils.limits import shown, whole_number
+from ..utils.limits import abbreviated, whole_number
 
 _MOST_DECIMALS = 17
 
@@ -26,7 +26,9 @@ class NumberFormat:
         decimals = whole_number(precision)
         if decimals is not None and decimals <= _MOST_DECIMALS:
             return cls(decimals)
-        raise OptionError(f"precision is {shown(precision)}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}")
+        raise OptionError(
+            f"precision is {abbreviated(precision)}; it must be max or a number of decimals, 0 to {_MOST_DECIMALS}"
+        )
 
     def text(self, value: float, missing: str) -> str:
         """Return the number as text; `missing` where it is NaN or infinite."""

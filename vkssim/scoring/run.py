@@ -21,7 +21,7 @@ from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
 from .ranges import Part
 from .run_settings import RunSettings
-from .timing import Shown
+from .timing import PairTimes
 
 _MOST_READERS = 4  # of each file; more only wait for each other between their reads
 
@@ -39,7 +39,7 @@ class Run:
         sources: Sequence[FrameSource],
         engine: Backend,
         schedule: Schedule,
-        on_times: Callable[[Sequence[Shown]], object],
+        on_times: Callable[[Sequence[PairTimes]], object],
         report: ScoreReport,
         metrics: FrameMetrics,
         settings: RunSettings,
@@ -134,11 +134,11 @@ class Run:
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
         if self._scored_before:  # known now that the sources are past them
             first = self._schedule.start + self._part.first * numbers.step
-            self._on_times(self._shown(range(first, numbers.start, numbers.step)))
+            self._on_times(self._pair_times(range(first, numbers.start, numbers.step)))
             self._scored_before = 0
-        shown = self._shown(numbers)
-        self._on_times(shown)
-        scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in shown])
+        pair_times = self._pair_times(numbers)
+        self._on_times(pair_times)
+        scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in pair_times])
         report.frames += scored
         fresh = [frame for frame in scored if frame.index not in self._already_reported]
         if self._store is not None:
@@ -158,7 +158,7 @@ class Run:
         source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
         self._found_beyond = True
 
-    def _shown(self, pairs: range) -> list[Shown]:
+    def _pair_times(self, pairs: range) -> list[PairTimes]:
         pairing, (reference, distorted) = self._schedule.pairing, self._sources
         numbers = zip(pairing.indices(pairs), pairing.reference(pairs), pairing.distorted(pairs), strict=True)
         return [(index, reference.time(first), distorted.time(second)) for index, first, second in numbers]

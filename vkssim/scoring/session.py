@@ -26,7 +26,7 @@ from .ranges import Cut, EarlierScores, Fingerprints, Part, PartScores
 from .record import ClipPackets, scoring_record, with_whole_clips
 from .run import Run
 from .run_settings import RunSettings
-from .timing import Clock, Shown
+from .timing import Clock, PairTimes
 from .verdict import ClipEnd, judge
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
@@ -139,8 +139,8 @@ def score_part(
         report.backend = merged_info([report.backend, *earlier.backends])
         report.frames += earlier.frames[:-1]  # the last is scored again
         report.resumed = len(report.frames)
-        shown: list[Shown] = []
-        run = Run(sources, engine, schedule, shown.extend, report, metrics, settings, part=part)
+        pair_times: list[PairTimes] = []
+        run = Run(sources, engine, schedule, pair_times.extend, report, metrics, settings, part=part)
         stack.enter_context(run)
         run.score()
         behind = _checked(part, sources, schedule, report)
@@ -149,7 +149,7 @@ def score_part(
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return PartScores(
             report,
-            [other for _, _, other in shown],
+            [other for _, _, other in pair_times],
             _ends(sources, schedule, part.first + len(report.frames)),
             run.shorter,
             _first_left(sources, schedule)() if options.sync == "pts" else None,

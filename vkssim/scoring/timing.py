@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-Shown = tuple[int, float | None, float | None]
+PairTimes = tuple[int, float | None, float | None]
 """The number of a pair, and when its frames are shown, in seconds from the first of the reference and of the distorted clip."""
 _ROUNDED = 2e-3
 """Seconds that times may be rounded by, at both ends: containers often have milliseconds."""
@@ -31,7 +31,7 @@ class Clock:
         self.out_of_step: str | None = None
         """What to say of the first pair whose frames are more than half a frame apart."""
 
-    def compare(self, pairs: Iterable[Shown]) -> None:
+    def compare(self, pairs: Iterable[PairTimes]) -> None:
         """Look at the next pairs."""
         if self._tolerance is None:
             return

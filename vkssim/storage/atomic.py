@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from ..errors import OutputError
 from ..utils.interruption import unfinished
-from ..utils.limits import shown
+from ..utils.limits import abbreviated
 
 UNFINISHED = ".vkssim-"
 """What the names of files begin with that are still being written."""
@@ -145,7 +145,7 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     except ValueError as error:
-        raise OutputError(f"{shown(str(path))} names no file: {error}") from None
+        raise OutputError(f"{abbreviated(str(path))} names no file: {error}") from None
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file in it")
     if not folder.is_dir():

@@ -6,7 +6,7 @@ import os
 import stat
 
 from ..errors import InputError
-from ..utils.limits import shown
+from ..utils.limits import abbreviated
 from ..utils.signatures import HEAD_BYTES, video_form
 from . import remote
 
@@ -29,7 +29,7 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise InputError(f"{shown(os.fspath(path))} names no file: {error}") from None
+        raise InputError(f"{abbreviated(os.fspath(path))} names no file: {error}") from None
     video = video_form(data)
     if video is not None:
         raise InputError(

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import VkssimError
-from .limits import LARGEST_NUMBER, shown
+from .limits import LARGEST_NUMBER, abbreviated
 
 Kind = TypeVar("Kind")
 
@@ -131,7 +131,7 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
     out. Raises ValueError, naming the key, for anything else; `where` is what the facts are called.
     """
     if not isinstance(data, dict):
-        raise ValueError(f"{where} is {shown(data)}; it has to be an object")
+        raise ValueError(f"{where} is {abbreviated(data)}; it has to be an object")
     hints = types_of(kind)
     found = {name: _value(hints[name], data[name], f"{where}.{name}") for name in hints if name in data}
     try:
@@ -158,7 +158,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
         chosen = next((part for part in parts if _fits(part, data)), parts[0])
         return _value(chosen, data, where)
     if not _fits(kind, data):
-        raise ValueError(f"{where} is {shown(data)}")
+        raise ValueError(f"{where} is {abbreviated(data)}")
     if origin is tuple:
         return tuple(_value(parts[0], entry, f"{where}[{place}]") for place, entry in enumerate(data))
     if origin is not None:  # a mapping

@@ -48,7 +48,7 @@ class _Signals:
         self.listening = False
         self.first: int | None = None
         self.count = 0
-        self.told = False
+        self.already_reported = False
         self.waiting = False
 
     def come(self, number: int, _frame: FrameType | None) -> None:
@@ -61,7 +61,7 @@ class _Signals:
         if number == getattr(signal, "SIGHUP", None):
             _leave_terminal()
         if self.waiting:
-            self.waiting, self.told = False, True
+            self.waiting, self.already_reported = False, True
             raise Interruption(number)
 
 
@@ -109,9 +109,9 @@ def check() -> None:
     if _signals.first is None or not _signals.listening:
         return
     if _in_main_thread():
-        if _signals.told:
+        if _signals.already_reported:
             return
-        _signals.told = True
+        _signals.already_reported = True
     raise Interruption(_signals.first)
 
 

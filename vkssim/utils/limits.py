@@ -67,7 +67,7 @@ LONGEST_SHOWN = 80
 """Characters of a value that an error repeats."""
 
 
-def shown(value: object) -> str:
+def abbreviated(value: object) -> str:
     """Return a value as an error repeats it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"

@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin
 
 from ..errors import InputError, OptionError
 from .facts import Differs, Fact, types_of
-from .limits import LARGEST_NUMBER, shown
+from .limits import LARGEST_NUMBER, abbreviated
 
 
 class Section(StrEnum):
@@ -81,9 +81,9 @@ class DeclaredOption:
     def _check_number(self, value: int) -> None:
         least = self.option.least
         if least is None and abs(value) > LARGEST_NUMBER:
-            raise InputError(f"`{self.name}` is {shown(value)}; {LARGEST_NUMBER} is the most there can be")
+            raise InputError(f"`{self.name}` is {abbreviated(value)}; {LARGEST_NUMBER} is the most there can be")
         if least is not None and not least <= value <= LARGEST_NUMBER:
-            raise InputError(f"`{self.name}` is {shown(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
+            raise InputError(f"`{self.name}` is {abbreviated(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
 
 
 def option(

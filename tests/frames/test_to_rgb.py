@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.shown import shown
+from vkssim.frames.to_rgb import to_rgb
 
 from ..support.pictures import quantise, texture
 
@@ -26,12 +26,12 @@ def _info(bits: int = 8, chroma: str = "444", **known: Any) -> VideoInfo:
 def test_corners_of_the_cube(name: str, bits: int) -> None:
     """BT.601 of limited range, which is what is taken where a small picture says nothing."""
     planes = tuple(np.full((1, 1), value << (bits - 8), np.uint8 if bits == 8 else np.uint16) for value in LIMITED[name])
-    assert np.abs(shown(planes, _info(bits))[0, 0].astype(int) - RGB[name]).max() <= 1
+    assert np.abs(to_rgb(planes, _info(bits))[0, 0].astype(int) - RGB[name]).max() <= 1
 
 
 def test_grey_has_the_range_that_is_stated() -> None:
     ramp = np.arange(256, dtype=np.uint8)[None]
-    full, limited = (shown((ramp,), _info(chroma="400", range=name))[0] for name in ("full", "limited"))
+    full, limited = (to_rgb((ramp,), _info(chroma="400", range=name))[0] for name in ("full", "limited"))
     np.testing.assert_array_equal(full, np.stack([ramp[0]] * 3, axis=1))
     np.testing.assert_array_equal(limited[[0, 16, 235, 255]], [[0] * 3, [0] * 3, [255] * 3, [255] * 3])
 
@@ -48,5 +48,5 @@ def test_as_ffmpeg_converts(pixel_format: str, rows: int, columns: int, matrix: 
         padded[:, : plane.width] = samples
         plane.update(padded.tobytes())
     expected = frame.to_ndarray(format="rgb24", src_colorspace=number, dst_colorspace=number)
-    got = shown(planes, VideoInfo("", "", 64, 48, 8, matrix=matrix, range="limited"))
+    got = to_rgb(planes, VideoInfo("", "", 64, 48, 8, matrix=matrix, range="limited"))
     assert np.abs(got.astype(int) - expected).max() <= 3

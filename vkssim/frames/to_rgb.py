@@ -12,7 +12,7 @@ from .info import VideoInfo
 _HD_LINES = 720  # from this height on what states no matrix is shown as BT.709, as players do
 
 
-def shown(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:
+def to_rgb(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:
     """(H, W, 3) uint8 from (y,) or (y, cb, cr), by equations 38 to 43 of ITU-T H.273 read backwards; luma alone is grey.
 
     A chroma sample is repeated over the luma samples that it belongs to. A range that is not stated counts as limited.
