@@ -12,7 +12,7 @@ from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
 from ..frames.container import ContainerFile
 from ..frames.open import open_regular
-from ..frames.pictures import match_pair
+from ..frames.preprocessing import match_pair
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url

@@ -17,7 +17,7 @@ from ..backends.shared import SharedBackend
 from ..errors import InputError, InterruptedRunError
 from ..frames.open import open_regular, oriented
 from ..frames.options import RawDescription
-from ..frames.pictures import match_pair
+from ..frames.preprocessing import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee

@@ -17,7 +17,7 @@ from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
 from ..frames.open import readable_again
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.pictures import common_format, open_pair
+from ..frames.preprocessing import common_format, open_pair
 from ..frames.source import FrameSource, check_unchanged
 from ..frames.to_rgb import to_rgb
 from ..report.results import ScoreReport

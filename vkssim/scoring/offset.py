@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import DemandError, InputError, VkssimError
 from ..frames.open import readable_twice
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.pictures import open_pair
+from ..frames.preprocessing import open_pair
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
 from ..storage.remote import is_url, named

@@ -11,7 +11,7 @@ from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeErro
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.open import open_regular
 from ..frames.options import Selection
-from ..frames.pictures import colour_warnings, common_format, match_pair, open_pair
+from ..frames.preprocessing import colour_warnings, common_format, match_pair, open_pair
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource, check_unchanged
 from ..report.backend_info import merged_info

@@ -15,7 +15,7 @@ from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files
 from vkssim.errors import DemandError, InputError, OptionError
 from vkssim.frames.colour import Colour
 from vkssim.frames.options import RawDescription
-from vkssim.frames.pictures import open_pair
+from vkssim.frames.preprocessing import open_pair
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim, vkssim_process

@@ -1,4 +1,4 @@
-"""What is done to the pictures of a pair of clips so that they can be compared."""
+"""Preprocess a pair of clips so that they can be compared: colour, orientation, crop, scale and depth."""
 
 from __future__ import annotations
 
