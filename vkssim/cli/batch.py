@@ -1,4 +1,4 @@
-"""vkssim batch: all pairs of a manifest."""
+"""Score all pairs of a manifest: the command `vkssim batch`."""
 
 from __future__ import annotations
 

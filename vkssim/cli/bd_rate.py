@@ -1,4 +1,4 @@
-"""vkssim bd-rate: two ladders of a batch's results."""
+"""Compare two ladders of a batch's results: the command `vkssim bd-rate`."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
+    """Compute the Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
 
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
     much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.

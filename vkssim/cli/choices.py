@@ -1,4 +1,4 @@
-"""What a shell is offered to complete values of options with."""
+"""Offer a shell the values of options that it completes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from click.shell_completion import CompletionItem
 
 
 def features(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Metrics by name; after the name and `=`, and again after each `:`, the options of that metric."""
+    """Return metrics by name; after the name and `=`, and again after each `:`, return the options of that metric."""
     from ..features import FEATURES
 
     name, equals, options = incomplete.partition("=")
@@ -25,7 +25,7 @@ def features(_context: click.Context, _parameter: click.Parameter, incomplete: s
 
 
 def devices(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Devices by index, for a name may have blanks; nothing where there is no Vulkan."""
+    """Return devices by index, for a name may have blanks; return none where there is no Vulkan."""
     from ..errors import DeviceError
     from ..host.devices import list_devices
     from ..host.instance import shared_instance

@@ -1,4 +1,4 @@
-"""What every command of the command line is made of: options that belong to a section of the help, and examples.
+"""Make the commands of the command line: each has examples, and options that belong to a section of the help.
 
 The help and the man page are both derived from these declarations.
 """
@@ -21,7 +21,7 @@ _LONGEST_LIST = 8
 
 
 class Option(click.Option):
-    """An option with the section of the help that it is listed in."""
+    """Add to an option the section of the help that lists it."""
 
     def __init__(self, *names: Any, section: Section, **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -29,7 +29,7 @@ class Option(click.Option):
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older versions of click
-    """A choice that suggests the word which a mistyped one was probably meant to be."""
+    """Suggest the word that a mistyped one was probably meant to be."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the word that was chosen. Raises click.BadParameter."""
@@ -42,7 +42,7 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older ve
 
 
 class Command(click.Command):
-    """A command whose help lists the options by section, and ends with examples: pairs of a command line and what it does."""
+    """List the options by section in the help, and end it with examples: pairs of a command line and what it does."""
 
     def __init__(self, *arguments: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)

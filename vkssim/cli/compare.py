@@ -1,4 +1,4 @@
-"""vkssim compare: two reports of the same clip."""
+"""Compare two reports of the same clip: the command `vkssim compare`."""
 
 from __future__ import annotations
 

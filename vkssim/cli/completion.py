@@ -1,4 +1,4 @@
-"""vkssim completion: what a shell needs to complete vkssim's command lines."""
+"""Print what a shell needs to complete command lines: the command `vkssim completion`."""
 
 from __future__ import annotations
 

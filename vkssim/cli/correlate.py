@@ -1,4 +1,4 @@
-"""vkssim correlate: scores beside what people said."""
+"""Correlate scores with people's opinions: the command `vkssim correlate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""vkssim devices: what there is to run on."""
+"""List the Vulkan devices: the command `vkssim devices`."""
 
 from __future__ import annotations
 

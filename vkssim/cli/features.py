@@ -1,4 +1,4 @@
-"""vkssim features: the metrics and their options."""
+"""List the metrics and their options: the command `vkssim features`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The flags of the command line in messages, which name the parameters of Python: `sync=index` becomes --sync index."""
+"""Put flags of the command line into messages, which name parameters of Python: `sync=index` becomes --sync index."""
 
 from __future__ import annotations
 

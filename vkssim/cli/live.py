@@ -1,4 +1,4 @@
-"""Scores on standard output while the run goes on: one JSON object a line, one line a frame."""
+"""Print scores to standard output while the run goes on: one line a frame, one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `vkssim`: finds the command asked for, and turns errors into a message and an exit code."""
+"""Find the command that `vkssim` is asked for, and turn errors into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = ("score", "report", "batch", "compare", "bd-rate", "correlate", "devi
 
 
 class _Main(click.Group):
-    """Imports a command when it is used, and lets no traceback reach the user."""
+    """Import a command when it is used, and let no traceback reach the user."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -1,4 +1,4 @@
-"""Where the maps of a command go."""
+"""Write the SSIM maps of a command to a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = re.compile(r"frame_\d{6,}\.(png|npy)")
 
 @dataclass(frozen=True)
 class MapOutput:
-    """The folder that SSIM maps go to, and of which frames; None where that was not said."""
+    """Hold the folder that SSIM maps go to, and which frames have maps; None where that was not said."""
 
     folder: str | None
     frames: str | None

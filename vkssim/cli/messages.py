@@ -1,4 +1,4 @@
-"""What is said to the user, on standard error."""
+"""Print messages for the user to standard error."""
 
 from __future__ import annotations
 

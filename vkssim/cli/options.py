@@ -1,4 +1,4 @@
-"""Options that commands share, in groups: a command gets each group as one argument."""
+"""Declare the options that commands share, in groups: a command gets each group as one argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the scores of a command go."""
+"""Send the scores of a command to files and to standard output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PAGES = (".html", ".htm")
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a report: the file at `path`, or standard output where that is None."""
+    """Describe one output of a report: the file at `path`, or standard output where that is None."""
 
     path: str | None
     form: str
@@ -108,7 +108,7 @@ def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
 
 
 class PathOrUrlType(click.Path):
-    """A local path, or a URL, which stays the text that it is."""
+    """Accept a local path, or a URL, which stays a text."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)

@@ -1,4 +1,4 @@
-"""vkssim report: scores as a page to look at."""
+"""Show scores as an HTML page: the command `vkssim report`."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _clips_of(reports: Sequence[ScoreReport]) -> list[str]:
 
 @dataclass(frozen=True)
 class PageOptions:
-    """How `vkssim score` makes a page: `worst` frames as pictures, None for as many as usual, within `budget` megabytes.
+    """Say how `vkssim score` makes a page: `worst` frames as pictures, None for the usual number, within `budget` megabytes.
 
     `fail_under` and `strict` are the limits whose verdicts the page shows.
     """

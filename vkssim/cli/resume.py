@@ -1,4 +1,4 @@
-"""Opens the store of `vkssim score`, where there can be one."""
+"""Open the store of `vkssim score`, or say why there can be none."""
 
 from __future__ import annotations
 

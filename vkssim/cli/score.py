@@ -1,4 +1,4 @@
-"""vkssim score: a distorted clip against its reference."""
+"""Score a distorted clip against its reference: the command `vkssim score`."""
 
 from __future__ import annotations
 

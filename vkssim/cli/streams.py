@@ -1,4 +1,4 @@
-"""The standard streams of the command line, which may be closed, full, or without a reader.
+"""Guard the standard streams of the command line, which may be closed, full, or without a reader.
 
 A stream that fails must never cost a result. Messages that cannot be written are dropped. Results that cannot be written to
 standard output are an OutputError, so that whatever else was asked for is still written and the exit code is 2.

@@ -1,4 +1,4 @@
-"""The tables that the command line shows."""
+"""Print the tables that `vkssim score` shows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEFT_OUT_FIRST = ("stddev", "p50", "harmonic", "max", "mean dB", "p5")
 
 
 def print_summary(report: ScoreReport, file: TextIO) -> None:
-    """Pooled scores, what was compared and how fast."""
+    """Print the pooled scores, and below them what was compared and how fast."""
     rows = [
         [name, *(_number(pooled[column], column) if column in pooled else "" for column in _HEADS)]
         for name, pooled in report.pooled().items()
@@ -65,7 +65,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
-    """Milliseconds a frame of each stage. Stages overlap: reading with the device, so that they add up to more than the run."""
+    """Print the milliseconds a frame of each stage. Stages overlap, so that they add up to more than the whole run."""
     frames = max(1, len(report.frames) - report.resumed)
     seconds = {**report.stage_seconds, "whole run": report.seconds}
     rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]

@@ -1,4 +1,4 @@
-"""Tables on the terminal."""
+"""Print tables to the terminal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FRAME = 3
 
 @dataclass(frozen=True)
 class _Column:
-    """A column of a table: its heading, its cells, and how narrow it can be."""
+    """Hold a column of a table: its heading, its cells, and how narrow it can be."""
 
     head: str
     cells: Sequence[str]
@@ -107,7 +107,7 @@ def decimals(value: float | None, places: int = 6) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Hours, minutes and seconds, rounded up."""
+    """Return seconds as hours, minutes and seconds, rounded up."""
     minutes, rest = divmod(math.ceil(seconds), 60)
     return f"{minutes // 60:,}:{minutes % 60:02d}:{rest:02d}"
 

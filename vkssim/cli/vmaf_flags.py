@@ -1,4 +1,4 @@
-"""Flags of libvmaf's tool `vmaf` that have nothing to say here, so that its command lines can be taken over."""
+"""Accept flags of libvmaf's tool `vmaf` that have no effect here, so that its command lines can be taken over."""
 
 from __future__ import annotations
 

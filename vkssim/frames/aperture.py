@@ -1,4 +1,4 @@
-"""The rectangle that a container says is to be shown: the clean aperture of MP4 and MOV, the PixelCrop of Matroska.
+"""Find the rectangle that a container says is visible: the clean aperture of MP4 and MOV, the PixelCrop of Matroska.
 
 PyAV does not tell of it. ISO/IEC 14496-12, 12.1.4 (`clap`); RFC 9559, 5.1.4.1.28.9 to 12.
 """
@@ -23,7 +23,7 @@ _NOTE = ", as its container says"
 
 @dataclass(frozen=True)
 class Track:
-    """A video track of a container: the number that MP4 and MOV know it by, and how many video tracks precede it."""
+    """Identify a video track of a container: by its number in MP4 and MOV, and by how many video tracks precede it."""
 
     number: int | None = None
     place: int = 0

@@ -1,4 +1,4 @@
-"""The boxes of MP4 and MOV files, which FFmpeg reads and does not show."""
+"""Read boxes of MP4 and MOV files that FFmpeg does not pass on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_BYTES = 1 << 16  # of a description
 
 
 class Description:
-    """Reads the parts of a file that describe what is in it, some thousands at most."""
+    """Read the boxes that describe what is in a file, some thousands at most."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -1,4 +1,4 @@
-"""What a report records of a clip, as it is before anything is done to its pictures."""
+"""Hold what a report records of a clip, as the clip is before preprocessing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _stream() -> dict[str, Fact]:
 
 @dataclass(frozen=True)
 class ClipFacts:
-    """What is known of a clip; None for what is not.
+    """Hold what is known of a clip; None stands for what is not known.
 
     `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
     of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
@@ -56,7 +56,7 @@ class ClipFacts:
 
 @dataclass(frozen=True)
 class VideoPackets:
-    """The packets of a video stream together: their `bytes`, and how long they are shown, in `seconds`."""
+    """Sum up the packets of a video stream: their `bytes`, and the duration of their frames in `seconds`."""
 
     bytes: int
     seconds: float | None

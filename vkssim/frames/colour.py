@@ -1,4 +1,4 @@
-"""The colours of a stream: the matrix of its Y'CbCr, the range of its samples, and Y'CbCr from R'G'B'."""
+"""Describe the colours of a stream, its matrix, range and transfer, and convert R'G'B' to Y'CbCr."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ YCBCR_BITS = 16
 
 @dataclass(frozen=True)
 class Colour:
-    """Y'CbCr as R'G'B' pictures are converted to it.
+    """Describe the Y'CbCr that R'G'B' pictures are converted to.
 
     White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, and 65280, not 65535, when those are brought
     to 16. Limited range knows no such difference.

@@ -1,4 +1,4 @@
-"""A video stream of a container, a picture or a sequence of pictures, decoded by PyAV (FFmpeg)."""
+"""Decode a video stream of a container, a picture or a sequence of pictures with PyAV (FFmpeg)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _FEW_FRAMES = 300  # of which some are as quickly found by decoding all
 
 
 class UnknownFormatError(InputError):
-    """No format that FFmpeg knows, or none that is read here."""
+    """Report that a file has no format that FFmpeg knows, or none that is read here."""
 
 
 class ContainerFile(SequentialSource):
-    """Decodes ahead on FFmpeg's own threads, until there is a sign of damage: see `Decoder`.
+    """Decode ahead on FFmpeg's own threads, until there is a sign of damage; see `Decoder`.
 
     Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`. The
     first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. Raises
@@ -524,7 +524,7 @@ class ContainerFile(SequentialSource):
         return None
 
     def _ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
-        """Their times, rising; before the first frame none is decoded."""
+        """Return the rising times of the frames; before the first frame none is decoded."""
         first = self._first_tick or 0
         return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
 

@@ -1,4 +1,4 @@
-"""Cropping: to a rectangle, or to what is left when black bars are taken off."""
+"""Crop to a rectangle, or to what is left when black bars are taken off."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GRID = 2
 
 @dataclass(frozen=True)
 class Crop:
-    """A rectangle of luma samples, and the chroma that belongs to it.
+    """Crop to a rectangle of luma samples and the chroma that belongs to it.
 
     It was `asked` for unless the clip states it itself; one that is asked of a clip alone is its `own`.
     """
@@ -108,6 +108,6 @@ def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False
 
 
 def _extent(lit: np.ndarray, grid: int) -> tuple[int, int]:
-    """From the first to after the last that is lit, widened to a grid."""
+    """Return the range from the first to behind the last that is lit, widened to a grid."""
     (where,) = lit.nonzero()
     return int(where[0]) // grid * grid, min(len(lit), -(-int(where[-1] + 1) // grid) * grid)

@@ -1,4 +1,4 @@
-"""The frames of one stream, as FFmpeg decodes them: quickly, or the same every time (docs/adr/0021).
+"""Decode the frames of one stream with FFmpeg: quickly, or the same every time (docs/adr/0021).
 
 FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
 whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded
@@ -31,12 +31,12 @@ _FEW_CORES = 2  # as many as clips that are decoded at a time: threads for each 
 
 
 class UndecodableError(Exception):
-    """The next frame cannot be decoded, for the reason that it is made with."""
+    """Report that the next frame cannot be decoded, and why."""
 
 
 @dataclass(frozen=True)
 class Begin:
-    """Where to begin in a stream: behind so many `packets`, or at the next one that is marked as a key frame.
+    """Say where to begin in a stream: behind so many `packets`, or at the next one that is marked as a key frame.
 
     `without_leading` leaves out what is decoded behind the first packet and shown before it: it refers to what was not decoded.
     """
@@ -48,7 +48,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Remark:
-    """What FFmpeg says of a packet, which is shown at `pts`, when `frames_before` frames had been given."""
+    """Hold what FFmpeg says of a packet with presentation time `pts`, after `frames_before` frames were given."""
 
     pts: int | None
     frames_before: int
@@ -57,7 +57,10 @@ class Remark:
 
 @dataclass(frozen=True)
 class _Lost:
-    """A packet that could not be decoded, shown at `pts`, or at no known time; or, `at_end`, what the container cannot give."""
+    """Describe a packet that could not be decoded, by its presentation time `pts`, None where that is not known.
+
+    `at_end` says that the container cannot give any packets from here on.
+    """
 
     pts: int | None
     reason: str
@@ -80,7 +83,7 @@ def threads_help() -> bool:
 
 
 class _PacketNumber:
-    """The number of a packet, which its frame gets. PyAV knows it by its identity, so that a plain number will not do."""
+    """Hold the number of a packet, which its frame gets. PyAV knows it by its identity, so that a plain number will not do."""
 
     __slots__ = ("number",)
 
@@ -89,7 +92,7 @@ class _PacketNumber:
 
 
 class Decoder:
-    """Gives the frames of a stream in the order in which they are shown; to be closed.
+    """Give the frames of a stream in the order of their presentation. It has to be closed.
 
     With `threads`, which are used where the decoder notices all damage, it is `doubtful` as soon as there is a sign of damage:
     frames given before that are right, that one and those after it need not be. Without, frames are the same every time;
@@ -206,7 +209,7 @@ class Decoder:
         self.count.complete = self._whole
 
     def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Packets, and the error in place of what the container cannot give."""
+        """Yield packets, and the error in place of a packet that the container cannot give."""
         from av import FFmpegError
 
         while True:

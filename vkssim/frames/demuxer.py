@@ -1,4 +1,4 @@
-"""FFmpeg's demuxers, held to the file that they are given: no network, and no file that another one names."""
+"""Restrict FFmpeg's demuxers to the file that they are given: no network, and no file that another one names."""
 
 from __future__ import annotations
 

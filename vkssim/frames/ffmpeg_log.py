@@ -1,4 +1,4 @@
-"""FFmpeg's own messages: of much damage its decoders tell nobody else.
+"""Listen to FFmpeg's own messages: its decoders report much damage nowhere else.
 
 PyAV hands messages to Python by a callback that FFmpeg calls from whichever thread has something to say, frame threads
 included. So it is on only while something is decoded here, and whoever listened before listens again afterwards. A frame
@@ -30,7 +30,7 @@ Message = tuple[int, str, str]
 
 
 class _Listener:
-    """The messages of all threads while anybody listens, and how many worrying ones each decoder had."""
+    """Collect the messages of all threads while anybody listens, and count the worrying ones of each decoder."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # what is collected as garbage meanwhile may leave

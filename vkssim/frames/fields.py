@@ -1,4 +1,4 @@
-"""Which field of a decoded frame comes first."""
+"""Find which field of a decoded frame comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What input files are known by, so that scores of others are not taken for theirs.
+"""Identify input files, so that scores of other files are not taken for theirs.
 
 Size and time of change are not enough: `cp -p`, rsync and tar keep the time, and raw clips of one description have one size. So
 the inode and the time of its last change count as well, and a sample of the content, which also tells files apart on systems
@@ -37,7 +37,7 @@ def input_states(path: str) -> list[FileState]:
 
 @dataclass(frozen=True)
 class Opened:
-    """A file, or the pictures of a sequence, as they were when they were opened. What is no ordinary file has no state.
+    """Hold the state of a file, or of the pictures of a sequence, when it was opened; only ordinary files have one.
 
     `changed` does not go by the time of an inode's last change, which a new name or other permissions move as well.
     """

@@ -1,4 +1,4 @@
-"""FFmpeg decodes on threads, which a forked child has not: there a decoder would wait for them for ever when it is let go."""
+"""Keep decoders alive in a forked child, which lacks FFmpeg's threads: closing a decoder would wait for them for ever."""
 
 from __future__ import annotations
 

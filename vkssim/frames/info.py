@@ -1,4 +1,4 @@
-"""What is known of a stream when it is opened."""
+"""Hold what is known of a stream when it is opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interla
 
 @dataclass(frozen=True)
 class VideoInfo:
-    """What is known of a stream when it is opened.
+    """Hold what is known of a stream when it is opened.
 
     `frames` is None where only reading to the end can tell, `fps` where the stream has no constant rate of its own, `matrix`,
     `range` ("full" or "limited"), `transfer` and `field_order` (see `FIELD_ORDERS`) where it does not state them. `notes` say
@@ -45,6 +45,6 @@ class VideoInfo:
     own_crop: str | None = None
 
     def new_planes(self, count: int) -> Planes:
-        """Memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
+        """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
         dtype = np.uint8 if self.bits == 8 else np.uint16
         return tuple(np.empty(shape, dtype) for shape in plane_shapes(self.width, self.height, self.chroma)[:count])

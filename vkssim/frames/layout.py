@@ -1,4 +1,4 @@
-"""Where the planes lie within a planar frame."""
+"""Describe where the planes lie within a planar frame."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_size(width: int, height: int) -> None:
 
 @dataclass(frozen=True)
 class PlanarLayout:
-    """A planar frame, luma first. Samples of more than 8 bits take two bytes, little-endian; odd sizes round chroma up."""
+    """Describe a planar frame, luma first. Samples over 8 bits take two bytes, little-endian; odd sizes round chroma up."""
 
     width: int
     height: int

@@ -1,4 +1,4 @@
-"""Where a stream can be read from without what comes before."""
+"""Mark the positions from which a stream can be read without what comes before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 
 class Marks(Protocol):
-    """The places of a stream's frames: bytes or ticks, as its source has it. Both methods count frames from 0."""
+    """Hold the positions of a stream's frames, in the bytes or ticks of its source. Both methods count frames from 0."""
 
     frames: int
 
@@ -21,7 +21,7 @@ class Marks(Protocol):
 
 
 class EvenMarks:
-    """Frames of one length, one after the other: each can be read by itself."""
+    """Mark frames of one length, one after the other, each of which can be read by itself."""
 
     def __init__(self, frames: int, first: int, frame_bytes: int) -> None:
         self.frames = frames
@@ -38,7 +38,7 @@ class EvenMarks:
 
 
 class KeyMarks:
-    """Frames of which some are key frames. `ticks` are all their times of presentation, rising, `keys` those of key frames."""
+    """Mark key frames. `ticks` are the presentation times of all frames, rising; `keys` are those of key frames."""
 
     def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
         self.frames = len(ticks)

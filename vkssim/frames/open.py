@@ -1,4 +1,4 @@
-"""Opens whatever a path names: decides by the first bytes, not by the ending of the name."""
+"""Open whatever a path names, by the first bytes of the file, not by the ending of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be asked for of clips: how raw files are described, which frames are compared, and how pictures are changed.
+"""Declare the options of clips: how raw files are described, which frames are compared, and how pictures are changed.
 
 Each option is declared once here, with its default, its limits, its flag and its help. The modules that act on them are `open`,
 `selection` and `preprocessing`; this one loads no NumPy, since the help of every command comes from it.

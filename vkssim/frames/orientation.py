@@ -1,4 +1,4 @@
-"""The display matrix of a stream: how a decoded picture is turned before it is shown."""
+"""Turn decoded pictures as the display matrix of their stream asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .info import VideoInfo
 
 @dataclass(frozen=True)
 class Orientation:
-    """Transposed first, then mirrored top to bottom, then left to right."""
+    """Transpose pictures first, then mirror them top to bottom, then left to right."""
 
     transposed: bool
     upside_down: bool

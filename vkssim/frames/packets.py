@@ -1,4 +1,4 @@
-"""Counts the packets of a video stream."""
+"""Count the packets of a video stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .clip_facts import VideoPackets
 
 
 class PacketCount:
-    """Adds up packets as they are read. `complete` is True once all of the stream's were added, each once.
+    """Add up packets as they are read. `complete` is True once all packets of the stream were added, each once.
 
     `hidden` counts those that are decoded for others that refer to them, and not shown.
     """

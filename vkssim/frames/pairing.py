@@ -1,4 +1,4 @@
-"""Which frame of the distorted clip is compared with which of the reference."""
+"""Pair the frames of the distorted clip with those of the reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROUNDING = 1e-6  # seconds: times are sums of rounded ticks
 
 
 class Pairing(Protocol):
-    """The frames of each pair. Pairs are counted from 0, also those that are left out. `skips` are the frames of the first."""
+    """Name the frames of each pair. All pairs are counted from 0, also those left out; `skips` are the frames of the first."""
 
     skips: tuple[int, int]
 
@@ -30,7 +30,7 @@ class Pairing(Protocol):
 
 
 class ByIndex:
-    """First with first, second with second, after skipping some of each."""
+    """Pair first with first and second with second, after skipping some frames of each clip."""
 
     def __init__(self, skip_reference: int, skip_distorted: int) -> None:
         self.skips = skip_reference, skip_distorted
@@ -53,7 +53,7 @@ class ByIndex:
 
 
 class ByTime:
-    """Frames shown at the same time, counted from the first that is not skipped of each clip.
+    """Pair frames of the same presentation time, counted from the first frame of each clip that is not skipped.
 
     The nearest is taken, if it is less than half the duration of the reference's frame away; a frame is in one pair at most.
     `times` are (frames,) seconds, rising. A pair has the number of its frame of the reference in a report.
@@ -115,7 +115,7 @@ class ByTime:
 
 
 def _nearest(times: npt.NDArray[np.float64], to: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-    """For each of `to` the index of the nearest of `times`; of two as near the earlier."""
+    """Return for each of `to` the index of the nearest of `times`; of two as near, the earlier one."""
     after = np.clip(np.searchsorted(times, to), 1, max(1, len(times) - 1))
     before = after - 1
     after = np.minimum(after, len(times) - 1)

@@ -1,4 +1,4 @@
-"""A pipe to read from that does not keep the run from ending: who waits for its writer still hears of a signal."""
+"""Open pipes so that a run can end: a thread that waits for the writer of a pipe still hears of a signal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Pipe(io.RawIOBase):
 
 
 def give_up(stream: io.IOBase | BinaryIO) -> None:
-    """From another thread: let who waits for the writer of that stream find its end instead."""
+    """Let a thread that waits for the writer of a stream find its end instead; to be called from another thread."""
     pipe = getattr(stream, "raw", None)
     if isinstance(pipe, _Pipe):
         pipe.given_up = True

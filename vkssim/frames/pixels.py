@@ -1,4 +1,4 @@
-"""FFmpeg's pixel formats: where the samples of Y, Cb and Cr lie in a decoded frame."""
+"""Know FFmpeg's pixel formats: where the samples of Y, Cb and Cr lie in a decoded frame."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _Where = tuple[int, int, int]  # plane, first sample in a row, every how many sa
 
 @dataclass(frozen=True)
 class PixelFormat:
-    """How samples of so many bits are taken from a frame: `where` for each of Y, Cb, Cr (R, G, B if `rgb`), less `shift` bits.
+    """Say how samples are taken from a frame: `where` for each of Y, Cb, Cr (R, G, B if `rgb`), less `shift` bits.
 
     Frames in formats that cannot be read so are first brought to the format `via` by libswscale, which moves samples about.
     """

@@ -1,4 +1,4 @@
-"""A source whose frames go through a step on their way: turned, scaled, deepened or cropped."""
+"""Apply a step of preprocessing to the frames of a source: turn, scale, deepen or crop them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLANES = ("y", "cb", "cr")
 
 
 class Step(Protocol):
-    """Changes each frame of a source; may be called from several threads at once."""
+    """Change each frame of a source. It may be called from several threads at once."""
 
     def info(self, before: VideoInfo) -> VideoInfo:
         """Return what is known of the stream after the step, with a note of what it did."""
@@ -29,7 +29,7 @@ class Step(Protocol):
 
 
 class ProcessedSource(FrameSource):
-    """Another source and a step; closing it closes that one."""
+    """Apply a step to another source; closing this source closes that one."""
 
     def __init__(self, source: FrameSource, step: Step) -> None:
         self._source = source

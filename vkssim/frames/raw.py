@@ -1,4 +1,4 @@
-"""Raw planar YUV from files and pipes."""
+"""Read raw planar YUV from files, URLs and pipes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unreadable(path: str, error: OSError) -> ReadError:
 
 
 class _RawFrames(FrameSource):
-    """Raw YUV of known size: frames lie at known places, so several threads may read at once.
+    """Read raw YUV of known size: frames lie at known offsets, so several threads may read at once.
 
     Raises InputError where the size is no whole number of frames, unless `allow_partial` accepts that the last one is cut: then
     the complete frames are read, and `problem` names the cut one.
@@ -84,7 +84,7 @@ class _RawFrames(FrameSource):
 
 
 class RawFile(_RawFrames):
-    """Raw YUV in a regular file: each plane that is asked for is read straight into its place."""
+    """Read raw YUV from a regular file, each plane that is asked for straight into its target."""
 
     def __init__(self, path: str, layout: PlanarLayout, *, allow_partial: bool = False) -> None:
         self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
@@ -143,7 +143,7 @@ if not hasattr(os, "preadv"):
 
 
 class RawUrl(_RawFrames):
-    """Raw YUV by URL: of each frame one range is read, from its beginning to the end of the last plane that is asked for."""
+    """Read raw YUV by URL: one range of each frame, from its beginning to the end of the last plane that is asked for."""
 
     def __init__(self, path: str, layout: PlanarLayout, size: int, *, allow_partial: bool = False) -> None:
         super().__init__(path, layout, size, allow_partial)
@@ -178,11 +178,11 @@ class RawUrl(_RawFrames):
         return len(frames)
 
     def close(self) -> None:
-        """Nothing is open between two reads."""
+        """Do nothing: no file is open between two reads."""
 
 
 class PlanarStream(SequentialSource):
-    """Planar frames one after the other in a stream, each with an optional header of its own."""
+    """Read planar frames one after the other from a stream, each with an optional header of its own."""
 
     def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
         super().__init__()
@@ -259,5 +259,5 @@ class PlanarStream(SequentialSource):
 
 
 def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
-    """Raw YUV from a stream that cannot seek."""
+    """Return a source of raw YUV from a stream that cannot seek."""
     return PlanarStream(stream, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)

@@ -1,4 +1,4 @@
-"""Scaling and deepening, so that clips of different size or depth can be compared."""
+"""Scale and deepen pictures, so that clips of different size or depth can be compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every 
 
 @dataclass(frozen=True)
 class Scale:
-    """Every plane by itself, by libswscale; samples lie at the centres of their areas.
+    """Scale every plane by itself with libswscale; samples lie at the centres of their areas.
 
     `bits` and `chroma` are those of the frames that come in, `sample_aspect` is that of the frames that go out.
     """
@@ -74,7 +74,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class ToBitDepth:
-    """Samples times a power of two. libvmaf divides those of b bits by 2^(b-8), so that scores stay the same to the bit.
+    """Multiply samples by a power of two. libvmaf divides those of b bits by 2^(b-8), so scores stay the same to the bit.
 
     Only the limit of `clip_db` depends on the depth.
     """

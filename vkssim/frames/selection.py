@@ -1,4 +1,4 @@
-"""Which frames are compared."""
+"""Choose which frames are compared."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .source import FrameSource
 
 @dataclass(frozen=True)
 class Schedule:
-    """Every `step`-th pair from `start` to before `stop`, None where only reading tells; `asked_stop` is the user's own.
+    """List every `step`-th pair from `start` to before `stop`, which is None where only reading the clips tells.
 
-    `expected` is where they should end by what the clips say of themselves, `unmatched` what to say of frames that have no
-    partner.
+    `asked_stop` is the end that the user asked for. `expected` is where the pairs should end by what the clips say of
+    themselves, and `unmatched` is the sentence to report on frames that have no partner.
     """
 
     pairing: Pairing

@@ -1,4 +1,4 @@
-"""Picture sequences: `frame_%04d.png`, counted from the lowest number there is, and `frame_*.png`."""
+"""Find picture sequences: `frame_%04d.png`, counted from the lowest number there is, and `frame_*.png`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GLOB = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Sequence:
-    """The pictures of a sequence, and how FFmpeg's demuxer image2 is asked for them: by `name`, with `options`."""
+    """List the pictures of a sequence; FFmpeg's demuxer image2 is asked for them by `name`, with `options`."""
 
     files: tuple[str, ...]
     name: str

@@ -1,4 +1,4 @@
-"""Compares the shapes of pictures: their width divided by their height, as they are shown."""
+"""Compare the shapes of pictures: their width divided by their height, as they are displayed."""
 
 from __future__ import annotations
 

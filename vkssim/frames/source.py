@@ -1,4 +1,4 @@
-"""What every source of frames offers."""
+"""Declare what every source of frames offers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
 
 
 class FrameSource(ABC):
-    """A stream of frames; use with `with`.
+    """Read a stream of frames; use it with `with`.
 
     `concurrent` sources may be read from several threads at once and in any order; the others in order, by one thread.
     """
@@ -106,10 +106,10 @@ class FrameSource(ABC):
         raise RangeError(f"{self.info.path} can only be read from its start on")
 
     def check_passed(self, number: int, last: int) -> int | None:
-        """After all frames before that number were read: the last of them was at that place of `marks`. Raises RangeError.
+        """Check that the last of the frames read was at that position of `marks`. Raises RangeError.
 
-        Gives the fingerprint of the frame of that number, by which `go_to` elsewhere is known to have found the same; None
-        where frames cannot depend on others.
+        Return the fingerprint of the frame of that number, by which `go_to` elsewhere is known to have found the same frame;
+        None where frames cannot depend on others.
         """
         return None
 
@@ -148,7 +148,7 @@ class FrameSource(ABC):
         return 0
 
     def sample(self, count: int) -> Iterator[Planes]:
-        """Luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
+        """Yield the luma of at most that many frames from all over the stream, which cannot be read otherwise afterwards."""
         step = _UNKNOWN_LENGTH_STEP if self.expected is None else max(1, self.expected // count)
         target = self.info.new_planes(1)
         for number in range(0, count * step, step):
@@ -157,7 +157,7 @@ class FrameSource(ABC):
             yield target
 
     def give_up(self) -> None:  # noqa: B027 - only pipes are waited for
-        """From another thread: end a `read` that waits for what may never come."""
+        """End a `read` that waits for data which may never come; to be called from another thread."""
 
     @abstractmethod
     def close(self) -> None:
@@ -171,7 +171,7 @@ class FrameSource(ABC):
 
 
 class SequentialSource(FrameSource):
-    """A source that has only a next frame: the numbers between are skipped."""
+    """Read a stream that has only a next frame: frames between those asked for are skipped."""
 
     def __init__(self) -> None:
         self._position = 0

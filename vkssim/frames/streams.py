@@ -1,4 +1,4 @@
-"""Which of a container's video streams is scored."""
+"""Choose which of a container's video streams is scored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One source for several readers: each frame is decoded once."""
+"""Share one source among several readers, so that each frame is decoded once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_FRAMES = 8  # that the quickest reader may be ahead of the slowest
 
 
 class Tee:
-    """Hands the frames of a source that is not concurrent to several readers in step, each of them on a thread of its own.
+    """Give the frames of a source that is not concurrent to several readers in step, each on a thread of its own.
 
     All readers have to ask for the same frames, though any may stop early: close it then, or the others wait for it. The
     source is read by whichever reader comes first, and stays its owner's to close. At most `_MOST_FRAMES` frames are kept.
@@ -103,7 +103,7 @@ class Tee:
 
 
 class _TeeReader(FrameSource):
-    """One reader's view of the source."""
+    """Give one reader its view of the source."""
 
     def __init__(self, tee: Tee, source: FrameSource) -> None:
         self._tee = tee

@@ -1,4 +1,4 @@
-"""When the frames of a stream are shown."""
+"""Find the presentation times of a stream's frames."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _JUMP_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Packet:
-    """What a container says of a packet: its times in ticks, and whether a decoder can begin with it."""
+    """Hold what a container says of a packet: its times in ticks, and whether a decoder can begin with it."""
 
     pts: int | None
     dts: int | None
@@ -53,7 +53,7 @@ def are_rising(packets: Sequence[Packet]) -> bool:
 
 
 class FrameTimes:
-    """The times of frames in ticks, noted one after the other as they are decoded.
+    """Record the times of frames in ticks, one after the other as they are decoded.
 
     What goes back by more than a second continues where the frames before were, as where streams were joined; `jumps` has the
     numbers of the frames where that was. `step` is a frame's duration, where none can be told by the frame before.

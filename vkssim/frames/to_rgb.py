@@ -1,4 +1,4 @@
-"""Frames as R'G'B' of eight bits, to be looked at: nothing is scored by it."""
+"""Convert frames to R'G'B' of eight bits for people to look at; nothing is scored by it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HD_LINES = 720  # from this height on what states no matrix is shown as BT.709,
 
 
 def to_rgb(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:
-    """(H, W, 3) uint8 from (y,) or (y, cb, cr), by equations 38 to 43 of ITU-T H.273 read backwards; luma alone is grey.
+    """Return (H, W, 3) uint8 from (y,) or (y, cb, cr), by equations 38 to 43 of ITU-T H.273 backwards; luma alone is grey.
 
     A chroma sample is repeated over the luma samples that it belongs to. A range that is not stated counts as limited.
     """

@@ -1,4 +1,4 @@
-"""YUV4MPEG2 (Y4M), as mjpegtools and FFmpeg write it.
+"""Read YUV4MPEG2 (Y4M), as mjpegtools and FFmpeg write it.
 
 Source: https://wiki.multimedia.cx/index.php/YUV4MPEG2
 """
@@ -24,7 +24,7 @@ _FIELD_ORDERS = {b"p": "progressive", b"t": "top field first", b"b": "bottom fie
 
 
 class Y4mStream(PlanarStream):
-    """The frames of a Y4M stream; its own header says what they are."""
+    """Read the frames of a Y4M stream, which its own header describes."""
 
     _has_frame_headers = True
 
@@ -92,7 +92,7 @@ def _size(stream: BinaryIO) -> int:
 
 
 def parse_header(path: str, line: bytes) -> tuple[PlanarLayout, Fraction | None]:
-    """Layout and frame rate from the first line. Raises InputError where that is no Y4M header or names what we cannot read."""
+    """Return layout and frame rate from the first line. Raises InputError where that is no Y4M header, or one not read here."""
     words = line.decode("ascii", errors="replace").split()
     if not words or words[0] != MAGIC.decode() or not line.endswith(b"\n"):
         raise InputError(f"{path}: no complete YUV4MPEG2 header line at its start")
@@ -120,7 +120,7 @@ def _stated_order(line: bytes) -> str | None:
 
 
 def _stated_range(line: bytes) -> str | None:
-    """FFmpeg's own extension of the header."""
+    """Return the colour range by FFmpeg's own extension of the header."""
     match = re.search(rb" XCOLORRANGE=(FULL|LIMITED)\b", line)
     return match[1].decode().lower() if match else None
 

@@ -1,4 +1,4 @@
-"""Which backend computed the scores of a report."""
+"""Say which backend computed the scores of a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BETWEEN = "; "
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """Which backend, on which device, with which driver."""
+    """Name a backend, its device and its driver."""
 
     backend: str
     device: str

@@ -1,4 +1,4 @@
-"""The forms that a report is written in: each is declared once, here, and rendered by the module of its name.
+"""Declare the forms that a report is written in, each once; the module of its name renders it.
 
 This module imports nothing else of the package, since the flags and the help of the command line come from it.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """A form of reports. Its `name` is also its flag, the ending of its files and the module that has its `render`."""
+    """Declare a form. Its `name` is also its flag, the ending of its files and the module that has its `render`."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""The scores of one frame."""
+"""Hold the scores of single frames."""
 
 from __future__ import annotations
 

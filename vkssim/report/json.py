@@ -1,4 +1,4 @@
-"""JSON as libvmaf writes it, with keys of our own beside."""
+"""Render a report as JSON, as libvmaf writes it, with further keys."""
 
 from __future__ import annotations
 

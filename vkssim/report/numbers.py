@@ -1,4 +1,4 @@
-"""How numbers are written."""
+"""Format the numbers of a report."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MOST_DECIMALS = 17
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A number of decimals, or None for the shortest text that reads back to the same double."""
+    """Write numbers with so many decimals, or for None with the shortest text that reads back to the same double."""
 
     decimals: int | None
 
     @classmethod
     def parse(cls, precision: str) -> NumberFormat:
-        """From `max` or a number of decimals. Raises OptionError."""
+        """Return the format that `max` or a number of decimals asks for. Raises OptionError."""
         if precision == "max":
             return cls(None)
         decimals = whole_number(precision)
@@ -44,7 +44,7 @@ class NumberFormat:
 
 
 def finite(data: Any) -> Any:
-    """Nested dicts and sequences with None, as JSON has it, for every number that is NaN or infinite."""
+    """Return nested dicts and sequences with None, as JSON has it, for every number that is NaN or infinite."""
     if isinstance(data, dict):
         return {key: finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

@@ -1,4 +1,4 @@
-"""Reports read back from the JSON that `vkssim score` or libvmaf's tools wrote."""
+"""Read reports back from the JSON that `vkssim score` or libvmaf's tools wrote."""
 
 from __future__ import annotations
 

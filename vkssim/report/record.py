@@ -1,4 +1,4 @@
-"""How a report was scored: everything that its scores depend on, as plain values.
+"""Record how a report was scored: everything that its scores depend on, as plain values.
 
 An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`; what is known
 of a clip is declared in `ClipFacts`. A field that is added to one of them turns up by itself in every form of a report, in its
@@ -20,7 +20,7 @@ _FREE, _NOTED = Differs.FREE, Differs.NOTED
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """A metric of one plane: all of its options with the values that were used.
+    """Record a metric of one plane: all of its options with the values that were used.
 
     `automatic` are the options that were left to the size of the plane, `limit_db` is the most dB that a score can have.
     """
@@ -34,7 +34,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringRecord:
-    """How two clips were scored.
+    """Record how two clips were scored.
 
     `command` scores them the same way; it names no device and no output. `width`, `height`, `bits` and `chroma` (None where
     luma alone was scored) are those of the frames that were compared, after all that was done to them; `cropped_to` is the

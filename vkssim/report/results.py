@@ -1,4 +1,4 @@
-"""What a run gives: scores frame by frame, pooled values, warnings."""
+"""Hold what a run gives: scores frame by frame, pooled values and warnings."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class ScoreReport:
 
 @dataclass
 class PooledReport(ScoreReport):
-    """A report without its frames: `values` are the pooled values of each score, `count` is how many frames they are of."""
+    """Hold a report without its frames: `values` are the pooled values of each score, `count` is the number of its frames."""
 
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     count: int = 0

@@ -1,4 +1,4 @@
-"""The JSON Schema (2020-12) of reports, for who reads them with other tools."""
+"""Derive the JSON Schema (2020-12) of reports, for those who read them with other tools."""
 
 from __future__ import annotations
 

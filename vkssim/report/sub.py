@@ -1,4 +1,4 @@
-"""MicroDVD subtitles that show the scores of each frame over the clip, as libvmaf writes them."""
+"""Render a report as MicroDVD subtitles, which show the scores of each frame over the clip, as libvmaf writes them."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
 
 
 def _shown(name: str) -> str:
-    """Without what ends a line of a subtitle or begins a command."""
+    """Return a name without characters that end a line of a subtitle or begin a command."""
     return visible(name).translate(_COMMANDS)

@@ -1,4 +1,4 @@
-"""Thresholds of the pooled scores, such as `float_ms_ssim:p5=0.95`."""
+"""Check pooled scores against thresholds, such as `float_ms_ssim:p5=0.95`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst frames of a run, and when they are shown."""
+"""Find the worst frames of a run, and write their presentation times."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores
 
 
 def time_code(seconds: float) -> str:
-    """HH:MM:SS.mmm of a time in seconds, 0 or more, rounded to the millisecond."""
+    """Return a time in seconds, 0 or more, as HH:MM:SS.mmm, rounded to the millisecond."""
     minutes, milliseconds = divmod(round(seconds * 1000), 60_000)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:02d}:{minutes:02d}:{milliseconds // 1000:02d}.{milliseconds % 1000:03d}"

@@ -1,4 +1,4 @@
-"""Writes a report in one of its forms."""
+"""Write a report in one of its forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XML as libvmaf writes it."""
+"""Render a report as XML, as libvmaf writes it."""
 
 from __future__ import annotations
 
