@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ..storage.location import PathOrUrl
 
 
-_MOST_FAILURES = 8  # that a plan names
+_MOST_FAILURES = 8  # the most failures that a plan lists
 
 
 @make_command(
@@ -81,7 +81,7 @@ _MOST_FAILURES = 8  # that a plan names
     section=Section.OUTPUTS,
     metavar="FOLDER",
     type=PathOrUrlType(),
-    help="Write the scores of every frame there, a JSON a pair.",
+    help="Write the scores of every frame there, one JSON for each pair.",
 )
 @urls_option
 @raw_options
@@ -104,7 +104,7 @@ _MOST_FAILURES = 8  # that a plan names
     type=click.FloatRange(0.1, 3600),
     default=SECONDS,
     show_default=True,
-    help="Several devices score ranges of frames that take about as long.",
+    help="Divide the clips for several devices into ranges of frames that take about that long.",
 )
 @option(
     "--plan",
@@ -112,7 +112,7 @@ _MOST_FAILURES = 8  # that a plan names
     is_flag=True,
     help="Show what the whole manifest takes, tasks, bytes and time, and score nothing.",
 )
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress, no table.")
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table.")
 def command(
     manifest: PathOrUrl,
     path: PathOrUrl,
@@ -176,7 +176,9 @@ def score_manifest(
     folder = None if frames is None else Folder(frames)
     if folder is not None:
         folder.check()
-    unfinished = parts_folder(path if is_url(path) else os.path.abspath(path))  # which workers elsewhere find as well
+    unfinished = parts_folder(
+        path if is_url(path) else os.path.abspath(path)
+    )  # an absolute path, so that workers elsewhere find it
     OwnFolder(unfinished).exists()
 
     def tell(text: str) -> None:
@@ -202,7 +204,7 @@ def score_manifest(
             say_written(path)
         try:
             OwnFolder(unfinished).discard()
-        except OutputError as error:  # the results are where they belong all the same
+        except OutputError as error:  # the results are complete all the same
             tell(str(error))
     return rows
 
@@ -269,5 +271,5 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
         for row in rows
     ]
     columns = ["distorted", "frames", *means]
-    optional = columns[:2:-1]  # the last score first
+    optional = columns[:2:-1]  # the last score is left out first
     print_table(named(path), columns, cells, sys.stdout, paths=columns[:1], optional=optional, elsewhere="the file has all")

@@ -47,10 +47,15 @@ _RATES = ("bitrate", "measured_kbps")
     required=True,
     multiple=True,
     metavar="LABEL=VALUE",
-    help="The rows of the ladder to beat. All must hold.",
+    help="Take these rows as the ladder to beat. All conditions must hold.",
 )
 @option(
-    "--test", section=Section.INPUTS, required=True, multiple=True, metavar="LABEL=VALUE", help="The rows of the other ladder."
+    "--test",
+    section=Section.INPUTS,
+    required=True,
+    multiple=True,
+    metavar="LABEL=VALUE",
+    help="Take these rows as the other ladder.",
 )
 @option(
     "--score",
@@ -65,7 +70,7 @@ _RATES = ("bitrate", "measured_kbps")
     "--rate",
     section=Section.METRICS,
     metavar="COLUMN",
-    help="Column with the bit rates. Default: bitrate, else measured_kbps.",
+    help="Take the bit rates from that column. Default: bitrate, else measured_kbps.",
 )
 @option(
     "--method",

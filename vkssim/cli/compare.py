@@ -98,7 +98,7 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
         warnings.append(f"{paths[0]} has {counted(counts[0], 'frame')}, {paths[1]} {counts[1]}; {shared} are in both")
     sizes = [f"{report.width}x{report.height}" for report in reports]
     if before.scoring is not None and after.scoring is not None:
-        pass  # which say more of their pictures
+        pass  # `check_alike` has compared more than these sizes
     elif sizes[0] != sizes[1] and before.width and after.width:  # libvmaf's reports name no size
         warnings.append(f"{paths[0]} is of pictures of {sizes[0]}, {paths[1]} of {sizes[1]}")
     elif before.pictures.crop != after.pictures.crop:

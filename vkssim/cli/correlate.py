@@ -65,7 +65,11 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 )
 @click.argument("table", type=click.Path(path_type=Path))
 @option(
-    "--score", "opinion", section=Section.INPUTS, metavar="COLUMN", help="Column with people's opinions. Default: mos or dmos."
+    "--score",
+    "opinion",
+    section=Section.INPUTS,
+    metavar="COLUMN",
+    help="Take people's opinions from that column. Default: mos or dmos.",
 )
 @option(
     "--by",
@@ -94,7 +98,7 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
 @sync_option
 @picture_options
 @backend_options
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress while a manifest is scored.")
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress while a manifest is scored.")
 def command(
     table: Path,
     opinion: str | None,

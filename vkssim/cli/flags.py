@@ -20,7 +20,8 @@ _ALIASES = {
 def with_flags(text: str) -> str:
     """Return a message with the flag of each parameter that it names in backticks.
 
-    Flags are those of the command that runs, and those that the options of clips declare. What neither knows stays as it is.
+    Flags are those of the command that runs, and those that the options of clips declare. Names that neither of them has stay
+    as they are.
     """
     if "`" not in text:
         return text

@@ -48,7 +48,7 @@ class _Main(click.Group):
         with listening():
             try:
                 return super().main(*args, **kwargs)
-            except OutputError as error:  # the help, which is printed before any command is invoked
+            except OutputError as error:  # printing the help failed, before any command was invoked
                 sys.exit(_report(error))
 
     def invoke(self, ctx: click.Context) -> Any:

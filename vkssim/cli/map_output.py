@@ -101,6 +101,7 @@ map_options = option_group(
         ["--map-frames", "frames"],
         section=Section.OUTPUTS,
         metavar="worst:N|every:N|LIST",
-        help=f"Which frames have maps: the worst, every N-th scored, or numbers such as 3,17. Default: {_DEFAULT_FRAMES}.",
+        help="Choose the frames that have maps: the worst, every N-th scored, or numbers such as 3,17."
+        f" Default: {_DEFAULT_FRAMES}.",
     ),
 )

@@ -82,7 +82,7 @@ sync_option = option(
     type=Choice(SYNCS),
     default=SYNCS[0],
     show_default=True,
-    help="Pair frames by number, or by the time they are shown.",
+    help="Pair frames by number, or by presentation time.",
 )
 pooling_option = option(
     "--pooling",
@@ -114,13 +114,14 @@ backend_options = option_group(
         type=Choice(BACKENDS),
         default=BACKENDS[0],
         show_default=True,
-        help="cpu is NumPy: slow, exact.",
+        help="Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
     ),
     Option(
         ["--device"],
         section=Section.DEVICE,
         metavar="INDEX|NAME|UUID|all",
-        help="Vulkan device, several with commas between them, or all GPUs; else VKSSIM_DEVICE, else the first real GPU.",
+        help="Use that Vulkan device, several with commas between them, or all GPUs."
+        " Default: VKSSIM_DEVICE, else the first real GPU.",
         shell_complete=choices.devices,
     ),
 )
@@ -145,13 +146,13 @@ engine_options = option_group(
         ["--address"],
         section=Section.DEVICE,
         metavar="ADDRESS",
-        help="The cluster: auto, or HOST:6379; else that of RAY_ADDRESS, the one that runs here, or a new one.",
+        help="Connect to that cluster: auto, or HOST:6379. Default: that of RAY_ADDRESS, the one that runs here, or a new one.",
     ),
     Option(
         ["--software"],
         section=Section.DEVICE,
         is_flag=True,
-        help="With ray, nodes without a GPU score as well, on Mesa's lavapipe.",
+        help="Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.",
     ),
 )
 planes_option = option(
@@ -160,7 +161,7 @@ planes_option = option(
     type=Choice(PLANES),
     default=PLANES[0],
     show_default=True,
-    help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb, NAME_cr; or these and NAME_all, their mean by area.",
+    help="Score the luma; or Y, Cb and Cr, as NAME_y, NAME_cb and NAME_cr; or these and NAME_all, their mean by area.",
 )
 feature_option = option(
     "--feature",
@@ -170,5 +171,6 @@ feature_option = option(
     metavar="NAME[=K=V:K=V]",
     shell_complete=choices.features,
     default=("float_ms_ssim", "float_ssim"),
-    help="Metric with options; may be repeated. Default: float_ms_ssim and float_ssim. `vkssim features` lists them.",
+    help="Compute that metric, with options; may be repeated. Default: float_ms_ssim and float_ssim."
+    " `vkssim features` lists them.",
 )

@@ -87,8 +87,8 @@ def form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def form_of(path: str) -> str:
     """Return the form that the ending of a path names; XML, as libvmaf's tool writes, where the path has no ending.
 
-    Raises OptionError for any other ending: the file would not be what its name says. What begins with a digit, as in
-    ``run.2``, is no ending.
+    Raises OptionError for any other ending: the file would not be what its name says. A suffix that begins with a digit, as in
+    ``run.2``, does not count as an ending.
     """
     ending = suffix_of(path)
     if ending.removeprefix(".") in FORMS:
@@ -119,7 +119,7 @@ class PathOrUrlType(click.Path):
 
 
 def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
-    """Raise OutputError where what is to be written is one of the files that the command reads or writes besides."""
+    """Raise OutputError where the target is one of the files that the command reads, or writes as another output."""
     if any(_same_file(str(target), name) for name in inputs):
         raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")
 
@@ -132,7 +132,7 @@ def _same_file(first: str, second: str) -> bool:
         if os.path.exists(first) and os.path.exists(second):
             return os.path.samefile(first, second)
         return os.path.realpath(first) == os.path.realpath(second)
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # no file can have such a name
         return False
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..report.thresholds import Threshold
 
 _MEGA = 1_000_000
-_MOST_NAMED = 5  # clips that are below their limits
+_MOST_NAMED = 5  # the most clips below their limits that an error names
 
 budget_option = option(
     "--picture-budget",
@@ -97,13 +97,13 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     section=Section.INPUTS,
     multiple=True,
     metavar="COLUMN",
-    help="Column of a table that tells one ladder from another. Default: codec, else the codec of the clips. May be repeated.",
+    help="Tell ladders apart by that column of a table. Default: codec, else the codec of the clips. May be repeated.",
 )
 @option(
     "--rate",
     section=Section.INPUTS,
     metavar="COLUMN",
-    help="Column of a table with the bit rates. Default: bitrate, else the bit rate of the video.",
+    help="Take the bit rates from that column of a table. Default: bitrate, else the bit rate of the video.",
 )
 @force_option
 @urls_option
@@ -244,7 +244,7 @@ def page_output(
         from ..page.tables import length_limit
         from ..report.thresholds import parse_threshold
 
-        if isinstance(failure, InterruptedRunError):  # who stops a run does not want to wait for pictures
+        if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
             gallery = no_pictures([report], "the run was stopped")
         else:
             budget = round(options.budget * _MEGA)
@@ -253,7 +253,9 @@ def page_output(
         (limits,) = _limits([parse_threshold(text) for text in options.fail_under], [report])
         if options.strict:
             limits.append(length_limit(report))
-        if failure is not None and not isinstance(failure, DemandError | InterruptedRunError):  # theirs are warnings already
+        if failure is not None and not isinstance(
+            failure, DemandError | InterruptedRunError
+        ):  # the report has the warnings of these
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], gallery, limits=[limits], dates=[date_of_now()]))
 

@@ -23,7 +23,7 @@ def open_journal(
 ) -> RunStore | None:
     """Return the store beside the first output, closed with the command; None where that is no file, or an input is a pipe.
 
-    Raises OptionError where `resume` is given and there is nothing to resume by.
+    Raises OptionError where `resume` is asked for and there can be no journal.
     """
     path = paths[0] if paths else None
     reason = _why_none(path, form, clips.paths)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..report.results import ScoreReport
 
-_WORST = 3  # frames in the table on the terminal
+_WORST = 3  # frames in the table below the summary
 
 
 @make_command(
@@ -65,7 +65,7 @@ _WORST = 3  # frames in the table on the terminal
     required=True,
     type=click.Path(),
     metavar="FILE",
-    help="Reference clip: raw YUV, Y4M or container; - is stdin.",
+    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin.",
 )
 @option(
     "-d",
@@ -74,7 +74,7 @@ _WORST = 3  # frames in the table on the terminal
     required=True,
     type=click.Path(),
     metavar="FILE",
-    help="Distorted clip; one of the two may be -.",
+    help="Read the distorted clip from that file; one of the two may be -.",
 )
 @raw_options
 @feature_option
@@ -87,7 +87,7 @@ _WORST = 3  # frames in the table on the terminal
     type=click.Path(),
     multiple=True,
     metavar="FILE",
-    help=f"Write scores there; - is stdout. The form follows the ending ({', '.join(SUFFIXES)}), without one it is XML. May be"
+    help=f"Write scores there; - is stdout. The form follows the ending ({', '.join(SUFFIXES)}); without one it is XML. May be"
     " repeated.",
 )
 @form_options
@@ -95,7 +95,7 @@ _WORST = 3  # frames in the table on the terminal
     "--resume",
     section=Section.OUTPUTS,
     is_flag=True,
-    help="Go on where a run with the same --output was cut off; else begin at the start.",
+    help="Go on where a run with the same --output was cut off, or begin at the start.",
 )
 @option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst frames there.")
 @budget_option
@@ -105,7 +105,7 @@ _WORST = 3  # frames in the table on the terminal
     default="6",
     show_default=True,
     metavar="N|max",
-    help="Decimals, or max for round-trip doubles.",
+    help="Write that many decimals; with max, numbers read back to the same doubles.",
 )
 @map_options
 @selection_options
@@ -118,7 +118,10 @@ _WORST = 3  # frames in the table on the terminal
 @sync_option
 @picture_options
 @option(
-    "--live", section=Section.OUTPUTS, is_flag=True, help="A line of JSON on stdout for each frame, as soon as it is scored."
+    "--live",
+    section=Section.OUTPUTS,
+    is_flag=True,
+    help="Print a line of JSON to stdout for each frame, as soon as it is scored.",
 )
 @option(
     "--worst",
@@ -151,7 +154,7 @@ _WORST = 3  # frames in the table on the terminal
     help="Print that pooled value as a bare number on stdout, with -q too; everything else goes to stderr. POOLING as for"
     " --fail-under. May be repeated, a line each.",
 )
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="No progress, no summary.")
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no summary.")
 @vmaf_flags
 def command(
     reference: str,

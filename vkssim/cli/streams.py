@@ -56,7 +56,7 @@ def install() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, mode)  # gets the lowest free number, which is this one
+            os.open(os.devnull, mode)  # the new descriptor gets the lowest free number, which is this one
     sys.stdout = _guarded(sys.stdout, _StandardOutput, 1)
     sys.stderr = _guarded(sys.stderr, _StandardError, 2)
 

@@ -33,7 +33,7 @@ class _Column:
     def least(self) -> int:
         """Return the width that the column needs.
 
-        It is that of its longest word, of a text the whole of it, or a part where it can be folded.
+        A column of numbers needs the width of its longest word, and a text its whole width, or less where it can be folded.
         """
         if not self.is_text:
             return _longest([word for text in (self.head, *self.cells) for word in text.split()])

@@ -165,7 +165,7 @@ class Coordinator:
         divided = state.divided
         parts = [divided.scores[place] for place in range(len(divided.parts))]
         try:
-            return joined(parts, divided.packets, strict=self._options.strict, thresholds=self._demands)
+            return joined(parts, divided.packets, strict=self._options.strict, thresholds=self._thresholds)
         except VkssimError as error:
             return error
 

@@ -1,6 +1,6 @@
 """Find the rectangle that a container says is visible: the clean aperture of MP4 and MOV, the PixelCrop of Matroska.
 
-PyAV does not tell of it. ISO/IEC 14496-12, 12.1.4 (`clap`); RFC 9559, 5.1.4.1.28.9 to 12.
+PyAV does not report it. Sources: ISO/IEC 14496-12, 12.1.4 (`clap`), and RFC 9559, 5.1.4.1.28.9 to 12.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Track:
 def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> Crop | None:
     """Return what of a video track, of that size, a file says is to be shown.
 
-    None where that is all of it, or where it is not said in whole samples within the picture.
+    Return None where all of the picture is visible, or where the rectangle is not given in whole samples within the picture.
     """
     try:
         with open_description(path) as file:

@@ -11,8 +11,8 @@ from ..storage.remote import open_description
 FIRST = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 """The names that the first box of a file may have."""
 
-_MOST_READS = 20_000  # of a file, so that it cannot be made of nothing else; nothing real needs as many
-_MOST_BYTES = 1 << 16  # of a description
+_MOST_READS = 20_000  # boxes read of one file, so that a file of tiny boxes ends; no real file needs as many
+_MOST_BYTES = 1 << 16  # the largest description that is read
 
 
 class Description:

@@ -26,7 +26,7 @@ MATRICES = {
     16: "YCgCo-Re",
     17: "YCgCo-Ro",
 }
-"""By ITU-T H.273, MatrixCoefficients; 5 and 6 are the same numbers."""
+"""Matrices by ITU-T H.273, MatrixCoefficients; 5 and 6 have the same numbers."""
 
 TRANSFERS = {
     1: "BT.709",
@@ -46,13 +46,13 @@ TRANSFERS = {
     17: "SMPTE 428",
     18: "HLG",
 }
-"""By H.273, TransferCharacteristics; 1, 6, 14 and 15 are the same function."""
+"""Transfers by H.273, TransferCharacteristics; 1, 6, 14 and 15 are the same function."""
 
 UNLIKE_SDR = ("PQ", "HLG", "linear", "logarithmic", "SMPTE 428")
 """Transfers whose samples mean another light than those of any other, and of what states none."""
 
 RANGES = {1: "limited", 2: "full"}
-"""By FFmpeg's AVColorRange. Limited luma is 16 to 235 at 8 bits, full 0 to 255."""
+"""Ranges by FFmpeg's AVColorRange. Limited luma is 16 to 235 at 8 bits, full luma 0 to 255."""
 
 WEIGHTS = {
     "BT.709": (0.2126, 0.0722),
@@ -72,7 +72,7 @@ class Colour:
     """Describe the Y'CbCr that R'G'B' pictures are converted to.
 
     White of full range is 2^bits - 1 in samples of that many bits: 255 at 8 bits, and 65280, not 65535, when those are brought
-    to 16. Limited range knows no such difference.
+    to 16. Limited range has no such difference.
     """
 
     matrix: str
@@ -97,4 +97,4 @@ def _store(exact: np.ndarray, plane: np.ndarray) -> None:
 
 
 RGB_DEFAULT = Colour("BT.601", "limited")
-"""What FFmpeg makes of R'G'B' where nothing else is said, whatever the size: so what an encoder was most likely fed."""
+"""The Y'CbCr that FFmpeg makes of R'G'B' by default, whatever the size: an encoder was most likely fed with it."""

@@ -40,11 +40,11 @@ from .source import SequentialSource
 from .streams import choose_stream, is_cover
 from .times import FrameTimes, Packet, are_in_file_order, are_rising, packets_are_frames, rising_seconds
 
-_TICKS = 1_000_000  # a second, in which FFmpeg gives the duration of a container
-_SEEK_SECONDS = 0, 1, 4, 16  # before a frame: without an index FFmpeg goes by when packets are decoded, past key frames
+_TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
+_SEEK_SECONDS = 0, 1, 4, 16  # how long before a frame to seek: without an index FFmpeg goes by decoding times, past key frames
 _MOST_PLANES = 3
 _UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
-_FEW_FRAMES = 300  # of which some are as quickly found by decoding all
+_FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
 
 class UnknownFormatError(InputError):
@@ -64,10 +64,10 @@ class ContainerFile(SequentialSource):
         self._path = path
         self.stream = stream
         self._bytes_before = 0
-        self._range: tuple[int, int] | None = None  # the frame that was gone to, and its place
+        self._range: tuple[int, int] | None = None  # the frame that was sought, and its position
         self._promised: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
-        self._again = threading.RLock()  # held while it is decoded again, when the damage found so far is not there
+        self._again = threading.RLock()  # held while decoding starts again, when `damage` is incomplete
         self._all_packets: VideoPackets | None = None
         self._hidden = 0
         try:
@@ -79,10 +79,10 @@ class ContainerFile(SequentialSource):
     # -- decoding -----------------------------------------------------------------------------------------------------
 
     def _open(self) -> Any:
-        import av  # here, since it is not quick and only containers need it
+        import av  # here, since its import takes time and only containers need it
 
         self._av_error = av.FFmpegError
-        self._failure = av.FFmpegError, OSError  # the latter where a URL cannot be read on
+        self._failure = av.FFmpegError, OSError  # OSError comes where a URL cannot be read on
         self._sequence = sequence(self._path)
         try:
             if self._sequence is not None:
@@ -110,7 +110,7 @@ class ContainerFile(SequentialSource):
         codec = self._stream.codec_context
         if codec is None:
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
-        self._check_size(max(1, codec.width), max(1, codec.height))  # 0 where it is not known
+        self._check_size(max(1, codec.width), max(1, codec.height))  # 0 means that it is not known
         self._decoder = Decoder(self._container, self._stream, threads=threads, begin=begin)
         keep_in_forks(self, codec)
 
@@ -197,7 +197,7 @@ class ContainerFile(SequentialSource):
     def _describe(self, first: Any) -> None:
         from av.video.reformatter import VideoReformatter
 
-        # Noted here, since another thread may open the container anew at any time.
+        # These are copied here, since another thread may open the container anew at any time.
         self._time_base: Fraction = self._stream.time_base
         self._start_time, self._duration = self._container.start_time or 0, self._container.duration
         self._stream_index, self._stream_duration = self._stream.index, self._stream.duration
@@ -214,7 +214,7 @@ class ContainerFile(SequentialSource):
         self.info = self._described(first)
         time_base, fps = self._time_base, self.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
-        self._times_begin = 0  # the frame whose time is the first of them
+        self._times_begin = 0  # the frame that the first of the times belongs to
         self._first_tick = self._tick(first)
         self.aperture = stated_crop(self._path, *self._size, self._track())
         self.orientation = self._orientation(first)
@@ -254,7 +254,7 @@ class ContainerFile(SequentialSource):
     def _claimed_frames(self) -> int | None:
         if self._sequence is not None:
             return self._sequence.frames
-        if self._interlaced and self._codec.name == "h264":  # what is counted may be fields
+        if self._interlaced and self._codec.name == "h264":  # the count may be of fields
             return None
         return min(self._stream.frames, LARGEST_NUMBER) or None
 
@@ -411,7 +411,8 @@ class ContainerFile(SequentialSource):
     def times(self) -> npt.NDArray[np.float64] | None:
         """See FrameSource.times: by the packets where each is sure to be a frame, else by decoding once more.
 
-        What packets promise is compared with what comes: a frame of another time ends the clip with an error.
+        The times that packets promise are compared with those of the frames: a frame of another time ends the clip with an
+        error.
         """
         if self.info.fps is None or self._first_tick is None:
             return None
@@ -543,7 +544,7 @@ class ContainerFile(SequentialSource):
             except (*self._failure, UndecodableError, OverflowError) as error:
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == place:
-                if self._decoder.doubtful:  # what comes before the place may be what is missing; if not it shows again
+                if self._decoder.doubtful:  # frames before the position may be missing; other damage shows again
                     self._start(threads=False)
                     return self.go_to(number, place)
                 self._decoder.forget_before(place)

@@ -13,7 +13,7 @@ from ..types import CHROMA_STEPS, Planes
 from .info import VideoInfo
 
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")
-_BLACK = 24  # of 255; rows and columns of a mean up to that are a bar, as FFmpeg's cropdetect has it
+_BLACK = 24  # of 255; rows and columns with a mean up to this are a bar, as in FFmpeg's cropdetect
 _GRID = 2
 
 
@@ -21,7 +21,7 @@ _GRID = 2
 class Crop:
     """Crop to a rectangle of luma samples and the chroma that belongs to it.
 
-    It was `asked` for unless the clip states it itself; one that is asked of a clip alone is its `own`.
+    `asked` is False where the clip states the rectangle itself. `own` is True where one clip alone is cropped to it.
     """
 
     width: int
@@ -49,7 +49,7 @@ class Crop:
             alone = "" if self.own else "; `crop_reference` and `crop_distorted` crop one of the clips alone"
             size = f"{before.width}x{before.height}"
             raise InputError(f"crop to {self} does not lie within {before.path}, which is {size}{alone if self.asked else ''}")
-        chroma = before.chroma if self._aligned(before) else "400"  # of luma any rectangle can be taken
+        chroma = before.chroma if self._aligned(before) else "400"  # luma alone can be cropped to any rectangle
         notes = (*before.notes, f"cropped to {self}{self.found}")
         after = replace(before, width=self.width, height=self.height, chroma=chroma, notes=notes)
         if not self.asked:
@@ -87,8 +87,8 @@ class Crop:
 def without_bars(frames: Iterable[Planes], info: VideoInfo, *, own: bool = False) -> Crop | None:
     """Return the smallest rectangle, on even samples, that has all that is not black bars in any of these frames.
 
-    None where there is no bar, or nothing but black. `own` says that `info` is of the only clip to be cropped; otherwise it is
-    the reference.
+    Return None where there is no bar, or nothing but black. `own` says that `info` is of the only clip to be cropped; otherwise
+    it is the reference.
     """
     limit = _BLACK * 2.0 ** (info.bits - 8)
     rows, columns = np.zeros(info.height, bool), np.zeros(info.width, bool)

@@ -27,7 +27,7 @@ _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 _SILENT = ("hevc", "vvc")
 """Decoders that leave out what ends too early, and say nothing of it: what is seen there is what the memory held before."""
 
-_FEW_CORES = 2  # as many as clips that are decoded at a time: threads for each gain nothing
+_FEW_CORES = 2  # two clips are decoded at a time, so that threads of each gain nothing on two cores
 
 
 class UndecodableError(Exception):
@@ -38,7 +38,8 @@ class UndecodableError(Exception):
 class Begin:
     """Say where to begin in a stream: behind so many `packets`, or at the next one that is marked as a key frame.
 
-    `without_leading` leaves out what is decoded behind the first packet and shown before it: it refers to what was not decoded.
+    `without_leading` leaves out frames that are decoded after the first packet and presented before it: they refer to frames
+    that were not decoded.
     """
 
     packets: int = 0
@@ -95,9 +96,9 @@ class Decoder:
     """Give the frames of a stream in the order of their presentation. It has to be closed.
 
     With `threads`, which are used where the decoder notices all damage, it is `doubtful` as soon as there is a sign of damage:
-    frames given before that are right, that one and those after it need not be. Without, frames are the same every time;
-    `damage` then has the message and the number of each frame that is damaged, and UndecodableError is raised in the place of a
-    frame that there is not.
+    frames given before are right, but that frame and those after it need not be. Without threads, frames are the same every
+    time; `damage` then has the message and the number of each frame that is damaged, and UndecodableError is raised in place of
+    a missing frame.
     """
 
     def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin()) -> None:
@@ -113,24 +114,24 @@ class Decoder:
             stream.thread_type, stream.thread_count = "NONE", 1
             self._codec.copy_opaque = True
         self.frames_given = 0
-        """How many frames it has given since it was made, or since the last seek."""
+        """How many frames were given since the decoder was made, or since the last seek."""
         self.bytes_read = 0
         self.count = PacketCount()
-        """The packets of the stream; complete where all were read, from the first to the last."""
+        """The packets of the stream; the count is complete where all were read, from the first to the last."""
         self.stamps: list[int] = []
         """When each packet was to be decoded, in ticks, in the order of the file."""
         self.begin = begin
-        """Without threads, once a frame was given: where that could be decoded from."""
+        """Where the first frame could be decoded from; known without threads, once a frame was given."""
         self.passed_over = False
-        """Without threads: whether there was more, which could not be decoded, before the first frame."""
+        """Whether there were packets before the first frame that could not be decoded; known without threads."""
         self.damage: dict[int, str] = {}
-        """By the number of a frame, what FFmpeg says of its damage; nothing where only the frame is marked."""
+        """What FFmpeg says of the damage of a frame, by its number; an empty text where only the frame is marked."""
         self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
         self._remarks: list[Remark] = []
         self.failure: str | None = None
-        """Why a packet could not be decoded, the last one."""
-        # PyAV lets go of a frame whose side data was asked for when the garbage is collected, which is sometime; and what is
-        # missing in a frame shows what its memory held before. So the first one, of which it is asked for, is always kept.
+        """Why the last packet that could not be decoded was not."""
+        # PyAV frees a frame whose side data was asked for when garbage is collected, at some time; and missing parts of a
+        # frame show what its memory held before. So the first frame, whose side data is asked for, is always kept.
         self._first: Any = None
         self._presented_from: int | None = None
         self._doubtful = False
@@ -162,8 +163,8 @@ class Decoder:
     def seek(self, place: int, stream: Any = None, *, from_key: bool = False) -> None:
         """Go on from the key frame before a place, in ticks of a stream, or in microseconds where none is given.
 
-        `from_key` leaves out what is no key frame though it is found there, and what is shown before the key frame. Raises
-        av.FFmpegError, OverflowError.
+        `from_key` leaves out frames found there that are no key frames, and frames that are presented before the key frame.
+        Raises av.FFmpegError, OverflowError.
         """
         self._container.seek(place, stream=stream)
         self.frames_given = 0
@@ -190,7 +191,7 @@ class Decoder:
         """Yield the packets from there on, and an empty one at the end, which brings what the decoder still has."""
         number = 0
         began = False
-        first: int | None = None  # when the first packet is shown, until one was shown behind it
+        first: int | None = None  # presentation time of the first packet, until a later one has come
         for packet in self._container.demux(self._stream):
             self.bytes_read += packet.size
             self.count.add(packet)
@@ -237,7 +238,7 @@ class Decoder:
                 latest = frame.pts
                 self._doubtful |= frame.is_corrupt
                 yield frame
-        # PyAV swallows an error that comes behind a frame, and with it all further frames of the end.
+        # PyAV swallows an error that follows a frame, and with it all further frames at the end.
         reached = newest is not None and latest is not None and latest >= newest
         self._doubtful |= given < sent and not (reached and (sought or self._name in _WITHOUT_FRAMES))
 
@@ -334,8 +335,8 @@ def _is_before(pts: int | None, place: int | None) -> bool:
 
 
 def _close(threaded: Any, process: int) -> None:
-    if os.getpid() != process:  # a fork has not the threads, and would wait for them for ever
+    if os.getpid() != process:  # a fork lacks the threads, and would wait for them for ever
         return
     if threaded is not None:
-        threaded.flush_buffers()  # which waits for its threads without the GIL; letting go of a decoder does not
-    ffmpeg_log.leave()  # now that they have no more to say
+        threaded.flush_buffers()  # this waits for its threads without the GIL, which freeing a decoder does not
+    ffmpeg_log.leave()  # the threads have ended, so no more messages come

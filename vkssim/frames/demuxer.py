@@ -27,18 +27,18 @@ _ELSEWHERE = frozenset(
         "webm_dash_manifest",
     )
 )
-"""Formats that name what is to be read, wait for what is yet to come, or are programs."""
+"""Formats that are refused: they name other files, wait for data yet to come, or are programs."""
 
 _OPENS_BY_NAME = frozenset(("image2",))
 """Formats that open files of a name themselves, where they are to read what they are given; pictures have others as well."""
 
 MOST_PIXELS_OPTION = {"max_pixels": str(MOST_PIXELS)}
-"""For decoders, which ask it before they take memory for a frame; FFmpeg uses them also to find out what is in a file."""
+"""Options of decoders, which check them before they take memory for a frame; FFmpeg also probes files with decoders."""
 
 _CONFINED = {
     "protocol_whitelist": "file",
-    "enable_drefs": "0",  # data of MOV in other files
-    "pattern_type": "none",  # of image2, for which a picture named frame_%d.png would else stand for others as well
+    "enable_drefs": "0",  # no data of MOV from other files
+    "pattern_type": "none",  # a picture named frame_%d.png is itself, and stands for no others
     **MOST_PIXELS_OPTION,
 }
 
@@ -48,7 +48,7 @@ _LEAVES_TAGS = 19
 
 def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None) -> Any:
     """Open a file, also by URL, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
-    import av  # here, since it is not quick and only containers need it
+    import av  # here, since its import takes time and only containers need it
 
     remote = is_url(path)
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}

@@ -1,9 +1,8 @@
 """Listen to FFmpeg's own messages: its decoders report much damage nowhere else.
 
-PyAV hands messages to Python by a callback that FFmpeg calls from whichever thread has something to say, frame threads
-included. So it is on only while something is decoded here, and whoever listened before listens again afterwards. A frame
-thread that says something waits for the GIL: a decoder whose threads work is never let go of by a thread that holds it
-(`Decoder.close` parks them first).
+PyAV hands messages to Python by a callback that FFmpeg calls from any thread, frame threads included. So the callback is set
+only while something is decoded here, and the one of before is restored afterwards. A frame thread that sends a message waits
+for the GIL: a thread that holds the GIL must never free a decoder whose threads work (`Decoder.close` parks them first).
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class _Listener:
     """Collect the messages of all threads while anybody listens, and count the worrying ones of each decoder."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # what is collected as garbage meanwhile may leave
+        self._lock = threading.RLock()  # reentrant, since a decoder that is freed meanwhile calls `leave`
         self._listeners = 0
         self._worrying: Counter[str] = Counter()
         self._messages: list[Message] = []
@@ -68,7 +67,7 @@ class _Listener:
     def worrying(self, decoder: str) -> int:
         with self._lock:
             heard = self._messages[:]
-            del self._messages[: len(heard)]  # others may be added meanwhile
+            del self._messages[: len(heard)]  # other threads may add messages meanwhile
             self._worrying.update(name for level, name, text in heard if is_worrying(level, text))
             return self._worrying[decoder]
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 _ORDERS = {1: "top field first", 2: "bottom field first"}
-"""By the constants of FFmpeg's filter `select`."""
+"""The orders by the constants of FFmpeg's filter `select`."""
 
 
 def field_order(frame: Any) -> str:
@@ -29,6 +29,6 @@ def _passes(frame: Any, interlace_type: int) -> bool:
     source.push(frame)
     try:
         graph.pull()
-    except FFmpegError:  # which says that there is none to pull
+    except FFmpegError:  # the filter has no frame to pull
         return False
     return True

@@ -39,7 +39,7 @@ def input_states(path: str) -> list[FileState]:
 class Opened:
     """Hold the state of a file, or of the pictures of a sequence, when it was opened; only ordinary files have one.
 
-    `changed` does not go by the time of an inode's last change, which a new name or other permissions move as well.
+    `changed` ignores the time of an inode's last change, which a new name or other permissions move as well.
     """
 
     path: str
@@ -102,7 +102,7 @@ def _url_state(url: str) -> tuple[int, str]:
 def _file_state(path: str) -> tuple[int, str]:
     found = os.stat(path)
     version = f"{found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino}"
-    if stat.S_ISREG(found.st_mode):  # to open a pipe would wait for its writer
+    if stat.S_ISREG(found.st_mode):  # opening a pipe would wait for its writer
         version += f" {_content(path, found.st_size)[1]}"
     return found.st_size, version
 

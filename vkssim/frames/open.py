@@ -49,8 +49,8 @@ _CONTAINER_STARTS = (
 def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or whatever FFmpeg reads, turned as it says.
 
-    `stream` is which stream of a container, by its index. Raises InputError where it cannot be opened, is empty, is no video,
-    contradicts `raw`, or has no chroma though `chroma` asks for it.
+    `stream` is the index of the stream of a container. Raises InputError where the file cannot be opened, is empty, is no
+    video, contradicts `raw`, or has no chroma though `chroma` asks for it.
     """
     opened = open_file(path, raw, stream)
     try:
@@ -96,7 +96,7 @@ def open_file(path: str, raw: RawDescription, stream: int | None = None) -> Fram
 
 
 def _container_file() -> type[FrameSource]:
-    from .container import ContainerFile  # here, since only containers need it, and PyAV
+    from .container import ContainerFile  # here, since only containers need it and PyAV
 
     return ContainerFile
 
@@ -119,7 +119,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSourc
         head = stream.peek(_PEEK)[:_PEEK]
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a zero byte, or what no name can be made of
+    except ValueError as error:  # the name has a zero byte, or cannot be encoded
         raise InputError(f"{abbreviated(path)} names no file: {error}") from None
     try:
         if not stream.seekable():
@@ -183,7 +183,7 @@ def is_container(head: bytes) -> bool:
 def _is_text(head: bytes) -> bool:
     """Return whether bytes are lines of ASCII.
 
-    Samples may well be letters, but hardly line feeds beside them, and nothing between.
+    Samples may look like letters, but hardly with line feeds among them and no other bytes.
     """
     return b"\n" in head and all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in head)
 

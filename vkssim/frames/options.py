@@ -103,7 +103,7 @@ class RawDescription:
         "--bitdepth",
         section=Section.INPUTS,
         choices=BIT_DEPTHS,
-        help="Depth of raw files; over 8 two bytes, little-endian.",
+        help="Depth of raw files. Samples of more than 8 bits take two bytes, little-endian.",
     )
     allow_partial: bool = option(
         False,
@@ -230,7 +230,7 @@ class PictureOptions:
         "--scale",
         section=Section.PICTURES,
         metavar="reference|distorted|WxH",
-        help="Bring both clips to that size, and to one depth.",
+        help="Scale both clips to that size, and bring them to one depth.",
         across=Differs.REFUSED,
         optional=True,
         parse=_parse_scale,
@@ -242,7 +242,7 @@ class PictureOptions:
         section=Section.PICTURES,
         metavar="NAME",
         shows_default=True,
-        help=f"{either(RESAMPLERS)}.",
+        help=f"Scale with {either(RESAMPLERS)}.",
         choices=RESAMPLERS,
     )
     crop_reference: str | None = option(
@@ -395,7 +395,7 @@ class Selection:
         "--start",
         section=Section.FRAMES,
         metavar="FRAME|TIME",
-        help="First frame of the reference: 250, 12.5s or 00:01:02.5.",
+        help="Start at that frame of the reference: 250, 12.5s or 00:01:02.5.",
         differs=Differs.WARNED,
         parse=parse_position,
     )
@@ -405,7 +405,7 @@ class Selection:
         "--end",
         section=Section.FRAMES,
         metavar="FRAME|TIME",
-        help="The frame of the reference to stop before.",
+        help="Stop before that frame of the reference.",
         differs=Differs.WARNED,
         parse=parse_position,
     )
@@ -416,7 +416,7 @@ class Selection:
         section=Section.INPUTS,
         metavar="N",
         least=0,
-        help="Stream of the reference's container, counted as ffprobe does; else the default video stream.",
+        help="Read that stream of the reference's container, counted as ffprobe does. Default: its default video stream.",
     )
     stream_distorted: int | None = option(
         None,
@@ -425,7 +425,7 @@ class Selection:
         section=Section.INPUTS,
         metavar="N",
         least=0,
-        help="Stream of the distorted container.",
+        help="Read that stream of the distorted container.",
     )
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from .clip_facts import VideoPackets
 class PacketCount:
     """Add up packets as they are read. `complete` is True once all packets of the stream were added, each once.
 
-    `hidden` counts those that are decoded for others that refer to them, and not shown.
+    `hidden` counts packets that are decoded since others refer to them, and that are never presented.
     """
 
     def __init__(self) -> None:

@@ -55,7 +55,7 @@ class ByIndex:
 class ByTime:
     """Pair frames of the same presentation time, counted from the first frame of each clip that is not skipped.
 
-    The nearest is taken, if it is less than half the duration of the reference's frame away; a frame is in one pair at most.
+    A frame of the reference goes with the nearest one that is less than half its duration away; a frame is in one pair at most.
     `times` are (frames,) seconds, rising. A pair has the number of its frame of the reference in a report.
     """
 
@@ -101,7 +101,7 @@ class ByTime:
     def left_over(self, start: int = 0, stop: int | None = None) -> tuple[int, int]:
         """Return how many frames of each clip have no partner, from pair `start` to before `stop`.
 
-        What lies before the first pair of all counts with it, what lies after the last with that.
+        Frames before the first pair of all count with it, and frames after the last pair with that.
         """
         pairs = self._pairs[start:stop]
         begins = pairs[0] if start > 0 and len(pairs) else (0, 0)

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, cast
 
 from ..utils.interruption import check
 
-_MILLISECONDS = 100  # until a signal is heard of, in a thread that is not told itself
+_MILLISECONDS = 100  # between two looks for a signal, in a thread that gets none itself
 
 
 class _Pipe(io.RawIOBase):
@@ -63,6 +63,6 @@ def interruptible(stream: BinaryIO) -> io.BufferedReader:
     """Return the stream, from which nothing was read yet, so that reading it can be interrupted. One that is no pipe stays."""
     try:
         waits = hasattr(select, "poll") and not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
-    except OSError:  # in memory
+    except OSError:  # the stream is in memory
         waits = False
     return io.BufferedReader(_Pipe(cast(io.IOBase, stream))) if waits else cast(io.BufferedReader, stream)

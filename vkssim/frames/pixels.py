@@ -97,7 +97,7 @@ def _of(chroma: str, bits: int, order: str | None, **rest: Any) -> PixelFormat |
 def _converted(name: str) -> PixelFormat | None:
     from av.video.format import VideoFormat
 
-    side = 16  # any that all chroma steps divide
+    side = 16  # any number that all chroma steps divide
     described = VideoFormat(name, side, side)
     bits = max((component.bits for component in described.components), default=0)
     if described.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):

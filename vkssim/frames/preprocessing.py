@@ -32,7 +32,7 @@ def open_pair(
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they say, R'G'B' converted, then cropped and scaled as asked for.
 
-    `streams` are which streams of containers, see `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
+    `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
     clip states, else of `RGB_DEFAULT`. Raises InputError as `open_source`, and where a crop does not fit.
     """
     for path, clip, name, text in (
@@ -54,7 +54,7 @@ def match_pair(
     reference: FrameSource, distorted: FrameSource, raw: RawDescription, pictures: PictureOptions, chroma: bool = False
 ) -> tuple[FrameSource, FrameSource]:
     """Return two open files as `open_pair` gives them; closing what is returned closes the files."""
-    if RAW not in (reference.info.kind, distorted.info.kind):  # where one is raw, it is what is described
+    if RAW not in (reference.info.kind, distorted.info.kind):  # otherwise the description is of the raw one
         for source in (reference, distorted):
             raw.check(source.info)
     _agree_on_colour(reference, distorted)
@@ -81,7 +81,7 @@ def match_pair(
 
 
 def colour_warnings(reference: VideoInfo, distorted: VideoInfo) -> list[str]:
-    """Return what clips of different colours are warned of: their samples do not mean the same."""
+    """Return the warnings on clips of different colours, whose samples do not mean the same."""
     said = (
         ("range", reference.range, distorted.range, ("full",), "the same grey has other samples in each"),
         ("matrix", reference.matrix, distorted.matrix, (), "the same colour has another luma in each"),
@@ -100,7 +100,7 @@ def _differ(what: str, first: str | None, second: str | None, unusual: Collectio
     """Return whether what clips state means other samples: of what states nothing only where the other one is `unusual`."""
     if first == second:
         return False
-    if what == "transfer":  # all others are alike enough that clips of one master state one or the other
+    if what == "transfer":  # the others are so alike that clips of one master state one or the other
         return first in unusual or second in unusual
     if first is None or second is None:
         return (first or second) in unusual
@@ -111,7 +111,7 @@ def _agree_on_colour(first: FrameSource, second: FrameSource) -> None:
     for source, other in ((first, second), (second, first)):
         if source.is_rgb and not other.is_rgb:
             info = other.info
-            matrix = info.matrix if info.matrix in WEIGHTS else RGB_DEFAULT.matrix  # of others `colour_warnings` warns
+            matrix = info.matrix if info.matrix in WEIGHTS else RGB_DEFAULT.matrix  # `colour_warnings` warns of other matrices
             source.convert_to(Colour(matrix, info.range or RGB_DEFAULT.range, info.bits))
 
 
@@ -155,7 +155,7 @@ def _to_bit_depth(source: FrameSource, bits: int | None) -> FrameSource:
 def common_format(reference: FrameSource, distorted: FrameSource, *, chroma: bool = False) -> FrameFormat:
     """Return the format of the luma of both sources.
 
-    Raises InputError where they differ, with `chroma` also where that does.
+    Raises InputError where the formats differ; with `chroma`, also where the formats of chroma do.
     """
     first, second = reference.info, distorted.info
     if (first.width, first.height, first.bits) != (second.width, second.height, second.bits):

@@ -84,7 +84,7 @@ class ProcessedSource(FrameSource):
         for name, plane in zip(_PLANES, planes, strict=False):
             largest = largest_beyond(plane, 2**info.bits - 1)
             if largest is not None:
-                with self._lock:  # of several readers the first such frame counts
+                with self._lock:  # several threads read: the first such frame counts
                     if self._first_beyond is None or number < self._first_beyond:
                         self.problem, self._first_beyond = sample_problem(info, number, name, largest), number
                 return True

@@ -18,7 +18,7 @@ from .marks import EvenMarks, Marks
 from .pipe import give_up
 from .source import FrameSource, SequentialSource
 
-_BYTES_AT_ONCE = 1 << 26  # asked for together, and in memory beside the frames themselves
+_BYTES_AT_ONCE = 1 << 26  # bytes asked for together, which are in memory beside the frames themselves
 
 RAW = "raw"
 """The kind of raw streams."""
@@ -60,7 +60,7 @@ class _RawFrames(FrameSource):
                     f"{path} has {size} bytes, which is no whole number of frames: {frames} of {layout.frame_bytes} bytes, and"
                     f" {rest} bytes more. Are size, pixel format and depth right? `allow_partial` scores the complete frames"
                 )
-            if not (frames and allow_partial):  # before memory for such a frame is taken
+            if not (frames and allow_partial):  # raised before memory for such a frame is taken
                 self.close()
                 raise problem
             self.problem = problem
@@ -103,7 +103,7 @@ class RawFile(_RawFrames):
         return len(numbers)
 
     def _read_plane(self, offset: int, target: Samples) -> bool:
-        if not target.flags.c_contiguous:  # padded rows: by way of a plane without padding
+        if not target.flags.c_contiguous:  # rows are padded: read into a plane without padding first
             plane = np.empty(target.shape, target.dtype)
             complete = self._read_plane(offset, plane)
             target[:] = plane

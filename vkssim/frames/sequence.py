@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import InputError
 from ..storage.remote import is_url
 
-_PATTERN = re.compile(r"%0?\d{0,2}d")  # more digits than a name of a file may have would fill the memory
+_PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -32,7 +32,7 @@ class Sequence:
 
 def sequence(path: str) -> Sequence | None:
     """Return what a path that is no file names; None where it is no sequence. Raises InputError where a picture is missing."""
-    if is_url(path) or os.path.exists(path):  # unlike Path.exists never an error; what is wrong with a path opening it tells
+    if is_url(path) or os.path.exists(path):  # os.path.exists never raises; opening the path says what is wrong with it
         return None
     if len(_PATTERN.findall(path)) == 1 and _PATTERN.search(Path(path).name):
         return _numbered(path)

@@ -26,7 +26,7 @@ def is_scaled(first: VideoInfo, second: VideoInfo) -> bool:
 
 def _is_proportional(first: tuple[Fraction, Fraction], second: tuple[Fraction, Fraction]) -> bool:
     small, large = sorted((first, second))
-    if small[0] == large[0] or small[1] == large[1]:  # one side was kept: the other one was not rounded but cropped
+    if small[0] == large[0] or small[1] == large[1]:  # one side is the same: the other one was cropped, not rounded
         return small == large
     across, down = large[0] / small[0], large[1] / small[1]
     return abs(small[1] - large[1] / across) <= _ROUNDING or abs(small[0] - large[0] / down) <= _ROUNDING

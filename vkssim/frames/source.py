@@ -21,7 +21,7 @@ from .info import VideoInfo
 from .marks import Marks
 from .orientation import Orientation
 
-_UNKNOWN_LENGTH_STEP = 24  # frames between samples of a stream of which nothing is known
+_UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 
 
 def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> InputError:
@@ -35,7 +35,8 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
 class FrameSource(ABC):
     """Read a stream of frames; use it with `with`.
 
-    `concurrent` sources may be read from several threads at once and in any order; the others in order, by one thread.
+    A source that is `concurrent` may be read from several threads at once and in any order; any other one is read in order, by
+    one thread.
     """
 
     info: VideoInfo
@@ -45,23 +46,23 @@ class FrameSource(ABC):
     length: int | None = None
     """How many frames there are, once that is known: at the start, or when reading has met the end."""
     damage: Mapping[int, str] = MappingProxyType({})
-    """Of the frames read so far those in which the decoder had to make up what is missing, by number: what it says of that."""
+    """What the decoder says of damage, by the number of the frame: those read so far in which it made up missing parts."""
     remarks: Sequence[tuple[int, str]] = ()
-    """What else there is to warn of in the frames read so far, each with the number of the frame where it begins."""
+    """Further warnings on the frames read so far, each with the number of the frame where it begins."""
     stream: int | None = None
     """Which stream of a container was asked for, by its index; None where it was chosen."""
     opened: Opened | None = None
-    """The file as it was when it was opened; None of what is no file."""
+    """The state of the file when it was opened; None where the source is no file."""
     bytes_read = 0
     """How many bytes of the file were read for its frames so far."""
     file_bytes: int | None = None
     """How many bytes the file has, or all files of a sequence together; None for a pipe."""
     aperture: Crop | None = None
-    """What of the frames is to be shown, where that is not all."""
+    """The rectangle of the frames that is visible, where that is not all of them."""
     orientation: Orientation | None = None
     """How frames are to be turned before they are shown."""
     is_rgb = False
-    """True where pictures are R'G'B', so that somebody has to choose what Y'CbCr they become."""
+    """True where pictures are R'G'B', so that `convert_to` has to choose the Y'CbCr that they become."""
 
     def convert_to(self, colour: Colour) -> None:  # noqa: B027 - only R'G'B' has a choice
         """Choose the Y'CbCr that R'G'B' becomes; to be called before the first frame is read."""
@@ -75,7 +76,7 @@ class FrameSource(ABC):
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """Read the frames of these numbers, counted from 0 and rising, into (y,) or (y, cb, cr), each an (H, W) array.
 
-        Returns how many there were: less than asked for at the end of the stream.
+        Return how many frames there were: fewer than asked for at the end of the stream.
         """
 
     def time(self, number: int) -> float | None:
@@ -136,7 +137,7 @@ class FrameSource(ABC):
     def packets(self) -> VideoPackets | None:
         """Return all packets of the video stream together; None where it is not compressed.
 
-        Those that were not read for its frames are read for this, from the file opened once more.
+        Packets that were not read for its frames are read for this, from the file opened once more.
         """
         return None
 

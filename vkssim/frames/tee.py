@@ -13,14 +13,14 @@ from ..types import Planes
 from .clip_facts import ClipFacts, VideoPackets
 from .source import FrameSource
 
-_MOST_FRAMES = 8  # that the quickest reader may be ahead of the slowest
+_MOST_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
 
 
 class Tee:
     """Give the frames of a source that is not concurrent to several readers in step, each on a thread of its own.
 
-    All readers have to ask for the same frames, though any may stop early: close it then, or the others wait for it. The
-    source is read by whichever reader comes first, and stays its owner's to close. At most `_MOST_FRAMES` frames are kept.
+    All readers have to ask for the same frames. A reader that stops early has to be closed, or the others wait for it. The
+    reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
     """
 
     def __init__(self, source: FrameSource, readers: int) -> None:
@@ -67,7 +67,7 @@ class Tee:
             if number in self._frames:
                 return self._frames[number]
             if self._failure is not None:
-                raise copy(self._failure)  # each run hangs its own report on its error
+                raise copy(self._failure)  # each run attaches its own report to its error
             if self._is_over(number):
                 return None
             self._reading = True
@@ -76,7 +76,7 @@ class Tee:
         failure: BaseException | None = None
         try:
             found = self._source.read([number], [frame])
-        except BaseException as error:  # an interruption too: the others must not take it for the end
+        except BaseException as error:  # interruptions count too: the others must not take one for the end
             failure = error
             raise
         finally:
@@ -131,7 +131,8 @@ class _TeeReader(FrameSource):
         """See FrameSource.read."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if not self._tee.take(self, number, target):
-                self.problem, self.length = copy(self._source.problem), self._source.length  # as a failure, one each
+                # Each reader gets a problem of its own, as with failures.
+                self.problem, self.length = copy(self._source.problem), self._source.length
                 return count
         return len(numbers)
 

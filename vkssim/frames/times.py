@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 _ONE_FRAME_A_PACKET = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
-"""Decoders of which each packet is one frame, shown at the packet's time, unless the stream is interlaced."""
+"""Decoders for which each packet is one frame with the packet's presentation time, unless the stream is interlaced."""
 
 _JUMP_SECONDS = 1.0
-"""Times that go back further begin anew: the stream was put together from several."""
+"""Times that go back further than this begin anew: the stream was joined from several."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def are_rising(packets: Sequence[Packet]) -> bool:
 class FrameTimes:
     """Record the times of frames in ticks, one after the other as they are decoded.
 
-    What goes back by more than a second continues where the frames before were, as where streams were joined; `jumps` has the
-    numbers of the frames where that was. `step` is a frame's duration, where none can be told by the frame before.
+    Times that go back by more than a second continue after the frames before, since streams were joined there; `jumps` has the
+    numbers of these frames. `step` is the duration of a frame, where the frame before it does not give one.
     """
 
     def __init__(self, step: int, second: int) -> None:

@@ -9,7 +9,7 @@ from ..types import Planes, Samples
 from .colour import RGB_DEFAULT, WEIGHTS
 from .info import VideoInfo
 
-_HD_LINES = 720  # from this height on what states no matrix is shown as BT.709, as players do
+_HD_LINES = 720  # from this height on, clips that state no matrix are shown as BT.709, as players do
 
 
 def to_rgb(planes: Planes, info: VideoInfo) -> npt.NDArray[np.uint8]:

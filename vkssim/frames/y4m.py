@@ -47,7 +47,7 @@ class Y4mStream(PlanarStream):
         self._start = len(line)
         self.file_bytes = _size(stream) if stream.seekable() else None
         self._size = None if self.file_bytes is None else self.file_bytes - len(line)
-        if self._size is not None and 0 < self._size < layout.frame_bytes:  # before memory for such a frame is taken
+        if self._size is not None and 0 < self._size < layout.frame_bytes:  # raised before memory for such a frame is taken
             raise truncated(path, 0, len(line), len(line) + self._size, layout.frame_bytes)
 
     @property

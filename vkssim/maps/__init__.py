@@ -1,4 +1,4 @@
-"""SSIM maps: where in a picture two clips differ, and pictures of that.
+"""Compute SSIM maps, which show where in a picture two clips differ, and draw pictures of them.
 
 It knows frames, backends and reports. Read `frames` first, for maps of clips; `mapper` gives those of arrays.
 """

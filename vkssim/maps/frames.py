@@ -1,4 +1,4 @@
-"""Where in a picture two clips differ: frames chosen from a report, their SSIM maps, and pictures of both."""
+"""Show where in a picture two clips differ: choose frames from a report, and return their SSIM maps and pictures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PURPOSE = "a picture of a map"
 
 @dataclass(frozen=True, eq=False)
 class FramePictures:
-    """A pair of frames to look at.
+    """Hold a pair of frames to look at.
 
     `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8; grey where there is no chroma.
     `ssim_map` is (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1, and may be negative; its sample
@@ -122,7 +122,7 @@ def scored_pictures(
     device: str | int | None = None,
     urls: bool = False,
 ) -> Iterator[FramePictures]:
-    """`frame_pictures` of the clips that a report names, read as they were when it was made.
+    """Return `frame_pictures` of the clips that a report names, read as they were when it was made.
 
     Those by URL only with `urls`, or whoever wrote the report would decide what is connected to; else OptionError.
     """
@@ -206,7 +206,7 @@ def _read(source: FrameSource, number: int) -> Planes:
 
 @dataclass(frozen=True)
 class FrameChoice:
-    """Which of the scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or those with these numbers."""
+    """Choose scored frames: the `numbers[0]` worst, every `numbers[0]`-th, or those with these numbers."""
 
     kind: Literal["worst", "every", "list"]
     numbers: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""SSIM of pairs of frames together with their maps."""
+"""Compute SSIM of pairs of frames together with their maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FloatMaps = npt.NDArray[np.float32]
 
 
 class SsimMapper:
-    """float_ssim and its map for frames of one format; use with `with`.
+    """Compute float_ssim and its map for frames of one format; use it with `with`.
 
     Parameters
     ----------

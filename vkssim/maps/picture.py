@@ -1,4 +1,4 @@
-"""An SSIM map as a picture that explains itself: title, scores and a colour bar around the map."""
+"""Draw an SSIM map as a picture that explains itself: title, scores and a colour bar around the map."""
 
 from __future__ import annotations
 

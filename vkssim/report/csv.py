@@ -1,7 +1,7 @@
 """Render a report as CSV: a header, then a row for each frame. A score that does not exist is an empty field.
 
 How the frames were scored is JSON in the first row of the last column, which has no name and is empty in all other rows:
-libvmaf ends each line with a comma, so that who reads its files passes over such a column.
+libvmaf ends each line with a comma, so that programs which read its files skip such a column.
 """
 
 from __future__ import annotations

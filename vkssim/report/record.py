@@ -43,7 +43,7 @@ class ScoringRecord:
 
     version: str = field(metadata=fact("version of vkssim", _NOTED))
     command: str = field(metadata=fact("command", _FREE))
-    features: tuple[FeatureFacts, ...] = field(metadata=fact("features", _FREE))  # compared one by one
+    features: tuple[FeatureFacts, ...] = field(metadata=fact("features", _FREE))  # features are compared one by one
     planes: str = field(metadata=fact("planes", flag="--planes"))
     sync: str = field(metadata=fact("sync", flag="--sync"))
     width: int = field(metadata=fact("width compared", across=_FREE))

@@ -15,7 +15,7 @@ from .numbers import NumberFormat
 from .results import ScoreReport
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_MISSING = "nan"  # as C's printf has it: float() reads it, and no reader takes it for a score
+_MISSING = "nan"  # C's printf writes it so: float() reads it, and no reader takes it for a score
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:

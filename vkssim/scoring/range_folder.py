@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from ..storage.location import Place
+from ..storage.location import PathOrUrl
 from ..storage.own_folder import OwnFolder
 from .options import ScoreOptions
 from .range_file import packed, packed_parts, unpacked, unpacked_parts
@@ -20,7 +20,7 @@ _DIVISION, _WHOLE = "parts", "whole"
 class RangeFolder:
     """A folder by path or by URL, which need not be there. Every method raises OutputError where it is not vkssim's."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PathOrUrl) -> None:
         self.place = os.fspath(place)
         self._folder = OwnFolder(place)
 

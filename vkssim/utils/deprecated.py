@@ -1,4 +1,4 @@
-"""Old names of modules, which lead to the new ones for one version, with a DeprecationWarning."""
+"""Lead old names of modules to the new ones for one version, with a DeprecationWarning."""
 
 from __future__ import annotations
 

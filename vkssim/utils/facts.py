@@ -1,4 +1,4 @@
-"""Facts that reports record.
+"""Declare the facts that reports record.
 
 Each is declared once, as a field of a frozen dataclass with `fact` as its metadata; its form in JSON, its schema, how it is
 read back and how two reports are compared derive from that.
@@ -22,7 +22,7 @@ Kind = TypeVar("Kind")
 
 
 class Differs(IntEnum):
-    """What becomes of a comparison of two reports in which a fact differs."""
+    """Say what becomes of a comparison of two reports in which a fact differs."""
 
     FREE = 0
     """Nothing: it says nothing of how the scores were made, or differs by nature."""
@@ -36,7 +36,7 @@ class Differs(IntEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """What is declared of a field.
+    """Declare what a field records.
 
     `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` what its numbers count. A `column`
     is one of its own in the tables of a batch.
@@ -211,7 +211,7 @@ def _description(entry: Fact) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """A fact that differs between two reports: what it belongs to, if anything, and what it is in each, for people."""
+    """Describe a fact that differs between two reports: what it belongs to, if anything, and its value in each, for people."""
 
     differs: Differs
     where: str

@@ -1,4 +1,4 @@
-"""Signals that end a run: noted whenever they come, acted on only where nothing is lost by it.
+"""Note signals that end a run whenever they come, and act on them only where nothing is lost by it.
 
 An exception out of a signal handler may turn up anywhere: in an import, in a lock, half-way through a file. So the command line
 has the handlers of this module, which take a note. The run ends at the next `check`, or at once within `at_once`, where it does
@@ -34,7 +34,7 @@ Thing = TypeVar("Thing")
 
 
 class Interruption(KeyboardInterrupt):
-    """A signal that ends the run; `signal` is its number. Whoever stops for Ctrl-C stops for it."""
+    """Report a signal that ends the run; `signal` is its number. Code that stops for Ctrl-C stops for it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -42,7 +42,7 @@ class Interruption(KeyboardInterrupt):
 
 
 class _Signals:
-    """What has come so far, and whether it may be acted on at once."""
+    """Hold the signal that has come so far, and whether it may be acted on at once."""
 
     def __init__(self) -> None:
         self.listening = False
@@ -84,14 +84,14 @@ def listen() -> dict[int, object]:
 
 
 def ignore() -> None:
-    """Hear nothing any more: the interpreter is about to end, and would give the signals back to the system."""
+    """Ignore all signals: the interpreter is about to end, and would give the signals back to the system."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """`listen` for a while, in the main thread; nothing where somebody listens already."""
+    """Call `listen` for a while, in the main thread; do nothing where somebody listens already."""
     if _signals.listening or not _in_main_thread():
         yield
         return
@@ -117,7 +117,7 @@ def check() -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """`check`, and raise Interruption as soon as a signal comes: for waiting, in the main thread."""
+    """Call `check`, and raise Interruption as soon as a signal comes: for waiting, in the main thread."""
     if not _signals.listening or not _in_main_thread():
         yield
         return
@@ -149,7 +149,7 @@ def result_of(future: Future[Thing]) -> Thing:
 
 @contextmanager
 def unfinished(path: str) -> Iterator[None]:
-    """Remove a file where the process ends on the spot while the block runs."""
+    """Remove a file where the process ends at once while the block runs."""
     _unfinished.add(path)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The limits of what is read, all in one place: each is asked before memory is taken, so that no input decides how much.
+"""Limit what is read: each limit is checked before memory is taken, so that no input decides how much is taken.
 
 They bound what a run takes: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames (three times that
 where all planes are scored, and what FFmpeg keeps of the clips: 16 frames of each, and one for every core).

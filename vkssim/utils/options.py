@@ -1,4 +1,4 @@
-"""Options, each declared once: as a field of a frozen dataclass, by `option`.
+"""Declare options, each once: as a field of a frozen dataclass, by `option`.
 
 The check of a value, the flag of the command line with its type, default and help, the name of the option in reports and how
 two reports are compared follow from the declaration. This module knows nothing of the command line: `vkssim/cli/options.py`
@@ -19,7 +19,7 @@ from .limits import LARGEST_NUMBER, abbreviated
 
 
 class Section(StrEnum):
-    """The sections that the help of a command lists its options in, in their order."""
+    """Name the sections that the help of a command lists its options in, in their order."""
 
     INPUTS = "Inputs"
     FRAMES = "Frames"
@@ -33,7 +33,7 @@ class Section(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """An option without its name, its type and its default: the field that declares it has these.
+    """Declare an option but for its name, its type and its default, which are those of its field.
 
     `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
     and `parse` reads a text or raises OptionError; it gets the name of the option and the value. `metavar` stands for the value
@@ -59,7 +59,7 @@ class Option:
 
 @dataclass(frozen=True)
 class DeclaredOption:
-    """An option with the name, the types and the default of its field; `types` leaves out None."""
+    """Join an option with the name, the types and the default of its field; `types` leaves out None."""
 
     name: str
     types: tuple[type, ...]

@@ -1,4 +1,4 @@
-"""The progress bar, in a terminal and in a notebook."""
+"""Show a progress bar, in a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """A progress bar on standard error, shown from the first call on. `unit` is what it counts."""
+    """Show a progress bar on standard error, from the first call on. `unit` names what it counts."""
 
     def __init__(self, unit: str = "frames") -> None:
         self._unit = unit
@@ -47,7 +47,7 @@ class ProgressBar:
 
 
 class NotebookBar:
-    """A progress bar in the output of a notebook's cell; as ProgressBar. Needs nothing but IPython, which is there."""
+    """Show a progress bar in the output of a notebook's cell, as ProgressBar does. It needs IPython alone, which is there."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit

@@ -1,4 +1,4 @@
-"""Text from outside, such as names of files, labels and drivers, made harmless for what will read it."""
+"""Make text from outside, such as names of files, labels and drivers, harmless for what will read it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    r"""Text for terminals, XML and HTML: without control characters, changes of direction, line separators, lone surrogates.
+    r"""Return text without control characters, changes of direction, line separators and lone surrogates.
 
     Each is spelt as Python spells it, such as ``\x1b``, and nothing else changes. `lines` leaves line feeds and tabs.
     """
@@ -22,12 +22,12 @@ def visible(text: str, *, lines: bool = False) -> str:
 
 
 def encodable(text: str) -> str:
-    r"""Text that UTF-8 can have: bytes of file names that are none are spelt as in ``\udcff``."""
+    r"""Return text that UTF-8 can encode: bytes of file names that are no UTF-8 are spelt as in ``\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def cell(text: str) -> str:
-    """Text as a cell of CSV: with an apostrophe before what a spreadsheet would take for a formula."""
+    """Return text as a cell of CSV, with an apostrophe before what a spreadsheet would take for a formula."""
     return f"'{text}" if _FORMULA.match(text) else text
 
 

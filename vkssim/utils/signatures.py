@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, for messages about files that were given in the place of others."""
+"""Identify a file by its first bytes, for messages about files that were given in place of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads for work that may never come back, and what becomes of the things that they use.
+"""Run work that may never come back on threads, and keep open what these threads use.
 
 A thread cannot be killed. One that reads from a network share that is gone hangs until the share is back, and so does whoever
 waits for it. So waiting for threads to end has a bound: then they are left behind, what they use stays open, and the process
@@ -27,7 +27,7 @@ Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class Closable(Protocol):
-    """What holds something open."""
+    """Declare what holds something open."""
 
     def close(self) -> None:
         """Let go of it."""
@@ -38,7 +38,7 @@ Resource = TypeVar("Resource", bound=Closable)
 
 
 class ThreadPool:
-    """Runs functions on up to `threads` threads, as concurrent.futures does; only closing it differs."""
+    """Run functions on up to `threads` threads, as concurrent.futures does; only closing it differs."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._most = threads
@@ -49,7 +49,7 @@ class ThreadPool:
     def submit(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
     ) -> Future[Result]:
-        """Have a thread call a function; the future has what comes of it."""
+        """Let a thread call a function, and return the future of its result."""
         future: Future[Result] = Future()
         self._jobs.put((future, lambda: function(*arguments, **options)))
         if len(self._threads) < self._most:
@@ -110,7 +110,7 @@ def is_in_use(error: BaseException | None) -> bool:
 
 
 def close_at_end(stack: ExitStack, resource: Resource) -> Resource:
-    """Have a stack close something, unless the error that unwinds it says that a thread still uses it. Returns the thing."""
+    """Let a stack close something, unless the error that unwinds it says that a thread still uses it. Return the thing."""
 
     def close(_kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None) -> None:
         if is_in_use(error):

@@ -1,4 +1,4 @@
-"""The version of vkssim, the one place where it stands."""
+"""State the version of vkssim, in this one place."""
 
 from __future__ import annotations
 

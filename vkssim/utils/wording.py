@@ -1,4 +1,4 @@
-"""Words that many messages share: counted nouns, and the known name that a mistyped one was probably meant to be."""
+"""Word what many messages share: counted nouns, alternatives, and the name that a mistyped one was meant to be."""
 
 from __future__ import annotations
 
