@@ -1,4 +1,5 @@
 """Vulkan from Python: instance, device, memory, pipelines, plan and executor.
 
-It knows buffers and kernels, no metrics, and imports nothing of the rest of the package. Read `plan` first, then `executor`.
+It handles buffers and kernels, has no notion of metrics, and imports no other package of vkssim. Read `plan` first, then
+`executor`.
 """

@@ -1,4 +1,4 @@
-"""The one door to the `vulkan` binding: loaded at the first call, its failures turned into the package's own errors."""
+"""Access to the `vulkan` binding: it is loaded at the first call, and its failures become errors of this package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 
 
 def _mend() -> str:
-    """Return what to do about a driver's file that the loader cannot use."""
+    """Return advice about a driver's file that the loader cannot use."""
     variable = next((name for name in _DRIVER_VARIABLES if os.environ.get(name)), None)
     if variable is None:
         return "Mend or remove that file"
@@ -35,15 +35,15 @@ def _mend() -> str:
 class Api:
     """The binding's functions and names as attributes, e.g. `vk.vkCreateBuffer(...)`, `vk.VK_QUEUE_COMPUTE_BIT`.
 
-    Importing the binding opens the loader's library and raises where there is none, so it happens at the first use and not at
-    import. A call that returns an error code raises the `DeviceError` that fits it; `VkTimeout` and `VkNotReady` pass, since
-    they are answers and not failures. In a fork without Vulkan (host/fork.py) every call raises ForkError, but those that let
-    go of what is the parent's: they do nothing.
+    Importing the binding opens the loader's library, and fails if there is none. So it is imported at the first use. A call
+    that returns an error code raises the matching `DeviceError`. `VkTimeout` and `VkNotReady` are passed on, because they are
+    answers and not failures. In a fork without Vulkan (host/fork.py) every call raises ForkError, except those that destroy or
+    free: they do nothing, because the objects belong to the parent.
     """
 
     @functools.cached_property
     def module(self) -> Any:
-        """Return the imported `vulkan` package. Raises NoLoaderError where it or the loader's library is missing."""
+        """Return the imported `vulkan` package. Raises NoLoaderError if it or the loader's library is missing."""
         try:
             import vulkan
         except OSError as error:
@@ -61,11 +61,11 @@ class Api:
         value = getattr(self.module, name)
         if name.startswith("vk"):
             value = self._translated(name, value)
-        setattr(self, name, value)  # the next look-up finds it without coming here
+        setattr(self, name, value)  # later look-ups then skip __getattr__
         return value
 
     def load(self, device: Any, name: str) -> Callable[..., Any]:
-        """Return a function of an extension, which the loader's library does not export."""
+        """Return a function of an extension. The loader's library does not export such functions."""
         return self._translated(name, self.vkGetDeviceProcAddr(device, name))
 
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -85,7 +85,7 @@ class Api:
                     f"{name}: the device is out of memory; free some of it or choose fewer frames in flight"
                 ) from error
             except module.VkErrorOutOfHostMemory as error:
-                # By this code the loader also says that it cannot read a driver's file.
+                # The loader uses the same code if it cannot read a driver's file.
                 said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
                 if said:
                     raise NoDeviceError(f"the Vulkan loader cannot read its drivers' files: {said}. {_mend()}") from error

@@ -1,4 +1,4 @@
-"""A plan bound to buffers: its descriptor sets, and the commands that run it on them."""
+"""A plan that is bound to buffers: its descriptor sets, and the commands that run it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .plan import Dispatch, Plan
 
 
 class Binding:
-    """The descriptor sets of a plan's dispatches for buffers by name, destroyed by the stack they were made on."""
+    """The descriptor sets of a plan's dispatches, for buffers by name. The stack that is passed destroys them."""
 
     def __init__(
         self, device: Device, stack: ExitStack, plan: Plan, pipelines: PipelineBuilder, buffers: Mapping[str, Buffer]
@@ -59,11 +59,11 @@ class Binding:
         return descriptor_set
 
     def record(self, commands: Any, frames: int, after_each: Callable[[], None] = lambda: None) -> None:
-        """Record the plan for that many frames; `after_each` is called behind every dispatch."""
+        """Record the plan for a number of frames; `after_each` is called after every dispatch."""
         bound = zip(self._plan.dispatches, self._pipelines, self._sets, strict=True)
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
         for step in self._plan.steps:
-            # Also orders this submission after the one before it, which used the same work buffers.
+            # The barrier also orders this submission after the previous one, which used the same work buffers.
             barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
             for _ in step:
                 _record_dispatch(commands, *next(bound), frames)
@@ -71,7 +71,7 @@ class Binding:
 
 
 def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
-    """Descriptor type and buffer name of each binding."""
+    """Return the descriptor type and the buffer name of each binding."""
     storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
     source_type = texels if dispatch.kernel.texel_input else storage
     return [(source_type, name) for name in dispatch.sources] + [(storage, name) for name in dispatch.targets]
@@ -87,7 +87,7 @@ def _record_dispatch(commands: Any, dispatch: Dispatch, pipeline: Pipeline, desc
 
 
 def barrier(commands: Any, written: int, read: int, stage: int | None = None) -> None:
-    """Make what was written before visible to what reads after it in that stage; by default kernels."""
+    """Make earlier writes visible to later reads in a stage; by default the stage is that of kernels."""
     memory_barrier = vk.VkMemoryBarrier(srcAccessMask=written, dstAccessMask=read)
     before = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | vk.VK_PIPELINE_STAGE_TRANSFER_BIT
     after = vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT if stage is None else stage

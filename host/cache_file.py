@@ -1,6 +1,7 @@
-"""The form of the pipeline cache on disk: the driver's data behind a header of our own that a damaged file does not pass.
+"""The file format of the pipeline cache: the driver's data after a header of our own, which detects damaged files.
 
-Drivers trust what stands behind Vulkan's own header and may crash on anything else, so they only get what was written whole.
+Drivers trust the data after Vulkan's own header, and may crash if it is damaged. So they only get data that was written
+completely.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from . import private
 
 MOST_BYTES = 1 << 26
-"""Of a cache; ours are some 100 kB."""
+"""The largest size of a cache file; typical files have some 100 kB."""
 
 _MAGIC = b"vkssim pipelines"
 _FORM = 1
@@ -25,14 +26,14 @@ def packed(data: bytes) -> bytes:
 
 
 def unpacked(content: bytes) -> bytes:
-    """Return the driver's data from the content of a file; nothing where that is not, to the bit, what `packed` gives."""
+    """Return the driver's data from the content of a file; empty if the content is not exactly the output of `packed`."""
     data = content[_HEADER.size :]
     return data if content == packed(data) else b""
 
 
 def read(path: Path) -> bytes:
-    """Return the driver's data from a file, or nothing.
+    """Return the driver's data from a file.
 
-    There is nothing where others may have written the file, where it is damaged, or where it has more than MOST_BYTES.
+    The data is empty if others may have written the file, if it is damaged, or if it has more than MOST_BYTES.
     """
     return unpacked(private.load(path, MOST_BYTES))

@@ -1,4 +1,4 @@
-"""A logical device with its queue, and the count of everything made on it."""
+"""A logical device with its queues, and a count of the objects that were made on it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .devices import DeviceInfo, DeviceKind
 from .errors import UnsuitableDeviceError
 
 SHARING_EXTENSIONS = ("VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd", "VK_KHR_timeline_semaphore")
-"""What it takes to share memory with another API and to take turns at it."""
+"""The extensions for sharing memory with another API and for synchronising with it."""
 
 
 class Device:
-    """A logical device, a compute queue, and a queue for uploads where it has one of its own; use with `with`.
+    """A logical device, its compute queue, and its upload queue if it has one; use with `with`.
 
-    `upload_family` and `upload_queue` are a family that does nothing but copy, whose copies overlap with kernels; None where
-    there is none or nothing is to be copied.
+    `upload_family` and `upload_queue` belong to a queue family that can only copy; its copies overlap with kernels. They are
+    None if there is no such family, or if nothing has to be copied.
 
-    `sharing` asks for what shares memory with another API (host/sharing.py). Raises UnsuitableDeviceError where the driver
-    does not offer it.
+    `sharing` enables the extensions for sharing memory with another API (host/sharing.py). Raises UnsuitableDeviceError if the
+    driver does not offer them.
 
-    `live_objects` counts the Vulkan objects that were made through `own` and not yet destroyed, by kind, so that a test can
-    see a leak. `abandoned` is True for a device that does not answer: what it may still be using is never destroyed.
+    `live_objects` counts, by kind, the Vulkan objects that were made through `own` and not yet destroyed, so that tests can
+    detect leaks. `abandoned` is True for a device that does not answer: objects that it may still use are never destroyed.
     """
 
     def __init__(self, info: DeviceInfo, *, sharing: bool = False) -> None:
@@ -57,12 +57,12 @@ class Device:
 
     @property
     def unified(self) -> bool:
-        """Return True where host and device share one memory, so that a copy to the device gains nothing."""
+        """Return True if host and device share one memory, so that a copy to the device has no use."""
         return self.info.kind in (DeviceKind.CPU, DeviceKind.INTEGRATED)
 
     @property
     def memory_bytes(self) -> int:
-        """Return bytes of all its memory heaps together, used or free."""
+        """Return the bytes of all memory heaps together, used or free."""
         heaps = self.memory_properties
         return sum(heaps.memoryHeaps[index].size for index in range(heaps.memoryHeapCount))
 
@@ -82,11 +82,11 @@ class Device:
         stack.callback(lambda: None if self.abandoned else function(*arguments))
 
     def abandon(self) -> None:
-        """Let everything on the device be, for good: it does not answer, and destroying what it may be using is undefined."""
+        """Leave all objects on the device alone from now on: it does not answer, and destroying objects in use is undefined."""
         self.abandoned = True
 
     def wait_idle(self) -> None:
-        """Return when everything submitted has finished."""
+        """Wait until all submissions have finished."""
         vk.vkDeviceWaitIdle(self.handle)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ class Device:
 
 
 def _copy_family(families: Sequence[Any]) -> int | None:
-    """Return the first queue family that copies and does nothing else: the one that drives the copy engines."""
+    """Return the first queue family that can only copy; it drives the copy engines."""
     busy = vk.VK_QUEUE_GRAPHICS_BIT | vk.VK_QUEUE_COMPUTE_BIT
     for index, family in enumerate(families):
         if family.queueFlags & vk.VK_QUEUE_TRANSFER_BIT and not family.queueFlags & busy:

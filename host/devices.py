@@ -1,4 +1,4 @@
-"""Which Vulkan devices there are, which of them will do, and which one is meant."""
+"""List the Vulkan devices, check which of them are usable, and choose one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import NoDeviceError, UnsuitableDeviceError
 from .instance import Instance
 
 DEVICE_VARIABLE = "VKSSIM_DEVICE"
-"""The environment variable that chooses a device where no argument does."""
+"""The environment variable that chooses a device if no argument does."""
 
 _LONGEST_SHOWN = 80
 _MINIMUM_API = (1, 1)
@@ -43,11 +43,11 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What is known of a physical device before it is opened.
+    """The properties of a physical device that are known before it is opened.
 
     `index` counts the devices in order of preference: real GPUs before software. `uuid` stays the same between runs. `pci` is
-    where it sits, such as ``"0000:3b:00.0"``; None where the driver does not say. `lacks` names what it would need and has not;
-    empty for a device that will do.
+    the PCI address, such as ``"0000:3b:00.0"``, or None if the driver does not report it. `lacks` names the missing
+    requirements, and is empty for a usable device.
     """
 
     index: int
@@ -68,7 +68,7 @@ class DeviceInfo:
 
     @property
     def description(self) -> str:
-        """Name and driver on one line, as reports give them."""
+        """Return name and driver on one line, as in reports."""
         return f"{self.name}, {self.driver}"
 
 
@@ -146,16 +146,16 @@ def _missing(physical: Any, limits: Any, api_version: tuple[int, int, int], subg
 
 
 def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = None) -> DeviceInfo:
-    """Return the device that `selector` means: an index of `list_devices`, part of a name, or a UUID.
+    """Return the device for a selector: an index of `list_devices`, part of a name, or a UUID.
 
-    None asks the environment variable VKSSIM_DEVICE, then takes the first device that lacks nothing.
+    None uses the environment variable VKSSIM_DEVICE. If it is not set, the first usable device is chosen.
 
     Raises
     ------
     NoDeviceError
-        There is no device, or none matches; the message lists those there are.
+        There is no device, or none matches; the message lists the existing devices.
     UnsuitableDeviceError
-        The device meant lacks something that the shaders need.
+        The chosen device lacks something that the shaders need.
 
     """
     if not devices:
@@ -176,7 +176,7 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
 
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:
     wanted = selector.lower()
-    if wanted.isdecimal():  # an index and nothing else: 15 stands in the name of many a driver
+    if wanted.isdecimal():  # a number is only an index: the names of many drivers contain numbers such as 15
         matches = [device for device in devices if str(device.index) == (wanted.lstrip("0") or "0")]
     else:
         matches = [device for device in devices if wanted and (wanted == str(device.uuid) or wanted in device.name.lower())]

@@ -1,4 +1,4 @@
-"""What can go wrong on a device, and the base of every error of the package (`vkssim.errors` has the whole table)."""
+"""The errors of devices, and the base class of all errors of the package (`vkssim.errors` has the whole table)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 
 class VkssimError(Exception):
-    """Base of every error that this package raises on purpose. The message says what was got, the limit and what to do.
+    """Base class of all errors of this package. A message says what was given, what the limit is, and what to do.
 
-    `report` holds what was scored before a run of `score_files` went wrong; None where nothing was.
+    `report` has the scores that a run of `score_files` finished before the error; it is None if there are none.
     """
 
     report: Any = None
@@ -43,12 +43,12 @@ class DeviceTimeoutError(DeviceError):
 
 
 class ForkError(DeviceError):
-    """A process forked from one that had opened Vulkan wants to use it; only spawned processes can."""
+    """A process uses Vulkan although it was forked from a process that had opened it; only spawned processes can."""
 
 
 class WrongNumbersError(DeviceError):
-    """The device gives other numbers than are known to be right; nothing else that it computes can be believed."""
+    """The device computed wrong numbers in the self-test, so none of its numbers can be trusted."""
 
 
 class ValidationError(DeviceError):
-    """The Khronos validation layer had something to say."""
+    """The Khronos validation layer reported messages."""

@@ -1,4 +1,4 @@
-"""Carries out a plan: buffers and recorded command buffers in a ring of slots."""
+"""Run a plan: buffers and recorded command buffers in a ring of slots."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
 
 _TIMEOUT_SECONDS = 300.0
 _LONGEST_TIMEOUT_SECONDS = 7 * 24 * 3600.0
-_SLICE_SECONDS = 0.1  # of waiting; Python hears signals between them
+_SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
 
 
 @dataclass(eq=False)
 class Slot:
-    """One batch on its way: where its frames are written, where its results are read.
+    """One batch in flight: the memory for its frames and for its results.
 
     `inputs` and `outputs` are views of mapped memory, (batch, frame_bytes) uint8, by buffer name.
     """
@@ -42,18 +42,18 @@ class Slot:
     outputs: Mapping[str, Bytes]
     buffers: Mapping[str, Buffer]
     staging: Mapping[str, Buffer]
-    """What is copied to the device before the kernels run; empty where memory is shared."""
+    """The buffers that are copied to the device before the kernels run; empty if memory is shared."""
     readback: Mapping[str, Buffer]
-    """What the host reads results from."""
+    """The buffers from which the host reads results."""
     binding: Binding
     fence: Any
     uploaded: Any
-    """The semaphore between the upload queue and the kernels; None where both run on one queue or nothing is uploaded."""
+    """The semaphore between the upload queue and the kernels; None if both use one queue or nothing is uploaded."""
     upload_fence: Any
-    """Says the same to the host. The kernels' fence implies it, but the validation layer does not see through semaphores."""
+    """The fence of the upload. The kernels' fence implies it, but the validation layer does not follow semaphores."""
     recorded: dict[tuple[int, bool], list[Any]] = field(default_factory=dict)
-    """The submissions for a number of frames, with copies or without: kernels last, before them the upload where it has a
-    queue of its own."""
+    """The submissions for a number of frames, with or without copies. The kernels are last; the upload is before them if it has
+    its own queue."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
     awaited: list[Any] = field(default_factory=list)
@@ -63,24 +63,24 @@ class Slot:
 class Executor:
     """Runs batches of a plan on a device; use with `with`.
 
-    Each slot has its own input and output buffers, so that the host fills one while the device works on another. Work
-    buffers are shared: submissions on the one queue follow each other. A command buffer is recorded once for a slot and a
+    Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
+    shared, because the submissions of a queue run one after the other. A command buffer is recorded once for each slot and
     number of frames.
 
     Parameters
     ----------
     device
-        Where to run.
+        The device that runs the plan.
     plan
-        What to run.
+        The plan to run.
     load_module
-        Gives the SPIR-V of a kernel's module by name.
+        A function that returns the SPIR-V of a module by name.
     batch
-        The most frames of one submission.
+        The largest number of frames of one submission.
     slots
-        How many submissions may be in flight.
+        The number of submissions that may be in flight.
     cache_folder
-        Where compiled pipelines are kept; None keeps none.
+        The folder for compiled pipelines; None stores none.
     profile
         Take timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the kernels' queue.
 
@@ -89,7 +89,7 @@ class Executor:
     DeviceMemoryError
         The buffers do not fit.
     VkssimError
-        VKSSIM_TIMEOUT is no time.
+        VKSSIM_TIMEOUT is not a valid time.
 
     """
 
@@ -111,7 +111,7 @@ class Executor:
         self._timeout = _timeout_seconds()
         self._submitting = False
         self._stack = ExitStack()
-        with ExitStack() as guard:  # a failure half way destroys what was made so far
+        with ExitStack() as guard:  # a failure destroys the objects that were made before it
             guard.callback(self._stack.close)
             self._pipelines = PipelineBuilder(device, self._stack, load_module, cache_folder)
             self._pipelines.build(plan.kernels)
@@ -149,7 +149,7 @@ class Executor:
             size = spec.frame_bytes * self.batch
             if spec.role is Role.INPUT:
                 staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
-                # Where memory is shared the kernels read what the host wrote, with no copy between.
+                # If memory is shared, the kernels read the memory that the host wrote, without a copy.
                 buffers[spec.name] = (
                     staging[spec.name]
                     if device.unified
@@ -240,7 +240,8 @@ class Executor:
     def submit(self, slot: Slot, frames: int, *, copies: bool = True) -> None:
         """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight.
 
-        Without `copies` it runs on what was uploaded last, and large outputs stay on the device: for measuring kernels.
+        Without `copies` it uses the inputs of the last upload, and large outputs stay on the device. This is for measuring
+        kernels.
         """
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
@@ -249,13 +250,13 @@ class Executor:
         if key not in slot.recorded:
             slot.recorded[key] = self._record(slot, frames, copies)
         *upload, kernels = slot.recorded[key]
-        self._submitting = True  # until it is known what is on its way: Ctrl-C may come in between
+        self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
         for submission in upload:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], slot.upload_fence)
         try:
             vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
         except DeviceError:
-            if upload:  # it is on its way
+            if upload:  # the upload is already running
                 with suppress(DeviceError):
                     self._device.wait_idle()
                     vk.vkResetFences(self._device.handle, 1, [slot.upload_fence])
@@ -267,18 +268,18 @@ class Executor:
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
 
-        Raises DeviceLostError where the device was lost, DeviceTimeoutError where it does not answer within the time that
-        VKSSIM_TIMEOUT allows. It is abandoned then: nothing waits for it again, what was made on it is left alone.
+        Raises DeviceLostError if the device was lost, and DeviceTimeoutError if it does not finish within VKSSIM_TIMEOUT. After
+        a timeout the device is abandoned: nothing waits for it again, and its objects are left alone.
         """
         self._wait_for_fences(slot)
-        frames, slot.frames = slot.frames, 0  # first: who is interrupted behind this must not wait for fences that were reset
+        frames, slot.frames = slot.frames, 0  # first: after an interruption nobody may wait for fences that were reset
         vk.vkResetFences(self._device.handle, len(slot.awaited), slot.awaited)
         for name in slot.outputs:
             slot.readback[name].refresh()
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:
-        # Slices are counted, not seconds: a process that was stopped meanwhile has not waited.
+        # Slices are counted, not seconds: the time during which a process was stopped does not count as waiting.
         for _ in range(math.ceil(self._timeout / _SLICE_SECONDS)):
             self._check_answering()
             try:
@@ -299,7 +300,7 @@ class Executor:
             raise DeviceTimeoutError(f"{self._device.info.name} has stopped answering; choose another device")
 
     def is_done(self, slot: Slot) -> bool:
-        """Return True where `wait` would return at once."""
+        """Return True if `wait` would return at once."""
         try:
             vk.vkGetFenceStatus(self._device.handle, slot.fence)
         except vk.module.VkNotReady:
@@ -313,7 +314,7 @@ class Executor:
         return len(self.plan.dispatches) + 2
 
     def stage_times(self, slot: Slot) -> dict[str, float]:
-        """Return seconds of the slot's last finished batch by stage label, `upload` first; empty without `profile`."""
+        """Return the seconds of each stage of the slot's last batch by label, `upload` first; empty without `profile`."""
         if self._queries is None:
             return {}
         count = self._queries_per_slot
@@ -337,9 +338,9 @@ class Executor:
     # -- closing ------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Wait for what is in flight and destroy everything; a second call does nothing.
+        """Wait for submissions in flight and destroy everything; a second call does nothing.
 
-        Where the device does not answer nothing is destroyed.
+        If the device does not answer, nothing is destroyed.
         """
         for slot in getattr(self, "slots", ()):
             if slot.frames:
@@ -350,11 +351,11 @@ class Executor:
         self._stack.close()
 
     def _settle(self, slot: Slot) -> None:
-        """Wait until the device uses nothing of the slot. Whoever closes has heard of a failure already, or does not care."""
+        """Wait until the device does not use the slot. Failures are ignored, because `close` must not raise."""
         try:
             self._wait_for_fences(slot)
         except DeviceLostError:
-            pass  # it uses nothing any more
+            pass  # a lost device does not use the slot
         except DeviceError:
             self._device.abandon()
         slot.frames = 0
@@ -390,7 +391,7 @@ def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:
 
 
 class _QueryWriter:
-    """Writes one timestamp after another; does nothing without a query pool."""
+    """Write one timestamp after another; do nothing without a query pool."""
 
     def __init__(self, commands: Any, pool: Any, first: int) -> None:
         self._commands, self._pool, self._next = commands, pool, first

@@ -1,7 +1,7 @@
-"""Vulkan does not survive a fork: the driver's state is the parent's, and its threads are not in the child.
+"""Detect forks of a process that uses Vulkan: the driver's state and threads are the parent's, and the child lacks them.
 
-What a forked child does is known here by one flag. `api.vk` asks it: there a call raises ForkError, and what lets go of the
-parent's objects does nothing.
+One flag says that the process is such a fork. `api.vk` checks the flag: a call then raises ForkError, and a call that destroys
+an object of the parent does nothing.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ _forked = False
 
 
 def vulkan_is_opened() -> None:
-    """Remember that this process loads a driver. From now on its forks are without Vulkan, whatever is closed before."""
+    """Record that this process loads a driver. Its later forks cannot use Vulkan, even if everything was closed before."""
     global _opener
     _opener = os.getpid()
 
 
 def is_forked() -> bool:
-    """Return True in a fork of a process that had opened Vulkan, and in forks of that."""
+    """Return True in a fork of a process that had opened Vulkan, and in forks of such a fork."""
     return _forked
 
 
 def check() -> None:
-    """Raise ForkError in such a fork; whoever writes to mapped memory asks first, for that memory is the parent's."""
+    """Raise ForkError in such a fork. Call this before you write to mapped memory, which belongs to the parent."""
     if _forked:
         raise ForkError(
             f"process {os.getpid()} was forked from process {_opener}, which had opened Vulkan before: drivers do not survive"
@@ -45,9 +45,9 @@ def _in_child() -> None:
 
 
 def _end_without_the_drivers() -> None:
-    """Leave out what drivers have asked the C library to do at the end of the process: Mesa's would wait for its threads.
+    """Skip the exit handlers that drivers registered with the C library: Mesa's would wait for threads that do not exist.
 
-    The handler registered last is called first, with the exit code. Only glibc has `on_exit`.
+    The handler that was registered last is called first, with the exit code. Only glibc has `on_exit`.
     """
     library = ctypes.CDLL(None)
     if hasattr(library, "on_exit"):
@@ -55,5 +55,5 @@ def _end_without_the_drivers() -> None:
         library.on_exit(library._exit, None)
 
 
-if hasattr(os, "register_at_fork"):  # where there is no fork, there is nothing to know
+if hasattr(os, "register_at_fork"):  # Windows has no forks
     os.register_at_fork(after_in_child=_in_child)

@@ -1,4 +1,4 @@
-"""The Vulkan instance, and the validation layer on request."""
+"""Open the Vulkan instance, with the validation layer on request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
 VALIDATION_VARIABLE = "VKSSIM_VALIDATION"
-"""Set to 1, this environment variable switches the validation layer on; so does the path of a file, to which every process
-appends its messages, one a line.
+"""The environment variable that enables the validation layer: 1, or the path of a file to which every process appends its
+messages, one per line.
 """
 
 _VALIDATION_EXTENSIONS = ("VK_EXT_debug_utils", "VK_EXT_validation_features")
@@ -27,8 +27,8 @@ _LAYER_SETTINGS = {
     "VK_KHRONOS_VALIDATION_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT",
     "VK_KHRONOS_VALIDATION_SYNCVAL_SHADER_ACCESSES_HEURISTIC": "true",
 }
-"""Environment variables that make synchronisation validation complete. The first two, for older and newer layers, have it look
-also at what submissions do to each other. Layers of 2024 and later ignore what shaders read and write unless the third is set.
+"""Environment variables that make synchronisation validation complete. The first two, for older and newer layers, extend it to
+conflicts between submissions. Layers of 2024 and later check the accesses of shaders only if the third is set.
 """
 _API_VERSION = (1, 1)
 _PORTABILITY_EXTENSION = "VK_KHR_portability_enumeration"
@@ -41,7 +41,7 @@ class Instance:
     Parameters
     ----------
     validation
-        Load the Khronos validation layer, synchronisation validation included. None asks the environment variable
+        Load the Khronos validation layer, with synchronisation validation. None uses the environment variable
         VKSSIM_VALIDATION.
 
     Raises
@@ -49,7 +49,7 @@ class Instance:
     NoLoaderError
         The Vulkan loader is not installed.
     ValidationError
-        Validation was asked for and the layer is not installed.
+        Validation was requested and the layer is not installed.
     ForkError
         This process was forked from one that had opened Vulkan.
 
@@ -92,7 +92,7 @@ class Instance:
         application = vk.VkApplicationInfo(
             pApplicationName="vkssim", pEngineName="vkssim", apiVersion=vk.VK_MAKE_VERSION(*_API_VERSION, 0)
         )
-        # Held until the call returns: the binding keeps no nested structs alive.
+        # The variable holds the struct until the call returns: the binding keeps no nested structs alive.
         synchronisation = vk.VkValidationFeaturesEXT(
             pEnabledValidationFeatures=[vk.VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT]
         )
@@ -123,7 +123,7 @@ class Instance:
             messageType=vk.VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT,
         )
         self._report = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
-        info.pfnUserCallback = self._report  # the binding's own is one for all instances
+        info.pfnUserCallback = self._report  # the binding's own callback is shared by all instances
         create = vk.vkGetInstanceProcAddr(self.handle, "vkCreateDebugUtilsMessengerEXT")
         destroy = vk.vkGetInstanceProcAddr(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
@@ -138,7 +138,7 @@ class Instance:
             raise ValidationError(f"the validation layer reported {count}: {messages[0]}")
 
     def close(self) -> None:
-        """Destroy the instance; a second call does nothing, nor does a call in a fork."""
+        """Destroy the instance; a second call and a call in a fork do nothing."""
         if not fork.is_forked():
             self._stack.close()
             self.check()
@@ -153,13 +153,11 @@ class Instance:
 def shared_instance() -> Instance:
     """Return the instance of this process, made at the first call.
 
-    It is left to the end of the process: whoever still has a device open then must find it alive.
-
-    Loading and unloading a driver over and over is slow, and NVIDIA's can be loaded only some dozen times by one process.
-    Whoever opens a device on it calls `check` once the device is closed.
+    It is never closed before the end of the process, because open devices need it. Loading and unloading a driver repeatedly is
+    slow, and a process can load NVIDIA's only some dozen times. Call `check` on the instance after you closed a device.
     """
     fork.check()
-    with _making:  # two threads at once would make two, of which one is never destroyed
+    with _making:  # two threads could make two instances, and one of them would never be destroyed
         return _instance_under(_validation_asked())
 
 
@@ -178,14 +176,14 @@ _validated: list[Instance] = []
 
 
 def check_shared_instances() -> None:
-    """Raise ValidationError if the layer reported anything of this process that no `check` has raised."""
+    """Raise ValidationError if the layer reported anything in this process that no `check` has raised."""
     for instance in _validated:
         instance.check()
 
 
-@atexit.register  # here and not with the instance: what else is closed at the end is closed before
+@atexit.register  # registered at import: everything that is closed at exit is then closed before this runs
 def _fail_if_reported() -> None:
-    """End with a failure where the layer reported anything: at the end nobody may be left to hear an error."""
+    """End the process with a failure if the layer reported anything: at exit, nobody may be left to catch an error."""
     messages = [message for instance in _validated for message in instance.validation_messages]
     if messages and not fork.is_forked():
         sys.stdout.flush()
@@ -194,6 +192,6 @@ def _fail_if_reported() -> None:
 
 
 def _validation_asked() -> str:
-    """Return what VKSSIM_VALIDATION says; empty for no validation."""
+    """Return the value of VKSSIM_VALIDATION; empty for no validation."""
     setting = os.environ.get(VALIDATION_VARIABLE, "")
     return "" if setting == "0" else setting

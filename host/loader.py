@@ -1,7 +1,7 @@
-"""What the Vulkan loader has to say of the drivers' files that it cannot use.
+"""Find out why the Vulkan loader cannot use the files of drivers.
 
-Its answer is a code alone, and a wrong one at that: for a file that is no JSON it says that it is out of memory. Why it gave
-that answer it tells only whoever listens while an instance is made.
+The loader only returns a code, and the code can be misleading: for a file that is not JSON, it means out of memory. The reason
+is only in the debug messages that the loader sends while an instance is made.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _EXTENSION = "VK_EXT_debug_utils"
 
 
 def complaints(module: Any) -> str:
-    """Return what the loader complains of as it looks for drivers, at most three sentences; empty where it says nothing.
+    """Return the loader's messages about drivers, at most three sentences; empty if there are none.
 
-    `module` is the binding. An instance is made once more, with somebody who listens.
+    `module` is the binding. The function makes an instance once more, with a callback for messages.
     """
     said: list[str] = []
     ffi = module.ffi
@@ -31,8 +31,8 @@ def complaints(module: Any) -> str:
         messageSeverity=module.VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
         messageType=module.VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
     )
-    messenger.pfnUserCallback = callback  # the binding's own is one for all instances
+    messenger.pfnUserCallback = callback  # the binding's own callback is shared by all instances
     info = module.VkInstanceCreateInfo(pNext=messenger, ppEnabledExtensionNames=[_EXTENSION])
-    with suppress(module.VkError, module.VkException, KeyError):  # a failure is what is asked about
+    with suppress(module.VkError, module.VkException, KeyError):  # the call is expected to fail
         module.vkDestroyInstance(module.vkCreateInstance(info, None), None)
     return "; ".join([text for text in dict.fromkeys(said) if _SAID_ANYWAY not in text][:_MOST]).rstrip(".")

@@ -1,4 +1,4 @@
-"""Buffers and the memory that fits their use."""
+"""Buffers, with memory of the type that fits their use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .device import Device
 from .errors import DeviceMemoryError
 
 OPAQUE_FD = 0x1
-"""The handle type of what is exported as a file descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, and semaphores')."""
+"""VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT, and the same of semaphores: the handle is a file descriptor."""
 
 _WHOLE_SIZE = 2**64 - 1
-"""VK_WHOLE_SIZE, which the binding gives as -1 and then refuses."""
+"""VK_WHOLE_SIZE. The binding defines it as -1, which it then refuses."""
 
 
 class MemoryClass(Enum):
-    """What a buffer's memory is for."""
+    """The use of a buffer's memory."""
 
     WORK = "written and read by kernels only"
     UPLOAD = "written by the host in order, read by a copy or by kernels"
@@ -31,7 +31,7 @@ class MemoryClass(Enum):
 
 
 def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -> tuple[int, int]:
-    """Index and flags of the best memory type: the first list of flags that some allowed type has wholly."""
+    """Return index and flags of the best memory type: the first list of wishes that an allowed type fulfils completely."""
     local, visible = vk.VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, vk.VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT
     coherent, cached = vk.VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, vk.VK_MEMORY_PROPERTY_HOST_CACHED_BIT
     if memory_class in (MemoryClass.WORK, MemoryClass.SHARED):
@@ -44,7 +44,7 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
     for wish in wishes:
         for index in range(device.memory_properties.memoryTypeCount):
             flags = types[index].propertyFlags
-            # Staging stays off the device's own memory, where a discrete GPU has little that the host can see.
+            # A discrete GPU has little memory that the host can see, so staging does not use it.
             unwanted = memory_class is MemoryClass.UPLOAD and not device.unified and flags & local
             if allowed_bits >> index & 1 and flags & wish == wish and not unwanted:
                 return index, flags
@@ -52,10 +52,10 @@ def _memory_type(device: Device, allowed_bits: int, memory_class: MemoryClass) -
 
 
 class Buffer:
-    """A storage buffer with memory of its own, destroyed by the stack it was made on.
+    """A storage buffer with its own memory. The stack that is passed destroys both.
 
-    `families` are the queue families that use it, where they are several. `mapped` is its memory as (size,) uint8, None for
-    what the host does not see. Raises DeviceMemoryError where `size` is more than the device has or can bind.
+    `families` are the queue families that use it, if there are several. `mapped` is its memory as (size,) uint8, or None if the
+    host cannot see it. Raises DeviceMemoryError if `size` is more than the device has or can bind.
     """
 
     def __init__(
@@ -117,6 +117,6 @@ class Buffer:
         return self._texel_view
 
     def refresh(self) -> None:
-        """Make what the device wrote visible through `mapped`; free where the memory is coherent."""
+        """Make the device's writes visible through `mapped`; coherent memory needs no call and costs nothing."""
         if self._stale_range is not None:
             vk.vkInvalidateMappedMemoryRanges(self._device.handle, 1, [self._stale_range])

@@ -1,4 +1,4 @@
-"""Compute pipelines from SPIR-V, and the driver's compile cache kept on disk."""
+"""Compile compute pipelines from SPIR-V, and store the driver's compile cache on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .device import Device
 from .plan import Kernel
 
 PUSH_BYTES = 64
-"""Room for push constants that every kernel declares; Vulkan promises 128."""
+"""The bytes of push constants that every pipeline layout declares; Vulkan guarantees 128."""
 
 _CACHE_HEADER = struct.Struct("<IIII16s")  # VkPipelineCacheHeaderVersionOne
 
@@ -39,8 +39,8 @@ class Pipeline:
 class PipelineCache:
     """The driver's cache of compiled pipelines, one file for each device and driver version.
 
-    A file that cannot be read, that others may have written, is damaged (see `cache_file`), or names another device or driver
-    is as good as none; one that cannot be written is left out, since all it costs is compiling again.
+    The file is ignored if it cannot be read, if others may have written it, if it is damaged (see `cache_file`), or if it names
+    another device or driver. A cache that cannot be written is no error, because it only saves compilations.
     """
 
     def __init__(self, device: Device, stack: ExitStack, folder: Path | None) -> None:
@@ -84,7 +84,7 @@ class PipelineCache:
 
 
 class PipelineBuilder:
-    """Compiles kernels; equal kernels once. Their bindings are those of `Kernel`, their push constants PUSH_BYTES."""
+    """Compile kernels, equal kernels once. Their bindings follow `Kernel`, and their push constants have PUSH_BYTES."""
 
     def __init__(
         self, device: Device, stack: ExitStack, load_module: Callable[[str], bytes], cache_folder: Path | None = None
@@ -124,7 +124,7 @@ class PipelineBuilder:
         return Layout(set_layout, layout)
 
     def build(self, kernels: tuple[Kernel, ...]) -> None:
-        """Compile those kernels that are not compiled yet, and save the cache."""
+        """Compile the kernels that are not compiled yet, and save the cache."""
         for kernel in kernels:
             if kernel not in self._built:
                 self._built[kernel] = self._compile(kernel)
@@ -149,7 +149,7 @@ class PipelineBuilder:
                 vk.VkSpecializationMapEntry(constantID=constant, offset=4 * position, size=4)
                 for position, (constant, _) in enumerate(kernel.constants)
             ]
-            # Each struct is held until the call returns: the binding keeps no nested strings or children alive.
+            # The variables hold each struct until the call returns: the binding keeps no nested strings or structs alive.
             data = vk.ffi.from_buffer(values)
             specialisation = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=len(values), pData=data)
             entry_point = vk.ffi.new("char[]", b"main")

@@ -1,6 +1,6 @@
-"""The plan: which kernels run on which buffers, in which order, as inert data.
+"""The plan: which kernels run on which buffers and in which order, as plain data.
 
-A plan is built and tested without a device; `executor.Executor` is the only thing that carries it out.
+A plan is built and tested without a device. Only `executor.Executor` and the losses of CUDA tensors run it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from enum import Enum
 
 
 class Role(Enum):
-    """Who writes a buffer and who reads it."""
+    """The writers and readers of a buffer."""
 
     INPUT = "the host writes frames, kernels read them"
     WORK = "kernels write and read"
@@ -30,10 +30,10 @@ class BufferSpec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What is compiled once: a SPIR-V module and its specialisation constants as (id, value), values uint32.
+    """A SPIR-V module with its specialisation constants as (id, value), values uint32. It is compiled once.
 
-    What it reads is bound from 0 on, what it writes after that, all storage buffers. `texel_input` makes what it reads uniform
-    texel buffers of four uint32 a texel instead.
+    The buffers that it reads are bound from 0, followed by those that it writes. All are storage buffers. With `texel_input`,
+    the buffers that it reads are uniform texel buffers with texels of four uint32.
     """
 
     module: str
@@ -47,9 +47,9 @@ class Kernel:
 class Dispatch:
     """One run of a kernel over every frame of a batch.
 
-    `sources` and `targets` are the names of the buffers read and written, in the order of their bindings; what a kernel changes
-    in place is a target. `push`: the bytes of the push constants; `groups`: the workgroups in x and y; `layers`: how many of
-    z's workgroups make one frame. `label` is the stage's name in profiles.
+    `sources` and `targets` are the names of the buffers that it reads and writes, in the order of their bindings. A buffer that
+    is changed in place is a target. `push` has the bytes of the push constants, `groups` the workgroups in x and y, and
+    `layers` the workgroups in z for one frame. `label` is the name of the stage in profiles.
     """
 
     label: str
@@ -63,7 +63,7 @@ class Dispatch:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps in order; the dispatches of one step need nothing of each other and may overlap."""
+    """The buffers and the steps in order. Dispatches of one step do not depend on each other and may overlap."""
 
     buffers: tuple[BufferSpec, ...]
     steps: tuple[tuple[Dispatch, ...], ...]
@@ -79,13 +79,13 @@ class Plan:
         return tuple(dict.fromkeys(dispatch.kernel for dispatch in self.dispatches))
 
     def buffer(self, name: str) -> BufferSpec:
-        """Return the buffer of that name. Raises KeyError where there is none."""
+        """Return the buffer of that name. Raises KeyError if there is none."""
         return {spec.name: spec for spec in self.buffers}[name]
 
     def validate(self) -> None:
-        """Raise ValueError where the plan contradicts itself.
+        """Raise ValueError if the plan is inconsistent.
 
-        It does with unknown or doubled buffers, bindings left open, or a step that races with itself.
+        It is inconsistent if buffers are unknown or named twice, if bindings are missing, or if a step has a data race.
         """
         doubled = [name for name, count in Counter(spec.name for spec in self.buffers).items() if count > 1]
         if doubled:

@@ -1,6 +1,6 @@
-"""Files that are the user's alone: nobody else can have written what is read from them, nor read what is written.
+"""Read and write private files of the user: nobody else can write or read them.
 
-Knows the owners and modes of POSIX. On Windows, where a user's own folders are private by themselves, it checks neither.
+The module checks POSIX owners and modes. On Windows it checks neither, because a user's own folders are private there.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # the latter, or a planted pipe would be waited for
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(
+    os, "O_NONBLOCK", 0
+)  # without O_NONBLOCK, open would wait for a planted pipe
 
 
 def private_folder(folder: Path) -> None:
-    """Make a folder of mode 0700 where there is none.
+    """Make a folder of mode 0700 if there is none.
 
-    Raises PermissionError where it is a link, belongs to someone else or others may write there, OSError where it cannot be
+    Raises PermissionError if it is a link, belongs to another user, or others may write there. Raises OSError if it cannot be
     made.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -27,11 +29,11 @@ def private_folder(folder: Path) -> None:
 
 
 def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
-    """Open a file to be read, or, made where there is none, to be read and written behind its end.
+    """Open a private file: with "rb" to read it, with "a+b" to read it and to append, which creates a missing file.
 
-    A new one has mode 0600. One that is there keeps its mode, for its content may say that it is another program's. Its folder
-    is not looked at. Raises PermissionError where it is no ordinary file, belongs to someone else or others may write it,
-    OSError where it is a link or cannot be opened.
+    A new file has mode 0600. An existing file keeps its mode, because it may belong to another program. Its folder is not
+    checked. Raises PermissionError if it is no ordinary file, belongs to another user, or others may write it. Raises OSError
+    if it is a link or cannot be opened.
     """
     file = open(path, mode, opener=lambda name, flags: os.open(name, flags | _CAREFULLY, 0o600))  # noqa: SIM115
     try:
@@ -45,7 +47,7 @@ def open_private(path: Path, mode: Literal["rb", "a+b"] = "rb") -> BinaryIO:
 def replace_private(path: Path, data: bytes | memoryview) -> None:
     """Write a file of mode 0600 in one step; a link of that name is replaced, not followed. Raises OSError.
 
-    Nothing here is worth waiting for the disk, as `vkssim.storage.atomic` does for what people asked for.
+    Unlike `vkssim.storage.atomic`, which writes results, this does not wait for the disk: the files only save time.
     """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
@@ -59,7 +61,7 @@ def replace_private(path: Path, data: bytes | memoryview) -> None:
 
 
 def load(path: Path, most: int) -> bytes:
-    """Return what is in a private file of a private folder; nothing where there is none, or it has more than `most` bytes."""
+    """Return the content of a private file in a private folder; empty if there is none or it has more than `most` bytes."""
     try:
         private_folder(path.parent)
         with open_private(path) as file:
@@ -70,7 +72,7 @@ def load(path: Path, most: int) -> bytes:
 
 
 def store(path: Path, data: bytes) -> bool:
-    """Write what `load` reads; False where it cannot be written."""
+    """Write a file for `load`. Return False if it cannot be written."""
     try:
         private_folder(path.parent)
         replace_private(path, data)
@@ -80,7 +82,7 @@ def store(path: Path, data: bytes) -> bool:
 
 
 def check_private(path: Path, found: os.stat_result, *, folder: bool = False) -> None:
-    """Raise PermissionError where a file or folder is no ordinary one, belongs to someone else, or others may write it."""
+    """Raise PermissionError if a file or folder is no ordinary one, belongs to another user, or others may write it."""
     if not (stat.S_ISDIR if folder else stat.S_ISREG)(found.st_mode):
         raise PermissionError(f"{path} is no ordinary {'folder' if folder else 'file'}")
     if not hasattr(os, "geteuid"):

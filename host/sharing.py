@@ -1,4 +1,4 @@
-"""What another API of the same GPU is given: file descriptors of memory, and a semaphore to take turns by."""
+"""Share memory with another API of the same GPU, by file descriptors, and synchronise with it by semaphores."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .memory import OPAQUE_FD, Buffer
 
 
 def memory_descriptor(device: Device, buffer: Buffer) -> int:
-    """Return a new file descriptor of a SHARED buffer's memory, `buffer.memory_size` bytes; whoever imports it owns it."""
+    """Return a new file descriptor of a SHARED buffer's memory, `buffer.memory_size` bytes. The importer owns it."""
     info = vk.VkMemoryGetFdInfoKHR(memory=buffer.memory, handleType=OPAQUE_FD)
     descriptor: int = vk.load(device.handle, "vkGetMemoryFdKHR")(device.handle, info)
     return descriptor
 
 
 class Timeline:
-    """A semaphore that counts up, shared with another API; a device opened for sharing makes it.
+    """A timeline semaphore that is shared with another API. The device must have been opened for sharing.
 
-    `descriptor` is its file descriptor, which whoever imports it owns.
+    `descriptor` is its file descriptor. The importer owns it.
     """
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
@@ -34,9 +34,9 @@ class Timeline:
 
 
 class Turns:
-    """Submissions between two timelines: each waits until the first has come to a number, and then brings the second to it.
+    """Submissions between two timelines: each waits until the first reaches a number, and then sets the second to this number.
 
-    The structs of a submission are made once; the host's time for it is what the other API waits for.
+    The structs of a submission are made once, because the other API waits while the host submits.
     """
 
     def __init__(self, device: Device, wait: Timeline, signal: Timeline) -> None:
@@ -72,7 +72,7 @@ class Turns:
         )
 
     def submit(self, commands: Any, number: int) -> None:
-        """Run recorded commands in turn `number`, which grows from call to call."""
+        """Submit recorded commands for turn `number`, which grows from call to call."""
         self._number[0] = number
         self._commands[0] = commands
         vk.vkQueueSubmit(self._queue, 1, self._submission, None)

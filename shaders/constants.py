@@ -1,8 +1,7 @@
-"""The numbers of the metric, written once; `scripts/build_shaders` generates `constants.glsl` from them.
+"""The constants of the metrics, defined once; `scripts/build_shaders` generates `constants.glsl` from them.
 
-Sources: the window, the low-pass and the exponents are those of libvmaf v3.2.0 (`iqa/ssim_tools.h`, `ms_ssim.c`), which took
-them from Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment",
-Asilomar 2003.
+The window, the low-pass and the exponents are those of libvmaf v3.2.0 (`iqa/ssim_tools.h`, `ms_ssim.c`). libvmaf took them from
+Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity for image quality assessment", Asilomar 2003.
 
 This module imports only the standard library: the package's build runs it before anything is installed.
 """
@@ -10,7 +9,7 @@ This module imports only the standard library: the package's build runs it befor
 import math
 
 L = 255.0
-"""Dynamic range: every sample is brought to 0..255 before anything else."""
+"""Dynamic range: every sample is first scaled to 0..255."""
 
 C1 = (0.01 * L) ** 2
 C2 = (0.03 * L) ** 2
@@ -20,10 +19,10 @@ GAUSSIAN = (
     0.001028, 0.007599, 0.036001, 0.109361, 0.213006, 0.266012,
     0.213006, 0.109361, 0.036001, 0.007599, 0.001028,
 )  # fmt: skip
-"""The 11 taps of the window in each direction. They sum to 1.000002 and stay so: the reference carries that bias."""
+"""The 11 taps of the window in each direction. They sum to 1.000002; libvmaf has this bias, so it is not corrected."""
 
 WINDOW = tuple(math.exp(-(k**2) / 4.5) / sum(math.exp(-(i**2) / 4.5) for i in range(-5, 6)) for k in range(-5, 6))
-"""The 11 taps of the losses: standard deviation 1.5, normalised, not rounded; Wang et al. 2004, as in PyTorch's libraries."""
+"""The 11 taps of the losses: standard deviation 1.5, normalised, not rounded, as in Wang et al. 2004 and PyTorch libraries."""
 
 LOW_PASS = (
     0.026727, -0.016828, -0.078201, 0.266846, 0.602914,
@@ -38,7 +37,7 @@ LOW_PASS_QUARTER = (
     (0.007132, -0.004490, -0.020867, 0.071207, 0.160885),
     (0.016114, -0.010146, -0.047149, 0.160885, 0.363505),
 )
-"""Rows and columns -4..0 of libvmaf's 9x9 low-pass table, the rest by symmetry. Two digits are not the rounded products."""
+"""Rows and columns -4..0 of libvmaf's symmetric 9x9 low-pass table. Two digits differ from the rounded products."""
 
 SCALES = 5
 ALPHA = (0.0, 0.0, 0.0, 0.0, 0.1333)
@@ -46,40 +45,40 @@ BETA = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 GAMMA = BETA
 
 SMALLEST_SIDE = 176
-"""11 after four floor-halvings: the smallest width and height of MS-SSIM's five scales."""
+"""The smallest width and height for five scales of MS-SSIM: four halvings, rounded down, leave 11 samples."""
 
 WINDOW_WORKGROUP = 256
-"""Threads of a workgroup of the staged window, and its columns of samples."""
+"""Threads of a workgroup of the staged window; it has as many columns of samples."""
 
 UNIFORM = 8
 """Width and height of the rectangular window of float_ssim."""
 
 FRAGMENT = 32
-"""Columns of a fragment of the estimate, whose windows see nothing of its neighbours; Mazurek and Okarma 2010."""
+"""Columns of a fragment of the estimate; no window crosses its edges; Mazurek and Okarma 2010."""
 
 FRAGMENT_WINDOWS = FRAGMENT - 8
-"""Columns of windows of a fragment that count: all but those of the four threads, a column each, at either end."""
+"""Columns of windows of a fragment that count. Each thread has one column, and the four threads at either end do not count."""
 
 STRIP_COLUMNS = 8
-"""Columns that one thread of the strip window walks down."""
+"""Columns that one thread of the strip window processes."""
 
 LOSS_WORKGROUP = 128
-"""Threads of a workgroup of the staged losses, and its columns of samples."""
+"""Threads of a workgroup of the staged losses; it has as many columns of samples."""
 
 POINTWISE_ROWS = 8
-"""Rows that one thread walks down where each output needs few samples: workgroups of a row alone are launched too slowly."""
+"""Rows that one thread makes if each output needs few samples: a workgroup for each row would take too long to launch."""
 
 DECIMATE_WORKGROUP = 64
-"""Threads of a workgroup of the staged decimation, four columns of samples each."""
+"""Threads of a workgroup of the staged decimation; each thread has four columns of samples."""
 
 DECIMATE_OUTPUTS = (4 * DECIMATE_WORKGROUP - 16) // 2
-"""Output columns of such a workgroup: all that its samples complete, in eights, since a thread makes eight."""
+"""Output columns of such a workgroup: all that its samples complete, as a multiple of eight, because a thread makes eight."""
 
 DECIMATE_COLUMNS = 8
-"""Output columns that one thread of the strip decimation walks down."""
+"""Output columns that one thread of the strip decimation makes."""
 
 EXACT_COLUMNS = {"strip": 8, "staged": 1}
-"""Columns that one thread of the exact window walks down, by shape."""
+"""Columns that one thread of the exact window processes, by shape."""
 
 EXACT_OUTPUTS = {"strip": 8, "staged": 2}
 """Outputs that one thread of the exact decimation makes, by shape."""

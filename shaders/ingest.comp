@@ -1,11 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// Samples of any depth, or floats of any range, to a float plane on the 0..255 scale.
+// Converts samples of any depth, or floats of any range, to a float plane on the 0..255 scale.
 //
 //   out(x, y) = scale * in(x, y)
 //
-// Rows are written to their whole pitch, so that no reader meets a stray NaN. z: frame; one dispatch a plane.
+// The kernel writes rows to their whole pitch, so that no reader finds a stray NaN. z: frame; each plane has one dispatch.
 // Constants: 0 workgroup size, 1 sample format.
 
 layout(local_size_x_id = 0) in;

@@ -1,6 +1,6 @@
-"""What each kernel expects of its host: bindings, specialisation constants and push constants.
+"""The interface of each kernel: its bindings, specialisation constants and push constants.
 
-`scripts/build_shaders` holds the compiled SPIR-V to these declarations; the package packs its arguments by them.
+`scripts/build_shaders` checks the compiled SPIR-V against these declarations, and the package packs its arguments by them.
 This module imports only the standard library: the package's build runs it before anything is installed.
 """
 
@@ -14,10 +14,11 @@ from typing import Any
 
 
 class Shape(Enum):
-    """The two shapes that a kernel comes in.
+    """The two shapes of a kernel.
 
-    STRIP, for CPUs: many columns a thread, no barrier, samples fetched 16 bytes at a time through a texel buffer.
-    STAGED, for GPUs: neighbouring threads on neighbouring columns, rows staged in shared memory, storage buffers.
+    STRIP is for CPUs: a thread has many columns, there are no barriers, and samples are read 16 bytes at a time through a texel
+    buffer. STAGED is for GPUs: neighbouring threads have neighbouring columns, rows are staged in shared memory, and samples
+    are in storage buffers.
     """
 
     STRIP = "strip"
@@ -25,7 +26,7 @@ class Shape(Enum):
 
     @property
     def row_unit(self) -> int:
-        """Return bytes of the unit in which a kernel counts rows and planes."""
+        """Return the bytes of the unit in which a kernel counts rows and planes."""
         return 16 if self is Shape.STRIP else 4
 
 
@@ -54,11 +55,10 @@ class Input(Enum):
 class Interface:
     """The arguments of one kernel.
 
-    `push` names its push constants in order: ints, but floats where `floats` has the name. `sources` buffers are bound from
-    0 on, then `targets`. `constants`: the specialisation constants that every build has. `own_workgroup`: the shapes whose
-    workgroup is part of the kernel and no constant. `exact`: there is also a build that rounds as libvmaf does, with
-    columns of its own and
-    an open workgroup in both shapes.
+    `push` names its push constants in order. They are ints, except the names in `floats`. The buffers of `sources` are bound
+    from 0, followed by those of `targets`. `constants` are the specialisation constants of every build. `own_workgroup` has the
+    shapes whose workgroup size is fixed in the kernel and is no constant. `exact` says that there is also a build that rounds
+    as libvmaf does; this build has its own number of columns, and its workgroup size is a constant in both shapes.
     """
 
     push: tuple[str, ...]
@@ -77,23 +77,23 @@ class Interface:
         return self.constants if fixed else self.constants | {WORKGROUP_CONSTANT}
 
     def reads_texels(self, shape: Shape) -> bool:
-        """Return whether its sources are texel buffers."""
+        """Return whether the sources are texel buffers."""
         return shape is Shape.STRIP and self.input is Input.BY_SHAPE
 
     def bindings(self, shape: Shape) -> dict[int, str]:
-        """Return what is bound in a build, as spirv.Reflection has it."""
+        """Return the bindings of a build, in the form of spirv.Reflection."""
         source = "texel buffer" if self.reads_texels(shape) else "storage buffer"
         sources = dict.fromkeys(range(self.sources), source)
         return sources | dict.fromkeys(range(self.sources, self.sources + self.targets), "storage buffer")
 
     def pack(self, **values: float) -> bytes:
-        """Return the push constants as bytes. Raises TypeError where a name is missing or unknown."""
+        """Return the push constants as bytes. Raises TypeError if a name is missing or unknown."""
         if set(values) != set(self.push):
             raise TypeError(f"push constants are {self.push}, got {tuple(values)}")
         return struct.pack(self._code, *(values[name] for name in self.push))
 
     def unpack(self, data: bytes) -> dict[str, Any]:
-        """Return the push constants by name from what `pack` made: ints, floats where `floats` has the name."""
+        """Return the push constants by name from the bytes of `pack`: ints, or floats for names in `floats`."""
         return dict(zip(self.push, struct.unpack(self._code, data), strict=True))
 
     @property

@@ -2,14 +2,14 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The largest integer sample of a plane, which the host compares with what the depth allows.
+// Finds the largest integer sample of a plane. The host compares it with the largest sample of the depth.
 //
 //   out(workgroup) = max of in(x, y) over the rows and columns of the workgroup
 //
-// Samples beyond the width only pad their row and do not count. The host takes the largest of the workgroups. z: plane; the
+// Samples beyond the width are padding and do not count. The host takes the maximum of all workgroups. z: plane; the
 // workgroups of the reference come first, then those of the distorted plane.
-// Constants: 0 workgroup size, 1 sample format, UINT8 or UINT16. Built in the staged shape alone: where the device is the CPU,
-// the host looks at the samples itself (docs/adr/0022).
+// Constants: 0 workgroup size, 1 sample format, UINT8 or UINT16. There is only a staged build: if the device is the CPU, the
+// host itself finds the largest sample (docs/adr/0022).
 
 layout(local_size_x_id = 0) in;
 layout(push_constant) uniform Push {
@@ -17,7 +17,7 @@ layout(push_constant) uniform Push {
     int height;
     int pitch;          // from row to row, in words
     int plane;          // from plane to plane, in words
-    int strip;          // rows that one workgroup walks down
+    int strip;          // rows that one workgroup processes
     int frame_partials; // words from frame to frame of the target
 };
 
@@ -31,7 +31,7 @@ shared uint subgroup_largest[16];  // a workgroup has 64 threads, and no subgrou
 void main() {
     int column = int(gl_GlobalInvocationID.x);  // in words
     int per_word = FORMAT == UINT8 ? 4 : 2;
-    int inside = width - column * per_word;  // samples of the word that are samples of the picture
+    int inside = width - column * per_word;  // samples of the word that belong to the picture
     uint largest = 0u;
     if (inside > 0) {
         int top = int(gl_WorkGroupID.y) * strip;

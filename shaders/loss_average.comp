@@ -1,11 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-// The next scale of the pyramid of averages: means of 2x2 samples.
+// Makes the next scale of the average pyramid: means of 2x2 samples.
 //
 //   out(x, y) = 1/4 * sum over i, j in 0..1 of in(2x + i - odd(w), 2y + j - odd(h)),   out is ceil(w/2) x ceil(h/2)
 //
-// An odd side has a zero before its first sample. Rows are written to their whole pitch, so that no reader meets a stray NaN.
-// z: plane. Constant 0: workgroup size.
+// An odd side has a zero before its first sample. The kernel writes rows to their whole pitch, so that no reader finds a stray
+// NaN. z: plane. Constant 0: workgroup size.
 
 #include "constants.glsl"
 
@@ -28,7 +28,7 @@ void main() {
     bool has_left = left >= 0 && left < width, has_right = left + 1 < width;
     int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
     for (int row = first_row; row < min(first_row + POINTWISE_ROWS, (height + 1) >> 1); ++row) {
-        int below = 2 * row + 1 - (height & 1);  // the lower of the two rows; the upper one may lie outside
+        int below = 2 * row + 1 - (height & 1);  // the lower of the two rows; the upper one may be outside
         int index = int(gl_WorkGroupID.z) * plane + below * pitch + left;
         float sum = (has_left ? source[index] : 0.0) + (has_right ? source[index + 1] : 0.0);
         if (below > 0) sum += (has_left ? source[index - pitch] : 0.0) + (has_right ? source[index - pitch + 1] : 0.0);

@@ -1,19 +1,20 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// Adds the gradient of the coarser scales to that of a scale, by the adjoint of the pyramid's step, written as a gather: each
-// sample collects from those that it was averaged or filtered into.
+// Adds the gradient of the coarser scales to the gradient of a scale. This is the adjoint of the pyramid's step, written as a
+// gather: each sample collects from the coarse samples that it was averaged or filtered into.
 //
 //   gradient(x, y) = slope * gradient(x, y) + coarse_slope * sum over X, Y of t(x, X) t(y, Y) coarse(X, Y)
 //
-// where t(x, X) is what sample x weighs in sample X of the coarser scale. `slope` is the derivative of the plane's value, the
-// product of the powers in Means, by the mean of this scale; `coarse_slope` the same where the coarser scale is the last, else 1: the
-// dispatch before has applied it. z: plane. Constants: 0 workgroup size, 3 the pyramid.
+// Here t(x, X) is the weight of sample x in sample X of the coarser scale. The value of a plane is the product of the powers in
+// Means. `slope` is its derivative with respect to the mean of this scale. `coarse_slope` is the same for the coarser scale if
+// that is the last one. Otherwise it is 1, because the dispatch before has applied it.
+// z: plane. Constants: 0 workgroup size, 3 the pyramid.
 
 #include "constants.glsl"
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 3) const bool AVERAGE = true;  // means of 2x2 samples, else the low-pass of ms_ssim_decimate.comp
+layout(constant_id = 3) const bool AVERAGE = true;  // means of 2x2 samples; if false, the low-pass of ms_ssim_decimate.comp
 
 layout(std430, set = 0, binding = 0) readonly restrict buffer Coarse { float coarse[]; };
 layout(std430, set = 0, binding = 1) readonly restrict buffer Means { vec4 means[]; };  // deficit, power, slope of each scale
@@ -33,7 +34,8 @@ float low_pass(int k) {
     return abs(k) <= 4 ? LOW_PASS[clamp(k + 4, 0, 8)] : 0.0;
 }
 
-// What sample `index` of `size` weighs in sample `coarse_index`: by itself, and by its mirror images beyond the two borders.
+// Returns the weight of sample `index` of `size` in sample `coarse_index`: its own, and that of its mirror images beyond both
+// borders.
 float filter_weight(int index, int size, int coarse_index) {
     int centre = 2 * coarse_index;
     return low_pass(index - centre) + low_pass(-1 - index - centre) + low_pass(2 * size - 1 - index - centre);
@@ -43,7 +45,7 @@ float collect_averaged(int start, int column, int row) {
     return 0.25 * coarse[start + ((row + (height & 1)) >> 1) * pitch + ((column + (width & 1)) >> 1)];
 }
 
-// What a column of the gradient weighs in the coarse samples from `left` on, the first within its reach.
+// Returns the weights of a column of the gradient in the coarse samples from `left`, the first within its reach.
 void weights_across(out float across[5], int left, int column) {
     int coarse_width = (width + 1) >> 1;
     [[unroll]] for (int i = 0; i < 5; ++i)
@@ -58,7 +60,7 @@ float filtered_across(float across[5], int start, int left, int coarse_row) {
     return sum;
 }
 
-// Of one row, wherever it lies.
+// Collects one row, at any position.
 float collect_filtered_row(float across[5], int start, int left, int row) {
     int above = (row - 3) >> 1, coarse_height = (height + 1) >> 1;
     float sum = 0.0;
@@ -69,8 +71,8 @@ float collect_filtered_row(float across[5], int start, int left, int row) {
     return sum;
 }
 
-// Of POINTWISE_ROWS rows, from an even one on, none of which is mirrored: each coarse row is filtered across once and goes to the
-// rows within its reach by taps that are constants.
+// Collects POINTWISE_ROWS rows that begin at an even row and need no mirroring. Each coarse row is filtered horizontally once,
+// and added to the rows within its reach with constant taps.
 void collect_filtered(out float collected[POINTWISE_ROWS], float across[5], int start, int left, int first_row) {
     int above = (first_row >> 1) - 2;  // the first coarse row within reach
     [[unroll]] for (int r = 0; r < POINTWISE_ROWS; ++r) collected[r] = 0.0;
@@ -102,7 +104,7 @@ void main() {
         float across[5];
         weights_across(across, left, column);
         bool at_border = first_row < 4 || first_row + POINTWISE_ROWS > height - 4;
-        if (at_border) {  // a loop: written out, its mirrored taps take compilers half a minute
+        if (at_border) {  // a loop: unrolled, its mirrored taps take compilers half a minute
             for (int r = 0; r < POINTWISE_ROWS && first_row + r < height; ++r) {
                 int at = target + r * target_pitch;
                 gradient[at] = slope * gradient[at] + coarse_slope * collect_filtered_row(across, start, left, first_row + r);

@@ -1,10 +1,11 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// The gradient from the maps that loss_gradient.comp stored, in the shape for CPUs: each sample gathers from the windows that
-// it lies in, through the same symmetric window, and adds up what it owes to mean and squares (include/loss.glsl).
+// Computes the gradient from the maps that loss_gradient.comp stored, in the shape for CPUs. Each sample gathers the
+// derivatives of the windows that contain it, weighted by the same symmetric window, and adds the terms of the mean and of
+// the squares (include/loss.glsl).
 //
-// Maps beyond the border are 0. z: plane. Constant 0: workgroup size.
+// Maps are 0 beyond the border. z: plane. Constant 0: workgroup size.
 
 #include "constants.glsl"
 
@@ -18,10 +19,10 @@ layout(push_constant) uniform Push {
     int width;         // samples
     int height;
     int pitch;         // of the planes and the maps from row to row, in blocks of four floats
-    int plane;         // from plane to plane, in the same unit; three maps a plane
+    int plane;         // from plane to plane, in the same unit; a plane has three maps
     int target_pitch;  // in floats
     int target_plane;
-    int strip;         // rows that one workgroup walks down
+    int strip;         // rows that one workgroup processes
     float weight;
     float data_range;
 };

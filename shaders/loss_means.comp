@@ -1,10 +1,10 @@
 #version 450
-// What a scale contributes to the value of each plane: from the partial sums of its workgroups.
+// Computes the contribution of a scale to the value of each plane, from the partial sums of the workgroups.
 //
 //   deficit = sum / windows,   power = mean^weight,   slope = weight / mean,   mean = 1 - deficit
 //
-// Power and slope carry the gradient through Wang's product (loss_collect.comp). A mean that is not above 0 gives power and
-// slope 0, or not a number where `null_negative` asks for it. One workgroup a plane; sums in a fixed order. z: plane.
+// Power and slope carry the gradient through Wang's product (loss_collect.comp). If a mean is not above 0, power and slope
+// are 0, or NaN with `null_negative`. Each plane has one workgroup, which adds in a fixed order. z: plane.
 
 const int THREADS = 64;
 

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// What the windows of two planes lack to 1, summed for each workgroup: the loss where no gradient is wanted.
+// Sums the deficits of the windows of two planes, their distances from 1, for each workgroup: the loss without a gradient.
 //
 //   1 - l cs, or 1 - cs  (include/loss.glsl) of each window of include/loss_walk.glsl
 

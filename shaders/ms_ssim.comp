@@ -2,11 +2,12 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Luminance, contrast and structure of one scale, summed for each workgroup.
+// Sums luminance, contrast and structure of one scale for each workgroup.
 //
-//   1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each 11x11 Gaussian window that lies inside, (w-10) x (h-10) of them
+//   1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each of the (w-10) x (h-10) Gaussian 11x11 windows inside the plane
 //
-// Built with EXACT it rounds as libvmaf does. Three sums a workgroup: luminance, contrast, structure. The host adds them in double and subtracts the mean from 1.
+// The build with EXACT rounds as libvmaf does. A workgroup has three sums: luminance, contrast, structure. The host adds the
+// sums in double precision and subtracts the mean from 1.
 
 #include "constants.glsl"
 #include "lcs.glsl"

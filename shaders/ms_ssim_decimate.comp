@@ -1,14 +1,15 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// The next scale of the pyramid: 9-tap low-pass in both directions, then every second sample.
+// Makes the next scale of the pyramid: a 9-tap low-pass in both directions, then every second sample.
 //
 //   out(x, y) = sum over i, j in -4..4 of t(i) t(j) in(2x + i, 2y + j),   out is ceil(w/2) x ceil(h/2)
 //
-// Built with EXACT it takes libvmaf's 9x9 table for t(i) t(j), the products rounded to six decimals, and rounds as libvmaf does.
+// The build with EXACT uses libvmaf's 9x9 table for t(i) t(j), which has the products rounded to six decimals, and rounds as
+// libvmaf does.
 //
-// Border: symmetric (-1 reads 0, n reads n-1). Rows are written to their whole pitch, so that no reader meets a stray NaN.
-// z: plane, reference and distorted of each frame in turn. Constant 1: sample format.
+// Border: symmetric (-1 reads 0, n reads n-1). The kernel writes rows to their whole pitch, so that no reader finds a stray
+// NaN. z: plane; the reference and the distorted plane of a frame follow each other. Constant 1: sample format.
 
 #include "constants.glsl"
 
@@ -31,7 +32,8 @@ layout(push_constant) uniform Push {
 #include "border.glsl"
 #include "samples.glsl"
 
-// Adds an even and an odd row of four columns to the four outputs that are open; returns the one that the even row completes.
+// Adds an even and an odd row of four columns to the four unfinished outputs, and returns the output that the even row
+// completes.
 vec4 add_rows(vec4 even, vec4 odd, inout vec4 open[4]) {
     vec4 done = open[0] + LOW_PASS[8] * even;
     open[0] = open[1] + LOW_PASS[6] * even + LOW_PASS[7] * odd;

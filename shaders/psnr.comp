@@ -2,17 +2,18 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The squared differences of two planes, summed for each workgroup.
+// Sums the squared differences of two planes for each workgroup.
 //
-//   (a - b)^2 of every sample inside the planes, w x h of them; no border is read
+//   (a - b)^2 of each of the w x h samples; no border is read
 //
-// A thread owns a column of units, each a block of 16 bytes in the strip shape and a word of 4 in the staged one, and walks down
-// `strip` of them, so that every byte is read once. Integers are taken as they are stored, without `scale`: their sums have no
-// rounding at all. Floats are rounded as by libvmaf's compute_psnr, difference and square each to float32, and summed with the
-// error of every addition.
+// A thread owns a column of units. A unit is a block of 16 bytes in the strip shape and a word of 4 bytes in the staged shape.
+// The thread reads `strip` units downwards, so that every byte is read once. Integers are used as they are stored, without
+// `scale`: their sums have no rounding at all. For floats, the difference and the square are each rounded to float32, as in
+// libvmaf's compute_psnr, and the sum carries the error of every addition.
 //
-// Three sums a workgroup, each exact in float32 for up to 256 threads of up to 4096 samples: of integers the sum in digits of
-// 2^16, the lowest first; of floats what is left after the leading digits, the leading digits, and 0. The host adds them in double.
+// A workgroup has three sums, each exact in float32 for up to 256 threads of up to 4096 samples. For integers they are the
+// digits of the sum to the base 2^16, the lowest first. For floats they are the rest after the leading digits, the leading
+// digits, and 0. The host adds them in double precision.
 // Constants: 0 workgroup size (strip), 1 sample format. z: frame.
 
 const int SUMS = 3;
@@ -31,12 +32,12 @@ layout(local_size_x_id = 0) in;
 const int SAMPLES_PER_WORD = FORMAT == FLOAT32 ? 1 : FORMAT == UINT8 ? 4 : 2;
 
 struct SquareSums {
-    uint low;        // of integers: of 8 bits the whole sum, else that of the squares' low halves
-    uint high;       // of integers: the sum of the squares' high halves
-    ExactSum exact;  // of floats
+    uint low;        // integers: the whole sum for 8 bits, otherwise the sum of the squares' low halves
+    uint high;       // integers: the sum of the squares' high halves
+    ExactSum exact;  // floats
 };
 
-// The bits of a word that belong to `count` samples.
+// Returns a mask of the bits of a word that belong to `count` samples.
 uint mask_of(int count) {
     int bits = clamp(count, 0, SAMPLES_PER_WORD) * (32 / SAMPLES_PER_WORD);
     return bits == 32 ? 0xffffffffu : (1u << bits) - 1u;
@@ -54,7 +55,7 @@ void add_squares(inout SquareSums sums, uint a, uint b) {
     } else {
         [[unroll]] for (int i = 0; i < 2; ++i) {
             uint difference = bitfieldExtract(a, 16 * i, 16) - bitfieldExtract(b, 16 * i, 16);
-            uint square = difference * difference;  // below 2^32; that a difference wraps does not change it
+            uint square = difference * difference;  // below 2^32; a difference that wraps does not change it
             sums.low += square & 0xffffu;
             sums.high += square >> 16;
         }
@@ -65,7 +66,7 @@ void add_squares(inout SquareSums sums, uint a, uint b) {
 shared float subgroup_most[MOST_SUBGROUPS];
 #endif
 
-// The largest of the values of a workgroup's threads.
+// Returns the largest of the values of a workgroup's threads.
 float most_of_group(float value) {
     float most = subgroupMax(value);
 #ifdef STAGED
@@ -76,8 +77,8 @@ float most_of_group(float value) {
     return most;
 }
 
-// The leading digits of a sum that is at most `most`: whole multiples, at most 2^16, of a power of two that is the same for the
-// whole workgroup, so that adding those of 256 threads rounds nothing. NaN where `most` is infinite.
+// Returns the leading digits of a sum that is at most `most`: a multiple, at most 2^16, of a power of two. The power is the
+// same for the whole workgroup, so that adding the values of 256 threads rounds nothing. Returns NaN if `most` is infinite.
 float leading_digits(float value, float most) {
     precise float shift = 384.0 * uintBitsToFloat(floatBitsToUint(most) & 0x7f800000u);
     precise float shifted = value + shift;
@@ -87,7 +88,7 @@ float leading_digits(float value, float most) {
 
 void main() {
     int unit = int(gl_GlobalInvocationID.x);
-    int inside = width - unit * UNIT_WORDS * SAMPLES_PER_WORD;  // samples of the unit that are samples of the planes
+    int inside = width - unit * UNIT_WORDS * SAMPLES_PER_WORD;  // samples of the unit that belong to the planes
     uint masks[UNIT_WORDS];
     [[unroll]] for (int w = 0; w < UNIT_WORDS; ++w) masks[w] = mask_of(inside - w * SAMPLES_PER_WORD);
 

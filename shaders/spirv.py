@@ -1,6 +1,6 @@
-"""Reads from a SPIR-V module what a host has to agree with: bindings, specialisation constants, push constants.
+"""Read the interface of a SPIR-V module: bindings, specialisation constants, push constants.
 
-Layout and opcodes: the SPIR-V specification, sections 2.3 and 3.
+The layout and the opcodes are those of the SPIR-V specification, sections 2.3 and 3.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Op:
 
 @dataclass(frozen=True)
 class Reflection:
-    """What a module declares.
+    """The declarations of a module.
 
     `bindings` maps numbers to `storage buffer` or `texel buffer`; `push` lists (name, offset, type).
     """
@@ -53,7 +53,7 @@ def _text(words: tuple[int, ...]) -> str:
 
 
 def reflect(code: bytes) -> Reflection:
-    """Read a module. Raises ValueError where it is none."""
+    """Return the declarations of a module. Raises ValueError if the bytes are no SPIR-V module."""
     binding_of: dict[int, int] = {}
     constants: set[int] = set()
     names: dict[tuple[int, int], str] = {}

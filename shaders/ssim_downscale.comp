@@ -1,13 +1,13 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
-// The downscale of float_ssim: the mean of a box centred on every factor-th sample.
+// Downscales the planes of float_ssim: each output is the mean of a box centred on every factor-th sample.
 //
 //   out(x, y) = 1/factor^2 * sum over i, j in -factor/2 .. -factor/2 + factor - 1 of in(factor x + i, factor y + j)
 //
-// Summed as libvmaf does (include/exact.glsl): what reads the samples is so slow here that it costs nothing.
+// The kernel sums as libvmaf does (include/exact.glsl). This costs no time here, because reading the samples takes longer.
 // Border: symmetric (-1 reads 0, n reads n-1), in both directions. A thread makes one sample.
-// Rows are written to their whole pitch, so that no reader meets a stray NaN. z: plane.
+// The kernel writes rows to their whole pitch, so that no reader finds a stray NaN. z: plane.
 // Constants: 0 workgroup size, 1 sample format.
 
 layout(local_size_x_id = 0) in;

@@ -2,10 +2,11 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The estimate of ssim_uniform.comp: the picture is cut into fragments of FRAGMENT columns that know nothing of each other.
+// Computes the estimate of ssim_uniform.comp. The picture is divided into fragments of FRAGMENT columns, and no window crosses
+// the edge of a fragment.
 //
-// The same four sums, of those windows whose first column, counted from where their fragment begins, is below
-// FRAGMENT_WINDOWS and that lie inside.
+// The four sums are the same, over the windows inside the picture whose first column, counted from the start of the fragment,
+// is below FRAGMENT_WINDOWS.
 //
 // P. Mazurek, K. Okarma, "An efficient estimation of the Structural Similarity index using the GPGPU programming
 // techniques", 2010.

@@ -1,4 +1,4 @@
-// Decimation that rounds as libvmaf does: its own 9x9 table, each sum exact; for CPUs and for GPUs.
+// Decimates with libvmaf's rounding: libvmaf's 9x9 table, and exact sums. It is for CPUs and for GPUs.
 //
 // A thread makes EXACT_OUTPUTS neighbouring outputs of a row. Constant 0: workgroup size.
 
@@ -14,7 +14,7 @@ void main() {
     int out_row = int(gl_WorkGroupID.y);
     int plane_start = int(gl_WorkGroupID.z) * plane;
     int last = unit_of(width - 1);
-    int end = width - (2 * column - 4);  // which of the loaded samples is the first past the row
+    int end = width - (2 * column - 4);  // index of the first loaded sample past the end of the row
 
     ExactSum sums[EXACT_OUTPUTS];
     [[unroll]] for (int c = 0; c < EXACT_OUTPUTS; ++c) sums[c] = ExactSum(0.0, 0.0);
@@ -22,7 +22,7 @@ void main() {
         int row = mirror(2 * out_row + j - 4, height);
         float loaded[SPAN], samples[SPAN];
         LOAD_SAMPLES(loaded, SPAN, plane_start + row * pitch, last, 2 * column, -4)
-        // No output reads more than four samples past a border; the n-th past it is the n-th before it.
+        // No output reads more than four samples past a border. The n-th sample past it equals the n-th before it.
         [[unroll]] for (int i = 0; i < SPAN; ++i) {
             samples[i] = loaded[i];
             if (i < 4) samples[i] = column == 0 ? loaded[7 - i] : samples[i];

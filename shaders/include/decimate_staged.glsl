@@ -1,11 +1,12 @@
-// Decimation in the shape for GPUs: a workgroup walks down a strip of 4 * DECIMATE_WORKGROUP input columns, CHUNK output rows
-// at a time.
+// Decimates in the shape for GPUs: a workgroup processes a strip of 4 * DECIMATE_WORKGROUP input columns from top to bottom,
+// CHUNK output rows at a time.
 //
-//   down    four neighbouring input columns a thread; each pair of rows joins the outputs still open in registers (a
-//           transposed filter), what completes goes to shared memory
-//   across  eight neighbouring outputs a thread, from the 23 column sums that they share, sixteen bytes a read and a write
+//   down    A thread has four neighbouring input columns. It adds each pair of rows to the unfinished outputs in registers (a
+//           transposed filter), and writes a finished output to shared memory.
+//   across  A thread makes eight neighbouring outputs from the 23 column sums that they share. Each read and write has
+//           sixteen bytes.
 //
-// Columns beyond the border are read mirrored, sample by sample; only the workgroups at the border do so.
+// Columns beyond the border are mirrored, sample by sample. Only the workgroups at the border do so.
 
 layout(local_size_x = DECIMATE_WORKGROUP) in;
 

@@ -1,22 +1,23 @@
-// Decimation in the shape for CPUs: one thread walks down a strip of DECIMATE_COLUMNS output columns, with no barrier and no
-// shared memory.
+// Decimates in the shape for CPUs: one thread processes a strip of DECIMATE_COLUMNS output columns from top to bottom, without
+// barriers and without shared memory.
 //
-// Each input row is filtered across in registers and added to the outputs still open (a transposed filter: no ring of rows).
-// Where the window crosses the left or right border the mirrored taps are folded, once a thread, onto the samples that they
-// read, so that the walk down needs no test; down, the row's index is mirrored. Constant 0: workgroup size.
+// Each input row is filtered horizontally in registers and added to the unfinished outputs (a transposed filter, which needs no
+// ring of rows). If the window crosses the left or right border, each thread folds the mirrored taps once onto the samples
+// that they read, so that the loop over rows needs no test. Vertically, the index of the row is mirrored.
+// Constant 0: workgroup size.
 
 layout(local_size_x_id = 0) in;
 
 const int SPAN = 2 * DECIMATE_COLUMNS + 7;
 const int FOURS = DECIMATE_COLUMNS / 4;
 
-// Tap k of an output whose centre is `room` samples before the last of its row: what lies beyond is read mirrored.
+// Returns tap k of an output whose centre is `room` samples before the last sample of its row. Samples beyond it are mirrored.
 float folded_right(int k, int room) {
     int mirrored = 2 * room + 9 - k;
     return k - 4 > room ? 0.0 : mirrored <= 8 ? LOW_PASS[k] + LOW_PASS[mirrored] : LOW_PASS[k];
 }
 
-// Tap k of output column 0 or 1, whose centre has 2 * column samples before it.
+// Returns tap k of output column 0 or 1, whose centre has 2 * column samples before it.
 float folded_left(int k, int column) {
     int mirrored = 7 - 4 * column - k;
     return k - 4 < -2 * column ? 0.0 : mirrored >= 0 ? LOW_PASS[k] + LOW_PASS[mirrored] : LOW_PASS[k];

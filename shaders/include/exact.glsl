@@ -1,7 +1,9 @@
-// Sums that come out as those of libvmaf, which rounds every product to float32, adds in double and rounds the sum to float32.
+// Computes sums that equal those of libvmaf, which rounds every product to float32, adds in double and rounds the sum to
+// float32.
 //
-// The error of each addition is kept beside the sum (TwoSum, Knuth, The Art of Computer Programming 2, 4.2.2) and added at the
-// end, which leaves one rounding. `precise` keeps the compiler from fusing or reordering what looks like nothing.
+// The error of each addition is carried beside the sum (TwoSum, Knuth, The Art of Computer Programming 2, 4.2.2) and added at
+// the end, so that there is only one rounding. `precise` stops the compiler from fusing or reordering operations that look
+// redundant.
 
 struct ExactSum {
     float value;
@@ -19,8 +21,8 @@ void add_product(inout ExactSum sum, float a, float b) {
     sum = ExactSum(total, error);
 }
 
-// The same where it is known which of the two is the larger (Fast2Sum, Dekker 1971): four operations instead of seven. Where a
-// picture proves the guess wrong, what is kept of the error is only nearly all of it.
+// Does the same if it is known which of the two is larger (Fast2Sum, Dekker 1971), with four operations instead of seven. If a
+// picture contradicts this assumption, a small part of the error is lost.
 void add_ordered(inout ExactSum sum, float a, float b, bool term_is_larger) {
     precise float term = a * b;
     precise float total = sum.value + term;

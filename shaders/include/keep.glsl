@@ -1,6 +1,6 @@
-// With MAP a walk also keeps each window: 1 less what its l c s lacks, in rows without a gap behind the sums.
+// With MAP, the kernel also writes the l c s of each window, in rows without a gap after the sums.
 //
-// The includer defines SIDE, the window's.
+// The includer defines SIDE, the side of the window.
 #ifdef MAP
 void keep_window(int row, int column, float deficit) {
     partials[int(gl_WorkGroupID.z) * frame_partials + first_window + row * (width - SIDE + 1) + column] = 1.0 - deficit;

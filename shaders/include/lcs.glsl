@@ -1,11 +1,11 @@
-// Luminance, contrast and structure of one window, given as what each lacks to 1.
+// Computes luminance, contrast and structure of one window, as deficits: their distances from 1.
 //
 //   l = (2 m1 m2 + C1) / (m1^2 + m2^2 + C1)    1 - l = (m1 - m2)^2 / (m1^2 + m2^2 + C1)
 //   c = (2 g + C2) / (v1 + v2 + C2)            1 - c = (v1 + v2 - 2 g) / (v1 + v2 + C2)
 //   s = (cov + C3) / (g + C3)                  1 - s = (g - cov) / (g + C3),   g = sqrt(v1 v2)
 //
-// The deficits are small where the scores are high, so their sums in float lose nothing that matters, and equal windows give
-// exactly 0 whatever the driver's division and square root do in the last place.
+// Deficits are small if the scores are high, so their sums in float32 lose no digits that matter. Equal windows give exactly 0,
+// even if the driver's division and square root are wrong in the last place.
 
 struct Moments {
     float mean1;
@@ -23,13 +23,13 @@ vec3 lcs_deficits(Moments m) {
     precise float variance2 = max(0.0, m.square2 - mean2_squared);
     precise float covariance = m.product - mean_product;
     float geometric = variance1 == variance2 ? variance1 : sqrt(variance1 * variance2);
-    // libvmaf's guard: rounding alone makes the covariance of a flat window negative.
+    // This guard is libvmaf's: in a flat window, only rounding makes the covariance negative.
     if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;
     float mean_difference = m.mean1 - m.mean2;
     float variance_sum = variance1 + variance2;
     vec3 numerators = vec3(mean_difference * mean_difference, variance_sum - 2.0 * geometric, geometric - covariance);
     vec3 denominators = vec3(mean1_squared + mean2_squared + C1, variance_sum + C2, geometric + C3);
-    // One division for three; the product of the denominators lies between 1e4 and 1e14.
+    // One division replaces three. The product of the denominators is between 1e4 and 1e14.
     float inverse = 1.0 / (denominators.x * denominators.y * denominators.z);
     return numerators * (denominators.yzx * denominators.zxy * inverse);
 }

@@ -1,18 +1,18 @@
-// Luminance, and contrast times structure, of one window, and what they owe to its moments.
+// Computes luminance, and contrast times structure, of one window, and their derivatives with respect to its moments.
 //
 // With x and y for samples of the distorted and the reference plane, u = x + y and d = x - y:
 //
 //   l  = (2 mx my + c1) / (mx^2 + my^2 + c1)       1 - l  = md^2 / Z,   Z = (mu^2 + md^2) / 2 + c1
 //   cs = (2 cov + c2) / (vx + vy + c2)             1 - cs = vd / T,     T = (vu + vd) / 2 + c2
 //
-// Four filtered planes instead of five; what is lacking to 1 comes without a difference of near equals, and where x = y all
-// of it, and the gradient, is exactly 0. docs/loss.md derives it.
+// This form filters four planes instead of five. The deficits 1 - l and 1 - cs are not differences of nearly equal numbers. If
+// x = y, the deficits and the gradient are exactly 0. docs/loss.md derives the formulas.
 //
-// Moments are those of u and d less a pivot near them (loss_pivot.glsl): variances of bright, flat places would otherwise drown
-// in rounding.
+// A pivot near the samples (loss_pivot.glsl) is subtracted from u and d before their moments are taken. Without it, the
+// variances of bright, flat areas would be lost in rounding.
 //
-// A window with a sample that is infinite or no number is no number itself. So the two quotients are taken one by one: the
-// product of large denominators would overflow, and its inverse of 0 would make a window perfect in silence.
+// If a sample is infinite or NaN, its windows are NaN. So each quotient has its own division: the product of large denominators
+// would overflow, and its inverse, 0, would silently make the window perfect.
 
 layout(constant_id = 2) const bool WITH_LUMINANCE = true;  // the term is l cs, else cs
 
@@ -25,11 +25,11 @@ struct Moments {
 
 struct Window {
     float deficit;   // 1 - term
-    vec3 by_moment;  // derivative of the term by the means, and twice that by each square: what samples x gather
+    vec3 by_moment;  // derivatives of the term by the means, and twice those by each square: the gradient gathers these
 };
 
-// 0 in place of what rounding has left below it; NaN stays NaN. It is compared as an integer: drivers make max() of a comparison
-// of floats, and max() answers 0 where it is asked about NaN, so that the window would be a perfect one.
+// Replaces a negative value, which only rounding can cause, by 0. NaN stays NaN. The comparison is one of integers: drivers
+// turn a comparison of floats into max(), and max() returns 0 for NaN, which would make the window perfect.
 float not_negative(float variance) {
     const uint minus_zero = 0x80000000u, infinity = 0x7f800000u;
     return floatBitsToUint(variance) - minus_zero < infinity ? 0.0 : variance;

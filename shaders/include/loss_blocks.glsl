@@ -1,22 +1,23 @@
-// Floats of a row in blocks of four through texel buffers, the cheapest way in on a CPU (samples_blocks.glsl says why). Rows
-// begin on a block.
+// Reads floats of a row in blocks of four through texel buffers, which is the fastest way on a CPU (samples_blocks.glsl says
+// why). Rows begin on a block.
 
-const int SPAN = 24;  // columns that a thread reads for its eight: eight more on each side, to whole blocks
+const int SPAN = 24;  // columns that a thread reads for its eight columns: eight more on each side, in whole blocks
 
 vec4 block_of(usamplerBuffer planes, int row, int block) {
     return uintBitsToFloat(texelFetch(planes, row + block));
 }
 
-// Fills `target` with the SPAN floats from `column - 8` on of the row that begins at block `row`; what lies outside reads as
-// some float of the row. `last` is the row's last block, `column` a multiple of 8.
+// Fills `target` with the SPAN floats from `column - 8` of the row that begins at block `row`. Positions outside the row read
+// some float of the row. `last` is the row's last block, and `column` is a multiple of 8.
 #define LOAD_SPAN(target, planes, row, last, column)                                                  \
     [[unroll]] for (int b_ = 0; b_ < SPAN / 4; ++b_) {                                                \
         vec4 block_ = block_of(planes, row, clamp(((column) >> 2) - 2 + b_, 0, last));                \
         [[unroll]] for (int j_ = 0; j_ < 4; ++j_) target[4 * b_ + j_] = block_[j_];                   \
     }
 
-// One row through a separable filter: across in registers, then added to the outputs still open (a transposed filter); `done`
-// are the eight outputs that the row completes. `row` has SPAN columns, the outputs' centres are its columns 8 to 15.
+// Passes one row through a separable filter: it is filtered horizontally in registers, then added to the unfinished outputs (a
+// transposed filter). `done` receives the eight outputs that the row completes. `row` has SPAN columns, and the centres of the
+// outputs are its columns 8 to 15.
 #define ADD_ROW(done, open, row)                                                                                     \
     [[unroll]] for (int c_ = 0; c_ < STRIP_COLUMNS; ++c_) {                                                          \
         float across_ = WINDOW[0] * (row[c_ + 3] + row[c_ + 13]);                                                    \
@@ -27,7 +28,7 @@ vec4 block_of(usamplerBuffer planes, int row, int block) {
         open[9][c_] = WINDOW[0] * across_;                                                                           \
     }
 
-// The pivot of a whole plane, from five rows and columns of its own each.
+// Computes the pivot of a whole plane, from samples in five rows and five columns.
 vec2 plane_pivot(int plane_start) {
     vec2 candidates[5];
     [[unroll]] for (int k = 0; k < 5; ++k) {

@@ -1,10 +1,10 @@
-// The pivot of a neighbourhood: a level near its samples, subtracted before anything is squared.
+// Computes the pivot of a neighbourhood: a level near its samples, which is subtracted before samples are squared.
 //
-// u = x + y and d = x - y each have theirs, the median of five samples spread over the neighbourhood: one sample far from the
-// others, or two of the five, do not move it. It is taken of u and d and not of x and y: d is small, and keeps its last digits.
+// u = x + y and d = x - y have one pivot each, the median of five samples spread over the neighbourhood. One or two outliers
+// among the five do not move it. The pivots are those of u and d, not of x and y: d is small and so keeps its last digits.
 //
-// Samples far beyond the images' range, and what is no number, count as its middle: where most of a neighbourhood is as bright
-// as a lamp, the rest of it keeps no fewer digits than without a pivot.
+// Samples far outside the range of the images, and NaN, count as the middle of the range. If most of a neighbourhood is that
+// bright, the rest of it then keeps as many digits as without a pivot.
 
 vec2 pivot_candidate(float x, float y) {
     vec2 level = vec2(x + y, x - y);

@@ -1,26 +1,28 @@
-// The walk for GPUs: a workgroup walks down a strip of LOSS_WORKGROUP columns of samples, CHUNK rows at a time, as
-// window_staged.glsl does. The gradient is gathered in the same walk, ten rows behind the samples:
+// Moves the window over the planes in the shape for GPUs: a workgroup processes a strip of LOSS_WORKGROUP columns of samples
+// from top to bottom, CHUNK rows at a time, as window_staged.glsl does. The gradient is gathered in the same pass, ten rows
+// behind the samples:
 //
 //   samples ── down ──► column sums ── across ──► windows ── down ──► column sums ── across ──► gradient
-//              one column a thread       four a thread       one column a thread       four a thread
+//            one column per thread     four per thread     one column per thread     four per thread
 //
-// "Down" is a transposed filter in registers, "across" reads shared memory sixteen bytes at a time. Windows that the gradient needs
-// from beyond the workgroup's outputs are computed by the neighbour too: none ever goes to memory (docs/adr/0008).
+// "Down" is a transposed filter in registers. "Across" reads shared memory sixteen bytes at a time. The gradient also needs
+// windows beyond the workgroup's outputs. The workgroup computes these itself, like its neighbour, so no window is written to
+// memory (docs/adr/0008).
 
 layout(local_size_x = LOSS_WORKGROUP) in;
 
 layout(std430, set = 0, binding = 0) readonly buffer Distorted { float distorted[]; };
 layout(std430, set = 0, binding = 1) readonly buffer Reference { float reference[]; };
 
-const int CHUNK = 4;  // rows between barriers, and columns that a thread has across
+const int CHUNK = 4;  // rows between barriers, and columns of a thread in the pass across
 const int LANES_ACROSS = LOSS_WORKGROUP / CHUNK;
-const int FOURS = (CHUNK + 10 + 3) / 4;  // vectors that these columns' windows span
+const int FOURS = (CHUNK + 10 + 3) / 4;  // vectors that the windows of these columns span
 const int WIDTH = LOSS_WORKGROUP / 4;
 
-shared vec4 column_sums[4][CHUNK][WIDTH + FOURS - 1];  // of the moments, then of what the gradient gathers
+shared vec4 column_sums[4][CHUNK][WIDTH + FOURS - 1];  // of the moments, then of the derivatives that the gradient gathers
 
 #ifdef GRADIENT
-// The same memory as rows of four, for planes whose rows begin on four floats.
+// This is the same memory as rows of four, for planes whose rows begin on four floats.
 layout(std430, set = 0, binding = 0) readonly buffer DistortedFours { vec4 distorted_fours[]; };
 layout(std430, set = 0, binding = 1) readonly buffer ReferenceFours { vec4 reference_fours[]; };
 layout(std430, set = 0, binding = 2) writeonly buffer Target { float target[]; };
@@ -44,7 +46,7 @@ const int OUTPUTS = LOSS_WORKGROUP - 2 * HALO;
         open[9] = WINDOW[0] * value_;                                                                       \
     }
 
-// Four neighbouring sums of eleven columns.
+// Computes four neighbouring sums of eleven columns.
 #define ACROSS(result, columns)                                                                             \
     {                                                                                                       \
         float column_[4 * FOURS];                                                                           \
@@ -81,7 +83,7 @@ void main() {
     vec2 pivot = pivot_of(candidates);
 
     int centre = first_column - HALO + 5 + CHUNK * lane_across;  // column of the thread's first window
-    bool exists[CHUNK];   // which of its windows there are; what lies past the workgroup's samples reaches no output
+    bool exists[CHUNK];   // which of its windows exist; windows past the workgroup's samples reach no output
     float counts[CHUNK];  // 1 for each that this workgroup sums
     bool all_exist = true;
     [[unroll]] for (int w = 0; w < CHUNK; ++w) {
@@ -90,7 +92,7 @@ void main() {
         all_exist = all_exist && exists[w];
         counts[w] = exists[w] && at >= first_column && at < first_column + OUTPUTS ? 1.0 : 0.0;
     }
-    if (lane < FOURS - 1)  // the threads at the end read past the columns; what they read counts 0, but must be a number
+    if (lane < FOURS - 1)  // the last threads read past the columns; these values have weight 0, but must not be NaN
         [[unroll]] for (int slot = 0; slot < CHUNK; ++slot)
             [[unroll]] for (int m = 0; m < 4; ++m) column_sums[m][slot][WIDTH + lane] = vec4(0.0);
 
@@ -101,10 +103,10 @@ void main() {
     [[unroll]] for (int m = 0; m < 3; ++m) [[unroll]] for (int k = 0; k < 10; ++k) open_windows[m][k] = 0.0;
     bool in_fours = ((pitch | plane | target_pitch | target_plane) & 3) == 0;
     int output_column = first_column + CHUNK * lane_across;
-    int outputs = min(OUTPUTS, width - first_column) - CHUNK * lane_across;  // how many of the thread's there are
+    int outputs = min(OUTPUTS, width - first_column) - CHUNK * lane_across;  // how many outputs of the thread exist
 #endif
 
-    // Rows of windows count from ROWS_ABOVE above the first output; the samples that complete one lie five rows below it.
+    // Rows of windows count from ROWS_ABOVE above the first output. The samples that complete a window are five rows below it.
     int window_rows = rows + 2 * ROWS_ABOVE;
     for (int chunk = -10; chunk < window_rows; chunk += CHUNK) {
         int first_row = top - ROWS_ABOVE + chunk + 5;

@@ -1,5 +1,6 @@
-// The walk for CPUs: one thread walks down a strip of STRIP_COLUMNS columns, with no barrier and no shared memory, as
-// window_strip.glsl does. For the gradient it stores three maps a plane, one plane after the other, each as large as a plane.
+// Moves the window over the planes in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS columns from top to
+// bottom, without barriers and without shared memory, as window_strip.glsl does. For the gradient it stores three maps for each
+// plane, plane after plane, each map as large as a plane.
 //
 // Constant 0: workgroup size, which is one subgroup.
 
@@ -21,14 +22,14 @@ void main() {
     int plane_start = int(gl_WorkGroupID.z) * plane;
     int last = (width - 1) >> 2;
 
-    vec2 candidates[5];  // from the top of the strip to its end, left and right by turns
+    vec2 candidates[5];  // from the top of the strip to its end, alternating left and right
     [[unroll]] for (int k = 0; k < 5; ++k) {
         int at = plane_start + (top + (2 * k + 1) * rows / 10) * pitch + min((column >> 2) + (k & 1), last);
         candidates[k] = pivot_candidate(block_of(distorted, at, 0).x, block_of(reference, at, 0).x);
     }
     vec2 pivot = pivot_of(candidates);
 #ifdef GRADIENT
-    // Threads gather from each other's windows: the maps are those of one pivot, the plane's.
+    // Threads gather from the windows of other threads, so all maps use one pivot, that of the plane.
     vec2 from_plane = pivot - plane_pivot(plane_start);
 #endif
 

@@ -1,7 +1,7 @@
-// The walk of the losses' window over two planes: arguments, where sums go, and the walk itself in the shape that the build
-// asks for. The includer defines GRADIENT where more than the sums is wanted.
+// Moves the window of the losses over two planes. The file has the arguments, the place of the sums, and the loop of the shape
+// that is built. The includer defines GRADIENT if the gradient is computed as well.
 //
-// Samples beyond the border are 0. Windows are centred on every sample, and those nearer than `margin` to a border do not count.
+// Samples beyond the border are 0. Windows are centred on every sample. Windows nearer than `margin` to a border do not count.
 // z: plane. Constants: 0 workgroup size (strip), 2 the term.
 
 layout(push_constant) uniform Push {
@@ -11,7 +11,7 @@ layout(push_constant) uniform Push {
     int plane;         // from plane to plane, in the same unit
     int target_pitch;  // of the gradient, or of the maps, in floats
     int target_plane;
-    int strip;         // rows that one workgroup walks down
+    int strip;         // rows that one workgroup processes
     int margin;
     int first_partial; // where the sums of this dispatch begin within a plane's
     int plane_partials;// floats from plane to plane

@@ -1,5 +1,5 @@
-// The sums of a workgroup from those of its threads, stored by `store_partial`. THREADS: those of a workgroup, in the staged
-// shape.
+// Adds the sums of a workgroup's threads, and stores them with `store_partial`. THREADS is the size of a workgroup in the
+// staged shape.
 #ifdef STAGED
 
 const int MOST_SUBGROUPS = THREADS / 4;  // no subgroup is smaller than 4

@@ -1,4 +1,4 @@
-// How samples are read, in the shape that the build asks for.
+// Reads samples in the way of the shape that is built.
 #ifdef STAGED
 #include "samples_words.glsl"
 #else

@@ -1,8 +1,8 @@
-// Samples of a row as floats on the 0..255 scale, fetched in blocks of 16 bytes: the way in for CPUs.
+// Reads samples of a row as floats on the 0..255 scale, in blocks of 16 bytes. This is the way for CPUs.
 //
-// A software driver reads memory lane by lane and pays for each read, not for each byte; a uniform texel buffer of four words
-// a texel is its cheapest way (docs/adr/0006). Rows begin on a block. The loops count in steps of 1 to literal ends: Mesa unrolls
-// no others, and an array that is indexed at run time goes to memory.
+// A software driver reads memory lane by lane. Its cost depends on the number of reads, not of bytes, and a uniform texel
+// buffer with texels of four words is its fastest way (docs/adr/0006). Rows begin on a block. The loops count in steps of 1 to
+// literal ends: Mesa unrolls no other loops, and an array that is indexed at run time goes to memory.
 
 #include "format.glsl"
 
@@ -16,13 +16,13 @@ int unit_of(int column) {
 
 const int UNIT_WORDS = 4;
 
-// The words of a unit of the rows.
+// Returns the words of a unit of a row.
 uint[UNIT_WORDS] unit_at(int unit) {
     uvec4 block = texelFetch(blocks, unit);
     return uint[](block.x, block.y, block.z, block.w);
 }
 
-// The sample at a column of the row that begins at block `row`.
+// Returns the sample at a column of the row that begins at block `row`.
 float sample_at(int row, int column) {
     uvec4 block = texelFetch(blocks, row + unit_of(column));
     if (FORMAT == FLOAT32) return uintBitsToFloat(block[column & 3]);
@@ -30,9 +30,9 @@ float sample_at(int row, int column) {
     return scale * float(bitfieldExtract(block[column >> 1 & 3], 16 * (column & 1), 16));
 }
 
-// Fills `target`, a float array of length `count`, with the samples from `column + lead` on. `row` is the block where the row
-// begins, `last` the last block that may be read; reads beyond it and before the row give some samples of the row. `column` is
-// a multiple of 8; `count` and `lead`, a multiple of 4 not above 0, are literals.
+// Fills `target`, a float array of length `count`, with the samples from `column + lead`. `row` is the block where the row
+// begins, and `last` is the last block that may be read. Reads after it and before the row give some samples of the row.
+// `column` is a multiple of 8. `count` and `lead` are literals; `lead` is a multiple of 4 and not above 0.
 #define LOAD_SAMPLES(target, count, row, last, column, lead)                                                     \
     if (FORMAT == FLOAT32) {                                                                                     \
         [[unroll]] for (int b_ = (lead) / 4; b_ < ((lead) + (count) + 3) / 4; ++b_) {                                  \

@@ -1,7 +1,7 @@
-// Samples of a row as floats on the 0..255 scale, read word by word from a storage buffer: the way in for GPUs, whose
+// Reads samples of a row as floats on the 0..255 scale, word by word from a storage buffer. This is the way for GPUs, whose
 // neighbouring threads read neighbouring words together.
 //
-// The twin of samples_blocks.glsl: the same names, but rows are counted in words of 4 bytes.
+// This file has the same names as samples_blocks.glsl, but counts rows in words of 4 bytes.
 
 #include "format.glsl"
 
@@ -15,12 +15,12 @@ int unit_of(int column) {
 
 const int UNIT_WORDS = 1;
 
-// The words of a unit of the rows.
+// Returns the words of a unit of a row.
 uint[UNIT_WORDS] unit_at(int unit) {
     return uint[](words[unit]);
 }
 
-// The sample at a column of the row that begins at word `row`.
+// Returns the sample at a column of the row that begins at word `row`.
 float sample_at(int row, int column) {
     uint word = words[row + unit_of(column)];
     if (FORMAT == FLOAT32) return uintBitsToFloat(word);
@@ -28,7 +28,7 @@ float sample_at(int row, int column) {
     return scale * float(bitfieldExtract(word, 16 * (column & 1), 16));
 }
 
-// The four samples from a column on, a multiple of 4.
+// Returns four samples from a column, which is a multiple of 4.
 vec4 four_samples_at(int row, int column) {
     int first = row + unit_of(column);
     if (FORMAT == FLOAT32) return uintBitsToFloat(uvec4(words[first], words[first + 1], words[first + 2], words[first + 3]));
@@ -40,9 +40,9 @@ vec4 four_samples_at(int row, int column) {
     return scale * vec4(low & 0xffffu, low >> 16, high & 0xffffu, high >> 16);
 }
 
-// Fills `target`, a float array of length `count`, with the samples from `column + lead` on. `row` is the word where the row
-// begins, `last` the last word that may be read; reads beyond it and before the row give some samples of the row. `column` is
-// a multiple of 4; `count` and `lead`, a multiple of 4 not above 0, are literals.
+// Fills `target`, a float array of length `count`, with the samples from `column + lead`. `row` is the word where the row
+// begins, and `last` is the last word that may be read. Reads after it and before the row give some samples of the row.
+// `column` is a multiple of 4. `count` and `lead` are literals; `lead` is a multiple of 4 and not above 0.
 #define LOAD_SAMPLES(target, count, row, last, column, lead)                                                     \
     if (FORMAT == FLOAT32) {                                                                                     \
         [[unroll]] for (int i_ = 0; i_ < (count); ++i_)                                                          \

@@ -1,4 +1,4 @@
-// What SSIM sums of a window: what l c s, l, c and s lack to 1.
+// Computes the values that SSIM sums over windows: the deficits of l c s, l, c and s, their distances from 1.
 
 #include "constants.glsl"
 #include "lcs.glsl"

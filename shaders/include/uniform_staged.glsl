@@ -1,15 +1,15 @@
-// The walk of the rectangular window for GPUs, as in window_staged.glsl: a workgroup walks down a strip of WINDOW_WORKGROUP
-// columns of samples, CHUNK rows at a time.
+// Moves the rectangular window over the planes in the shape for GPUs, as window_staged.glsl does: a workgroup processes a strip
+// of WINDOW_WORKGROUP columns of samples from top to bottom, CHUNK rows at a time.
 //
-//   down    one column a thread: a row is merged with those before it, one to two to four to eight; what completes goes to
-//           shared memory
-//   across  CHUNK neighbouring windows a thread, merged in the same way from the columns that they share
+//   down    A thread has one column. It merges a row with the rows before it, one to two to four to eight, and writes finished
+//           blocks to shared memory.
+//   across  A thread has CHUNK neighbouring windows, and merges them in the same way from the columns that they share.
 //
-// The estimate has fewer windows across, and whole subgroups have nothing to do there; none of its columns is read twice.
+// The estimate has fewer windows across, so whole subgroups have no work there. None of its columns is read twice.
 
 layout(local_size_x = WINDOW_WORKGROUP) in;
 
-const int CHUNK = UNIFORM / 2;  // rows between two barriers, and windows that a thread has across
+const int CHUNK = UNIFORM / 2;  // rows between two barriers, and windows of a thread in the pass across
 const int SPAN = CHUNK + UNIFORM - 1;
 const int FOURS = (SPAN + 3) / 4;  // vectors that the columns of a thread's windows span
 const int QUANTITIES = 5;          // of a block
@@ -42,11 +42,11 @@ void main() {
     int column = min(first_column + lane, width - 1);
     int slot_across = lane / LANES_ACROSS;
     int across = column_across(lane % LANES_ACROSS);
-    int windows = min(COLUMNS, width - UNIFORM + 1 - first_column) - across;  // how many of the thread's exist
+    int windows = min(COLUMNS, width - UNIFORM + 1 - first_column) - across;  // how many windows of the thread exist
 
-    float counts[CHUNK];  // 1 for each of them, 0 for what lies beyond
+    float counts[CHUNK];  // 1 for each window that exists, otherwise 0
     [[unroll]] for (int w = 0; w < CHUNK; ++w) counts[w] = w < windows ? 1.0 : 0.0;
-    if (lane < FOURS - 1)  // the threads at the end read past the columns; what they read counts 0, but must be a number
+    if (lane < FOURS - 1)  // the last threads read past the columns; these values have weight 0, but must not be NaN
         [[unroll]] for (int q = 0; q < QUANTITIES; ++q)
             [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) columns[q][slot][WINDOW_WORKGROUP / 4 + lane] = vec4(0.0);
 

@@ -1,8 +1,9 @@
-// The walk of the rectangular window in the shape for CPUs, as in window_strip.glsl: one thread walks down a strip of
-// STRIP_COLUMNS columns of windows, with no barrier and no shared memory.
+// Moves the rectangular window over the planes in the shape for CPUs, as window_strip.glsl does: one thread processes a strip
+// of STRIP_COLUMNS columns of windows from top to bottom, without barriers and without shared memory.
 //
-// A row is merged across, one to two to four to eight samples, then down with the rows before it in the same way. Four rows a
-// turn, so that what waits for its other half stays where it is. Constant 0: workgroup size, which is one subgroup.
+// A row is merged horizontally, one to two to four to eight samples, then vertically with the rows before it in the same way.
+// Each turn processes four rows, so that a block that waits for its other half is never moved. Constant 0: workgroup size,
+// which is one subgroup.
 
 layout(local_size_x_id = 0) in;
 
@@ -19,7 +20,7 @@ int first_column(int thread) {
 #endif
 }
 
-// The first UNIFORM x 1 block from each of the thread's columns on.
+// Makes the UNIFORM x 1 block that begins at each of the thread's columns.
 void read_row(int row, int last, int column, out Block done[STRIP_COLUMNS]) {
     float a[SPAN], b[SPAN];
     LOAD_SAMPLES(a, SPAN, row, last, column, 0)

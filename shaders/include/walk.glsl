@@ -1,4 +1,4 @@
-// What every walk of a window over the planes of a frame shares: its arguments, how it reads, where its sums go.
+// Has the parts that all kernels with a window share: their arguments, the reading of samples, and the place of their sums.
 //
 // The includer defines SUMS. Constant 1: sample format. z: frame.
 
@@ -7,7 +7,7 @@ layout(push_constant) uniform Push {
     int height;
     int pitch;          // from row to row, in the units of samples.glsl
     int plane;          // from the reference plane to the distorted one, in the same unit; frames follow each other
-    int strip;          // rows of windows that one workgroup walks down
+    int strip;          // rows of windows that one workgroup processes
     int first_partial;  // where the sums of this dispatch begin within a frame's
     int frame_partials; // floats from frame to frame
     float scale;        // of UINT16 samples
@@ -20,7 +20,7 @@ layout(push_constant) uniform Push {
 
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Partials { float partials[]; };
 
-// The SUMS sums of a workgroup lie side by side, workgroups follow each other in rows.
+// Stores one of the SUMS sums of a workgroup. They are side by side, and workgroups follow each other in rows.
 void store_partial(int sum, float value) {
     int workgroup = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
     partials[int(gl_WorkGroupID.z) * frame_partials + first_partial + workgroup * SUMS + sum] = value;

@@ -1,7 +1,7 @@
-// The walk of the 11x11 window over the planes of a frame, in the shape that the build asks for.
+// Moves the 11x11 window over the planes of a frame, in the shape that is built.
 //
 // The includer defines SUMS and `void accept(out float deficits[SUMS], Moments m)`.
-// With MAP it also keeps each window, by the first of its deficits.
+// With MAP it also writes the map: 1 minus the first deficit of each window.
 
 #include "walk.glsl"
 

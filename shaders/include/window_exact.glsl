@@ -1,14 +1,15 @@
-// The walk that rounds as libvmaf does, across first and then down, each pass by exact sums; for CPUs and for GPUs.
+// Moves the window over the planes with libvmaf's rounding: horizontally first, then vertically, with exact sums in each pass.
+// It is for CPUs and for GPUs.
 //
-// As in window_strip.glsl a thread walks down EXACT_COLUMNS columns and adds each row, filtered across, to the windows that are
-// open. Constant 0: workgroup size, in the strip shape one subgroup.
+// As in window_strip.glsl, a thread processes EXACT_COLUMNS columns from top to bottom, and adds each horizontally filtered row
+// to the unfinished windows. Constant 0: workgroup size, which is one subgroup in the strip shape.
 
 #include "exact.glsl"
 
 layout(local_size_x_id = 0) in;
 
 const int SPAN = EXACT_COLUMNS + 10;
-const int LAST_GROWING = 4;  // up to this tap each is larger than the sum of those before it
+const int LAST_GROWING = 4;  // up to this tap, each tap is larger than the sum of the taps before it
 
 float exact_across(const float map[SPAN], int column) {
     ExactSum sum = ExactSum(0.0, 0.0);

@@ -1,14 +1,16 @@
-// The walk for GPUs: a workgroup walks down a strip of WINDOW_WORKGROUP columns of samples, CHUNK rows at a time.
+// Moves the window over the planes in the shape for GPUs: a workgroup processes a strip of WINDOW_WORKGROUP columns of samples
+// from top to bottom, CHUNK rows at a time.
 //
-//   down    one column a thread: its samples, squares and product join the ten windows still open in registers (a transposed
-//           filter, as in window_strip.glsl); what completes goes to shared memory
-//   across  CHUNK neighbouring windows a thread, which share the column sums they read, sixteen bytes a read
+//   down    A thread has one column. It adds its samples, squares and product to the ten unfinished windows in registers (a
+//           transposed filter, as in window_strip.glsl), and writes finished column sums to shared memory.
+//   across  A thread has CHUNK neighbouring windows, which share the column sums that it reads, sixteen bytes at a time.
 //
-// Filtering down first makes each square and product once; four windows a thread cut the reads of shared memory to a third.
+// Because it filters vertically first, each square and product is computed once. Four windows per thread reduce the reads of
+// shared memory to a third.
 
 layout(local_size_x = WINDOW_WORKGROUP) in;
 
-const int CHUNK = 4;  // rows between two barriers, and windows that a thread has across
+const int CHUNK = 4;  // rows between two barriers, and windows of a thread in the pass across
 const int LANES_ACROSS = WINDOW_WORKGROUP / CHUNK;
 const int WINDOWS = WINDOW_WORKGROUP - 10;  // columns of windows
 const int FOURS = (CHUNK + 10 + 3) / 4;      // vectors of column sums that a thread's windows span
@@ -24,11 +26,11 @@ void main() {
     int column = min(first_column + lane, width - 1);
     int lane_across = lane % LANES_ACROSS;
     int slot_across = lane / LANES_ACROSS;
-    int windows = min(WINDOWS, width - 10 - first_column) - CHUNK * lane_across;  // how many of the thread's exist
+    int windows = min(WINDOWS, width - 10 - first_column) - CHUNK * lane_across;  // how many windows of the thread exist
 
-    float counts[CHUNK];  // 1 for each of them, 0 for what lies beyond
+    float counts[CHUNK];  // 1 for each window that exists, otherwise 0
     [[unroll]] for (int w = 0; w < CHUNK; ++w) counts[w] = w < windows ? 1.0 : 0.0;
-    if (lane < FOURS - 1)  // the threads at the end read past the columns; what they read counts 0, but must be a number
+    if (lane < FOURS - 1)  // the last threads read past the columns; these values have weight 0, but must not be NaN
         [[unroll]] for (int m = 0; m < 5; ++m)
             [[unroll]] for (int slot = 0; slot < CHUNK; ++slot) column_sums[m][slot][WINDOW_WORKGROUP / 4 + lane] = vec4(0.0);
 

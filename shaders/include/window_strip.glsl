@@ -1,8 +1,8 @@
-// The walk of the 11x11 window over two planes, in the shape for CPUs: one thread walks down a strip of STRIP_COLUMNS columns, with
-// no barrier and no shared memory.
+// Moves the 11x11 window over two planes in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS columns from top
+// to bottom, without barriers and without shared memory.
 //
-// Each row is loaded once, filtered across in registers and added to the ten windows it belongs to that are still open; the
-// eleventh is complete and goes to `accept`. This transposed filter needs no ring of rows, and its shift costs nothing.
+// Each row is loaded once, filtered horizontally in registers, and added to the ten unfinished windows that contain it. It
+// completes the eleventh, which goes to `accept`. This transposed filter needs no ring of rows, and its shift costs nothing.
 //
 
 // Constant 0: workgroup size, which is one subgroup.
@@ -11,7 +11,7 @@ layout(local_size_x_id = 0) in;
 
 const int SPAN = STRIP_COLUMNS + 10;
 
-// Adds the row to the open windows of each moment; `done` are the moments of the windows that it completes.
+// Adds the row to the unfinished windows of each moment. `done` receives the moments of the windows that the row completes.
 void add_row(int row, int last, int column, inout float open[5][10][STRIP_COLUMNS], out float done[5][STRIP_COLUMNS]) {
     float a[SPAN], b[SPAN], map[SPAN];
     LOAD_SAMPLES(a, SPAN, row, last, column, 0)
