@@ -1,5 +1,5 @@
 """Backends compute the metrics and the losses: on a Vulkan device, or with NumPy.
 
-A backend knows the plans of metrics and losses and runs them on a device that it opens, checks against known answers and keeps
-open. It does not know which clips or arrays its samples are from. Read `base` first, then `vulkan`.
+A backend runs the plans of metrics and losses on a device. It opens the device, checks it against known answers and keeps it
+open. It does not know which clips or arrays its samples come from. Read `base` first, then `vulkan`.
 """

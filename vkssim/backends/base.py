@@ -1,4 +1,4 @@
-"""What a backend offers to whoever feeds it frames."""
+"""The interface of a backend."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ..types import Doubles, Samples
 
 @dataclass(frozen=True)
 class Beyond:
-    """A sample that is larger than its depth allows: `value`, where `peak` is the largest there can be.
+    """A sample that is larger than its depth allows: its `value`, and `peak`, the largest valid sample.
 
-    It is in frame number `frame` of its batch, in the reference for `clip` 0 and in the distorted frame for 1, and in the plane
-    of that name.
+    `frame` is the number of the frame in its batch. `clip` is 0 for the reference and 1 for the distorted frame. `plane` is the
+    name of the plane.
     """
 
     frame: int
@@ -32,7 +32,7 @@ class Beyond:
     peak: float
 
     def error(self, number: int) -> FrameError:
-        """Return the error for arrays, of which that frame has the given number."""
+        """Return the error for arrays, in which the frame has the given number."""
         return FrameError(
             f"the {('reference', 'distorted')[self.clip]} frame {number} has a sample of {self.value}, and {self.peak:g} is the"
             " largest that its depth or data_range allows"
@@ -41,11 +41,11 @@ class Beyond:
 
 @dataclass(eq=False)
 class Batch:
-    """Memory for some frames on their way to the device.
+    """Memory for the frames of one submission.
 
-    `reference` and `distorted` have a (batch, H, W) view to be written for each plane; rows may be padded, so that they need
-    not be contiguous. `beyond` is known when the batch is collected: its first sample that is too large, if there is one. The
-    means of that frame, and of those behind it, are worth nothing.
+    `reference` and `distorted` have one (batch, H, W) view for each plane, which the owner writes. Rows may be padded, so the
+    views need not be contiguous. `beyond` is set when the batch is collected: the first sample that is too large, if there is
+    one. The means of its frame and of all later frames are then invalid.
     """
 
     reference: tuple[Samples, ...]
@@ -56,24 +56,24 @@ class Batch:
 
 
 class Backend(ABC):
-    """Takes batches of frames and gives the means of each metric; use with `with`.
+    """Compute the means of each metric for batches of frames; use with `with`.
 
-    A batch goes round: `free` gives it, its owner fills the first `frames` of its planes, `submit` starts them, `collect`
-    waits for their means and frees it. Batches finish in the order of their submission.
+    A batch is used again and again: `free` has it, its owner fills the first `frames` frames of its planes, `submit` starts
+    them, and `collect` waits for their means and frees the batch. Batches finish in the order of their submission.
     """
 
     info: BackendInfo
     batches: tuple[Batch, ...]
     warnings: tuple[str, ...] = ()
-    """What the user should know of how it was opened."""
+    """Messages for the user about the opening of the backend."""
 
     @property
     def batch_size(self) -> int:
-        """Return frames of a batch."""
+        """Return the number of frames of a batch."""
         return len(self.batches[0].reference[0])
 
     def check_process(self) -> None:
-        """Raise ForkError where the batches' memory is that of another process; called before they are written to."""
+        """Raise ForkError if the memory of the batches belongs to another process. Call it before you write to a batch."""
         return
 
     @abstractmethod
@@ -82,19 +82,19 @@ class Backend(ABC):
 
     @abstractmethod
     def is_done(self, batch: Batch) -> bool:
-        """Return True where `collect` would not wait."""
+        """Return True if `collect` would not wait."""
 
     @abstractmethod
     def collect(self, batch: Batch) -> list[list[Doubles]]:
-        """Wait for a submitted batch: for each plane, for each of its metrics, (frames, terms) means."""
+        """Wait for a submitted batch and return (frames, terms) means for each plane and each of its metrics."""
 
     def stage_seconds(self) -> Mapping[str, float]:
-        """Return seconds spent in each stage so far, where the backend was asked to take them."""
+        """Return the seconds spent in each stage so far, if the backend was opened to measure them."""
         return {}
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
+        """Close the device; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +108,7 @@ LargestSamples = npt.NDArray[np.integer]
 
 
 def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSamples | None]) -> Beyond | None:
-    """Return the first sample that is too large, by the largest samples of each plane; None for a plane was not looked at."""
+    """Return the first sample that is too large, from the largest samples of each plane. None means an unchecked plane."""
     found = []
     for plane, samples in zip(planes, largest, strict=True):
         if samples is not None and (samples > plane.format.peak).any():
@@ -118,7 +118,7 @@ def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSample
 
 
 def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Beyond | None:
-    """Return the same by looking at the first `frames` frames of a batch, whose memory is the processor's own."""
+    """Return the first sample that is too large in the first `frames` frames of a batch, whose memory the CPU reads quickly."""
     largest: list[LargestSamples | None] = []
     for plane, *pair in zip(planes, batch.reference, batch.distorted, strict=True):
         exceeded = plane.format.may_be_exceeded
@@ -127,5 +127,5 @@ def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Be
 
 
 def empty_planes(frames: int, height: int, width: int, dtype: np.dtype[Any]) -> Samples:
-    """(frames, height, width) samples in ordinary memory."""
+    """Return (frames, height, width) uninitialised samples in ordinary memory."""
     return np.empty((frames, height, width), dtype)

@@ -1,4 +1,4 @@
-"""The CPU backend: the NumPy twins, rounding as libvmaf does. Slow; made to be trusted."""
+"""The CPU backend: the NumPy twins, which round as libvmaf does. It is slow, and the standard for the shaders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Backend, Batch, empty_planes, find_beyond
 
 
 class CpuBackend(Backend):
-    """Computes every frame when it is submitted."""
+    """A backend that computes frames when they are submitted."""
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self._planes = planes
@@ -31,15 +31,15 @@ class CpuBackend(Backend):
         ]
 
     def is_done(self, batch: Batch) -> bool:
-        """Return True: `submit` has computed it."""
+        """Return True, because `submit` has computed the batch."""
         return True
 
     def collect(self, batch: Batch) -> list[list[Doubles]]:
-        """Return the means computed by `submit`."""
+        """Return the means that `submit` computed."""
         return batch.results
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is no device to close."""
 
     def _empty_frame(self) -> tuple[Samples, ...]:
         return tuple(empty_planes(1, plane.format.height, plane.format.width, plane.format.dtype) for plane in self._planes)

@@ -1,4 +1,4 @@
-"""What stays open from one call to the next: opening a device takes longer than most calls."""
+"""A cache of open devices and engines: opening a device takes longer than most calls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .failure_policy import tried_again
 
 
 class Closable(Protocol):
-    """What can be kept."""
+    """An object that the cache can hold."""
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Close the device."""
         ...
 
 
@@ -27,9 +27,9 @@ Result = TypeVar("Result")
 
 
 class DeviceCache(Generic[Thing]):
-    """The things used last, each under a key, for whoever asks for the same again. One caller uses them at a time.
+    """The most recently used things, each under a key. One caller uses them at a time.
 
-    All are closed when the process ends. A forked child forgets them: the device is its parent's.
+    All things are closed when the process ends. A forked child drops them, because the device belongs to its parent.
     """
 
     def __init__(self, most: int) -> None:
@@ -42,9 +42,9 @@ class DeviceCache(Generic[Thing]):
 
     @contextmanager
     def use(self, key: Hashable, make: Callable[[], Thing]) -> Iterator[Thing]:
-        """Give the thing of a key, made if there is none.
+        """Yield the thing of a key; `make` makes it if there is none.
 
-        Closed where its use fails: what a failed call left behind must not turn up in the next one.
+        If its use fails, the thing is closed, so that the state of a failed call cannot reach the next call.
         """
         with self._lock:
             key = key, os.environ.get(DEVICE_VARIABLE)
@@ -61,7 +61,7 @@ class DeviceCache(Generic[Thing]):
             self._things[key] = thing
 
     def run(self, key: Hashable, make: Callable[[], Thing], action: Callable[[Thing], Result]) -> Result:
-        """Return what `action` gives with the thing of that key.
+        """Return the result of `action` with the thing of a key.
 
         Where the device fails and the policy allows another try, it is called again with a new thing: the caller still has
         what it reads.
@@ -74,12 +74,12 @@ class DeviceCache(Generic[Thing]):
         return tried_again(work)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         with self._lock:
             while self._things:
                 self._things.popitem()[1].close()
 
     def forget(self) -> None:
-        """Drop everything without closing it; the lock may have been held by a thread that a fork left behind."""
+        """Drop everything without closing it, and the lock too: in a fork, a thread that does not exist may hold it."""
         self._lock = threading.RLock()
         self._things = OrderedDict()

@@ -1,6 +1,6 @@
-"""Two pictures and what is known of them: libvmaf's scores, and the losses with their gradients, to six decimals.
+"""Two pictures with known results for the self-test: scores, and losses with their gradients, to six decimals.
 
-NumPy's twins are where the numbers are from; those of the metrics are libvmaf's own, which the twins meet to their sixth place.
+The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six decimals.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SIDE = 176
 
 @dataclass(frozen=True)
 class Case:
-    """Numbers that are known of the pictures: `numbers` has a device compute them, `twin` NumPy, from which `right` is."""
+    """One known result of the pictures: `numbers` computes it on a device, `twin` with NumPy; `right` has the known values."""
 
     name: str
     plan: Callable[[KernelShape], Plan]
@@ -47,7 +47,7 @@ class Case:
 def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
     """Return the reference and the distorted picture, (SIDE, SIDE) uint8.
 
-    They are waves of several lengths, and a darker copy with a grain.
+    The reference has waves of several lengths. The distorted picture is a darker copy with grain.
     """
     rows, columns = np.mgrid[:SIDE, :SIDE]
     waves = np.abs((3 * rows + columns) % 64 - 32) + np.abs((rows - 2 * columns) % 22 - 11) + rows * columns % 257 // 8
@@ -57,7 +57,7 @@ def pictures() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
 
 
 def _score(feature: str, right: float, *, floats: bool = False, with_map: bool = False) -> Case:
-    """Return a metric of the pictures, of floats where a kernel is to convert them first, or from the map of its windows."""
+    """Return the case of a metric; with `floats` for the kernel that converts floats, with `with_map` for the map's kernel."""
 
     def planes() -> tuple[PlaneMetrics, FrameScorer]:
         dtype = np.float32 if floats else np.uint8
@@ -89,7 +89,7 @@ def _score(feature: str, right: float, *, floats: bool = False, with_map: bool =
 
 
 def _largest_sample(right: float) -> Case:
-    """Return the largest sample of the pictures brought to ten bits, one of them too large for that."""
+    """Return the case of the largest sample: the pictures in ten bits, one of them with a sample that is too large."""
     frame = FrameFormat.of_bits(SIDE, SIDE, 10)
     plane = PlaneMetrics("y", frame, (make_scorer("float_ssim=scale=1:exact=false", frame),))
 
@@ -99,7 +99,7 @@ def _largest_sample(right: float) -> Case:
         return [reference, distorted]
 
     def plan(shape: KernelShape) -> Plan:
-        if shape.shape is Shape.STRIP:  # where the host looks
+        if shape.shape is Shape.STRIP:  # the host finds the largest sample itself
             return Plan((), ())
         whole, dispatches = with_largest_samples(frame_plan([plane], shape)[0], [plane], shape)
         return Plan(whole.buffers, (tuple(filter(None, dispatches)),))  # the other kernels have cases of their own
@@ -116,7 +116,7 @@ def _largest_sample(right: float) -> Case:
 
 
 def _loss(loss: Loss, right: float, name: str) -> Case:
-    """Return a loss of the pictures."""
+    """Return the case of a loss."""
 
     def numbers(device: Where) -> Numbers:
         reference, distorted = (picture[None].astype(np.float32) for picture in pictures())
@@ -133,7 +133,7 @@ def _loss(loss: Loss, right: float, name: str) -> Case:
 
 
 def _gradient(loss: Loss, right: tuple[float, float, float], name: str) -> Case:
-    """Return a loss of the pictures, and its derivative in two directions: towards the reference, and along a grain."""
+    """Return the case of a loss and its derivatives in two directions: towards the reference, and along a grain."""
 
     def derivatives(gradient: npt.NDArray[np.float64]) -> list[float]:
         reference, distorted = (picture.astype(np.float64) for picture in pictures())
@@ -186,4 +186,4 @@ CASES = (
     _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),
     _gradient(_ms_ssim(Pyramid.LIBVMAF), (0.968330, 0.062894, -0.000154), "MS-SSIM of libvmaf's pyramid and its gradient"),
 )
-"""Together they have every kernel there is."""
+"""Together the cases use every kernel."""

@@ -1,4 +1,4 @@
-"""Staging memory that a caller writes to itself, and keeps views of for as long as it likes."""
+"""Lend staging memory to a caller who writes to it directly and may keep views of it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import FrameError
 from ..types import Samples
 
-_OWN_REFERENCES = 2  # to the base of an array that is lent: that array's own, and the one under which it is counted
+_OWN_REFERENCES = 2  # references to the base of a lent array: that of the array, and that of the code that counts
 
 
 class _Lease:
-    """The memory of one array that is lent. NumPy keeps it alive for as long as any view of the array lives."""
+    """The memory of one lent array. NumPy keeps it alive as long as a view of the array exists."""
 
     owner: object = None
 
@@ -25,32 +25,33 @@ class _Lease:
 
 
 class _Owner:
-    """Stands for the memory that several leases are of; when the last of them ends it is freed."""
+    """The owner of the memory of several leases. The memory is freed when the last lease ends."""
 
 
 class Lending:
-    """Lends arrays over staging memory until they are taken back, and keeps the memory for as long as a view of it lives."""
+    """Lend arrays over staging memory until they are taken back, and keep the memory as long as a view of it exists."""
 
     def __init__(self) -> None:
         self._leases: weakref.WeakSet[_Lease] = weakref.WeakSet()
         self._lent: tuple[Samples, ...] = ()
 
     def lend(self, memory: Sequence[Samples]) -> tuple[Samples, ...]:
-        """Return arrays to be written over `memory`; the same ones until they are taken back."""
+        """Return writable arrays over `memory`; further calls return the same arrays until they are taken back."""
         self._lent = self._lent or tuple(map(self._array, memory))
         return self._lent
 
     def _array(self, memory: Samples) -> Samples:
         lease = _Lease(memory)
         self._leases.add(lease)
-        # A view, so that it has a base of its own: every other view of the memory has the same base, and can be counted.
+        # This is a view, so that it has its own base. All other views of the memory have the same base and can be counted.
         view: Samples = np.asarray(lease)[:]
         return view
 
     def take_back(self) -> None:
         """Make the arrays read-only.
 
-        Raises FrameError where an array that was made from one of them still lives: NumPy would let it write on.
+        Raises FrameError if an array that was made from one of them still exists, because NumPy would still allow writing to
+        it.
         """
         if any(sys.getrefcount(array.base) > _OWN_REFERENCES for array in self._lent):
             raise FrameError(
@@ -62,7 +63,7 @@ class Lending:
         self._lent = ()
 
     def close(self, free: Callable[[], None]) -> None:
-        """Call `free`, which gives the memory back: at once, or when the last view of the memory has gone."""
+        """Call `free`, which releases the memory: at once, or when the last view of the memory is gone."""
         self._lent = ()
         leases = list(self._leases)
         if not leases:

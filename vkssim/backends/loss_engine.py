@@ -1,4 +1,4 @@
-"""Runs a loss on a Vulkan device from arrays of the host: NumPy's, and PyTorch's on the CPU."""
+"""Run a loss on a Vulkan device with arrays of the host: NumPy's, and PyTorch's on the CPU."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class LossEngine:
     Parameters
     ----------
     loss
-        What is computed.
+        The loss to compute.
     gradient
-        Whether the gradient by the distorted planes is wanted too.
+        Whether the gradient by the distorted planes is computed as well.
     weight
-        What the gradient is multiplied by.
+        The factor of the gradient.
     planes
-        How many planes a call is expected to bring. A call that brings more gets larger buffers, up to a limit beyond which
-        planes are computed in batches.
+        The expected number of planes of a call. A call with more planes gets larger buffers, up to a limit. Beyond it, planes
+        are computed in batches.
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     profile
-        Take the time of every stage.
+        Measure the time of every stage.
 
     Raises
     ------
     DeviceError
-        No device will do, or the buffers of one plane do not fit.
+        No device is usable, or the buffers of one plane do not fit.
 
     """
 
@@ -77,7 +77,7 @@ class LossEngine:
             guard.pop_all()
 
     def _make_executor(self, planes: int) -> Executor:
-        """Return an executor for that many planes at a time, or for as many as there is memory for."""
+        """Return an executor for a number of planes at a time, or for as many as the memory allows."""
 
         def make(batch: int) -> Executor:
             return Executor(
@@ -85,7 +85,7 @@ class LossEngine:
                 self._plan,
                 load_module,
                 batch=batch,
-                slots=1 if planes <= batch else 2,  # a second one pays where one batch follows another
+                slots=1 if planes <= batch else 2,  # a second slot helps only if there are several batches
                 cache_folder=platformdirs.user_cache_path("vkssim"),
                 profile=self._profile,
             )
@@ -96,33 +96,34 @@ class LossEngine:
             self._most = executor.batch
         self._buffers.enter_context(executor)
         warn(warnings)
-        for slot in executor.slots:  # rows' ends are never filled, and whoever reads them must find numbers
+        for slot in executor.slots:  # the padding of rows is never written, but kernels read it and must not find NaN
             for memory in slot.inputs.values():
                 memory[:] = 0
         return executor
 
     def _make_room(self, planes: int) -> Executor:
-        """Return the executor, a larger one where that many planes need it."""
+        """Return the executor; it is replaced by a larger one if the number of planes requires it."""
         executor = self._executor
         if executor is not None:
             second_slot = planes > executor.batch and len(executor.slots) == 1
             if not second_slot and executor.batch >= min(planes, self._most):
                 return executor
-            self._executor = None  # there is none where making the larger one fails
+            self._executor = None  # if making the larger one fails, there is none
             self._buffers.close()
         self._executor = self._make_executor(planes)
         return self._executor
 
     @property
     def plan(self) -> Plan:
-        """Return what is run for a batch."""
+        """Return the plan of a batch."""
         return self._plan
 
     def run(self, reference: Floats, distorted: Floats, gradient: Floats | None = None) -> Doubles:
         """Return the mean of each scale's term of each plane, (P, scales), from two (P, H, W) float32 arrays of any strides.
 
-        `gradient`, (P, H, W) float32 of any strides, receives that of each plane by the distorted one: of the one scale's
-        mean, or of the plane's whole value where there are several. It is given where the engine was made for it.
+        `gradient`, (P, H, W) float32 of any strides, receives the gradient of each plane by the distorted plane: that of the
+        mean, if there is one scale, or of the plane's whole value, if there are several. It must be given if the engine was
+        made for it.
         """
         fork.check()
         executor = self._make_room(len(distorted))
@@ -157,7 +158,7 @@ class LossEngine:
         return rows[..., : self._planes.width]
 
     def stage_times(self) -> Mapping[str, float]:
-        """Return the seconds of each stage of the first slot's last batch; empty without `profile`."""
+        """Return the seconds of each stage of the last batch in the first slot; empty without `profile`."""
         return {} if self._executor is None else self._executor.stage_times(self._executor.slots[0])
 
     def close(self) -> None:

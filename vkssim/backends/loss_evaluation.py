@@ -1,4 +1,4 @@
-"""A loss of host arrays by the backend asked for: values of planes and their gradients."""
+"""Evaluate a loss of host arrays with the requested backend: values of planes and their gradients."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def evaluate(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[Doubles, Planes | None]:
-    """Return values (P,) float64 of planes and, where wanted, their gradients.
+    """Return values (P,) float64 of planes and, if requested, their gradients.
 
-    The gradients are by the distorted planes (P, H, W), times `weight`.
+    The gradients (P, H, W) are by the distorted planes, times `weight`.
 
-    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device and gives gradients in float32;
-    "cpu" is the NumPy twin, float64 throughout.
+    Planes are (P, H, W) arrays of any strides. "vulkan" computes in float32 on a device, with gradients in float32. "cpu" is
+    the NumPy twin, in float64.
     """
     if backend not in BACKENDS:
         raise OptionError(f"backend is {backend!r}; {' or '.join(BACKENDS)} is possible")
@@ -66,6 +66,6 @@ def evaluate(
 
 
 def apply_slopes(gradient: Planes, slopes: Doubles) -> None:
-    """Turn the gradient of a single scale's mean into that of the value, in place; planes of slope 1 are left alone."""
+    """Convert the gradient of a single scale's mean to that of the value, in place; planes of slope 1 do not change."""
     for plane in np.flatnonzero(slopes != 1.0):
         gradient[plane] *= np.float32(slopes[plane])

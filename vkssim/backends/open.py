@@ -1,4 +1,4 @@
-"""Opens the backend that was asked for, and never another."""
+"""Open the requested backend, and never another one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def open_backend(
     slots: int = 4,
     profile: bool = False,
 ) -> Backend:
-    """Return the backend of that name, with `slots` batches; only the one asked for, never another.
+    """Return the backend of the given name, with `slots` batches; no other backend is ever used instead.
 
     Raises OptionError for an unknown name, WrongNumbersError for a device that fails the self-test.
     """
@@ -44,12 +44,12 @@ def open_backend(
 
 
 def unknown_backend(name: str) -> OptionError:
-    """Return what to say of a backend that there is not."""
+    """Return the error for an unknown backend."""
     return OptionError(f"unknown backend {name!r}; there are {', '.join(BACKENDS)}")
 
 
 def open_with_warnings(backend: Backend) -> Backend:
-    """Return the backend, after Python's `warnings` have had what it is to be warned of; for who makes no report."""
+    """Issue the backend's messages as Python warnings, and return the backend; for callers without a report."""
     with ExitStack() as guard:
         guard.callback(backend.close)
         warn(backend.warnings)

@@ -1,4 +1,4 @@
-"""Opens devices for whoever computes on them: always the same one for the same selector."""
+"""Open devices: the same selector always means the same device."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def info_of(device: DeviceInfo) -> BackendInfo:
 def open_device(stack: ExitStack, selector: str | int | None) -> Device:
     """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors.
 
-    What a selector meant once it means until the process ends. After a device was lost another one, which is then the first of
-    the list, must not take its place in silence: NoDeviceError.
+    A selector means the same device until the process ends. If this device is lost and another one becomes the first of the
+    list, the other one must not silently replace it. Raises NoDeviceError instead.
     """
     instance = shared_instance()
     stack.callback(instance.check)
@@ -55,9 +55,9 @@ def open_device(stack: ExitStack, selector: str | int | None) -> Device:
 
 
 def largest_batch(device: Device, plan: Plan, slots: int) -> int:
-    """Return the number of frames whose buffers the device can bind and could have memory for, 1 at least.
+    """Return the number of frames whose buffers the device can bind and could have memory for, at least 1.
 
-    It is an upper bound from the limits that the device states: as a rule the memory that is free holds fewer.
+    It is an upper bound from the limits of the device. The free memory usually holds fewer frames.
     """
     largest = max(spec.frame_bytes for spec in plan.buffers)
     frame_bytes = sum(spec.frame_bytes * (1 if spec.role is Role.WORK else slots) for spec in plan.buffers)
@@ -67,13 +67,13 @@ def largest_batch(device: Device, plan: Plan, slots: int) -> int:
 def fitted(
     device: Device, most: int, make: Callable[[int], Thing], possible: int | None = None
 ) -> tuple[Thing, tuple[str, ...]]:
-    """Return `make(frames)` for the largest batches that the device has the memory for, and a sentence where they are small.
+    """Return `make(frames)` for the largest batches for which the device has memory, and a warning if they are small.
 
-    `most` frames are tried first, then half as many, and so on down to 1. The sentence says that the batches are smaller than
-    `most`.
+    The function tries `most` frames first, then half as many, and so on down to 1. The warning says that the batches are
+    smaller than `most`.
 
-    `possible` is the `largest_batch`, with which the search begins where `most` is more: each try compiles and allocates.
-    Raises DeviceMemoryError where one frame is still too much.
+    `possible` is the `largest_batch`. If it is less than `most`, the search starts there, because each attempt compiles and
+    allocates. Raises DeviceMemoryError if one frame is still too much.
     """
     frames = most if possible is None else min(most, possible)
     while True:
@@ -91,6 +91,6 @@ def fitted(
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """Say what `fitted` says by Python's own way, where there is no report to say it in."""
+    """Issue the messages of `fitted` as Python warnings, for callers without a report."""
     for sentence in sentences:
         warnings.warn(sentence, SmallerBatchWarning, stacklevel=2)

@@ -1,7 +1,7 @@
-"""Whether a driver computes right: pictures whose scores are known, before anything else that it says is believed.
+"""Check that a driver computes correctly, with pictures whose scores are known, before its numbers are used.
 
-A kernel is tried once for a device, a version of its driver and a build of the kernel; that it was found right is remembered in
-the cache folder.
+Each kernel is checked once for each device, version of the driver and build of the kernel. The cache folder records the passed
+checks.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 Where = str | int | None
 
 TOLERANCE = 0.5e-4
-"""The four places that every score is promised to."""
+"""Every score is guaranteed to four decimal places."""
 
 _LARGEST_FILE = 1 << 16
 _passed: set[str] = set()  # in this process, by digest
 
 
 def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
-    """Try those kernels of a plan that were not tried yet on that device, which is the one that `selector` means.
+    """Check the kernels of a plan that were not checked yet on a device, which is the device of `selector`.
 
-    Raises WrongNumbersError where it computes something else than is known.
+    Raises WrongNumbersError if its results differ from the known ones.
     """
     kernels = {_digest(device, dispatch.kernel.module) for dispatch in plan.dispatches}
     file = _file(device)
@@ -44,7 +44,7 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
         _passed.update(_remembered(file))
     if kernels <= _passed:
         return
-    from .known_answers import CASES  # with everything that there is to try: not for who need not
+    from .known_answers import CASES  # imported here: it imports all metrics and losses
 
     shape = KernelShape.for_device(device)
     tried: set[str] = set()
@@ -54,7 +54,7 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
             _try(case, device, selector)
             tried |= covered
     if tried:
-        private.store(file, "\n".join(sorted(tried | _remembered(file))).encode())  # where it cannot be, it is tried again
+        private.store(file, "\n".join(sorted(tried | _remembered(file))).encode())  # else it is checked again
     _passed.update(tried | kernels)
 
 
@@ -69,7 +69,7 @@ def _try(case: Case, device: DeviceInfo, selector: Where) -> None:
 
 
 def _digest(device: DeviceInfo, module: str) -> str:
-    """Return what a kernel on a device is known by."""
+    """Return the digest that identifies a kernel on a device."""
     words = [__version__, device.uuid.hex, str(device.driver_version), device.driver, str(device.api_version), module]
     return hashlib.sha256("\0".join(words).encode() + load_module(module)).hexdigest()
 
@@ -79,5 +79,5 @@ def _file(device: DeviceInfo) -> Path:
 
 
 def _remembered(file: Path) -> set[str]:
-    """Return the digests in a file; whatever else is in there means nothing, for nothing has it as its digest."""
+    """Return the lines of a file, which are digests. Any other line is harmless, because no kernel has it as its digest."""
     return set(private.load(file, _LARGEST_FILE).decode(errors="replace").split())

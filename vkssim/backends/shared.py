@@ -1,4 +1,4 @@
-"""A backend for several runs at a time, each on batches of its own."""
+"""Share a backend between several runs at a time, each with its own batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .base import Backend, Batch
 
 
 class SharedBackend:
-    """Keeps backends open from run to run, one for each format that frames have; use with `with`.
+    """Keep backends open between runs, one for each format of frames; use with `with`.
 
-    `open_engine` opens one. It is closed when frames of another format come while no run is on it. Runs at the same time need
-    the same metrics.
+    `open_engine` opens a backend. A backend is closed when frames of another format arrive and no run uses it. Runs at the same
+    time need the same metrics.
     """
 
     def __init__(self, open_engine: Callable[[Sequence[PlaneMetrics]], Backend]) -> None:
@@ -28,7 +28,7 @@ class SharedBackend:
         self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
-        """Return the backend with every `parts`-th batch from batch `number` on; closing it leaves the others be."""
+        """Return a backend with every `parts`-th batch, starting at batch `number`. Closing it does not affect the others."""
         formats = tuple(plane.format for plane in planes)
         with self._lock:
             opened = formats not in self._engines
@@ -39,7 +39,7 @@ class SharedBackend:
             self._runs[formats] += 1
             engine = self._engines[formats]
         part = _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
-        part.warnings = engine.warnings if opened else ()  # whoever opened it says so, once
+        part.warnings = engine.warnings if opened else ()  # only the run that opened it reports its messages
         return part
 
     def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
@@ -47,7 +47,7 @@ class SharedBackend:
             self._runs[formats] -= 1
 
     def close(self) -> None:
-        """Let go of the device, but for what a run still uses; a second call does nothing."""
+        """Close the backends that no run uses; a second call does nothing."""
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
 
@@ -59,7 +59,7 @@ class SharedBackend:
 
 
 class _Part(Backend):
-    """Some of the batches of a backend that others use as well. Only submissions have to take turns."""
+    """Some of the batches of a shared backend. Only submissions must take turns."""
 
     def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:
         self._engine = engine
@@ -85,9 +85,9 @@ class _Part(Backend):
         return self._engine.stage_seconds()
 
     def close(self) -> None:
-        """Wait for what a failed run left on its way, so that its batches are free for the next."""
+        """Wait for the submissions of a failed run, so that its batches are free for the next run."""
         try:
-            with suppress(DeviceError):  # the run has its error, and whoever else is on that device gets one
+            with suppress(DeviceError):  # the failed run has its error, and other runs on the device get their own
                 while self._in_flight:
                     self.collect(self._in_flight[-1])
         finally:

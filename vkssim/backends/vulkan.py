@@ -1,4 +1,4 @@
-"""The Vulkan backend: builds the plan of a frame from its metrics' parts and runs it on a device."""
+"""The Vulkan backend: it joins the plans of the metrics to the plan of a frame, and runs it on a device."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
 
 def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[FeaturePlan]]]:
-    """Return the plan of a frame, and each plane's metrics' parts of it; no device is needed.
+    """Return the plan of a frame, and the share of each plane's metrics in it; no device is needed.
 
-    What needs nothing of each other runs side by side: planes, and the metrics of a plane, which share its samples and, for
-    floats, the ingest. Each plane's buffers and stages begin with its name; the luma's, which is always there, do not.
+    Independent work runs in the same steps: the planes, and the metrics of a plane, which share its samples and, for floats,
+    their conversion. The names of a plane's buffers and stages begin with the name of the plane, except those of the luma.
     """
     plans, of_metrics = [], []
     for plane in planes:
@@ -87,9 +87,9 @@ def _renamed(spec: BufferSpec, prefix: str) -> BufferSpec:
 
 
 def with_largest_samples(plan: Plan, planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[Dispatch | None]]:
-    """Return the plan with dispatches beside its first that look for samples larger than their depth allows.
+    """Return the plan with dispatches in its first step that find the largest samples, to detect samples beyond the depth.
 
-    One a plane, None for a plane whose type holds no larger sample.
+    Each plane has one dispatch, or None if its type cannot hold a larger sample.
     """
     dispatches: list[Dispatch | None] = []
     buffers = []
@@ -107,7 +107,7 @@ def with_largest_samples(plan: Plan, planes: Sequence[PlaneMetrics], shape: Kern
 
 
 class VulkanBackend(Backend):
-    """Runs on one Vulkan device.
+    """A backend on one Vulkan device.
 
     Parameters
     ----------
@@ -116,19 +116,19 @@ class VulkanBackend(Backend):
     device
         Index, name or UUID of the device; see `host.devices.choose_device`.
     batch
-        The most frames of a submission; None chooses by the size of the frames and the kind of device. Where the device has
-        not the memory for so many, batches get smaller until it has, which `warnings` says.
+        The largest number of frames of a submission; None chooses it by the size of the frames and the kind of device. If the
+        device has not enough memory, batches get smaller, and `warnings` says so.
     slots
-        Batches that may be on their way at a time.
+        The number of batches that may be in flight.
     profile
-        Take the time of every stage.
+        Measure the time of every stage.
     shape
         The shape of the kernels, for tests and for the gate; None chooses it by the kind of device.
 
     Raises
     ------
     DeviceError
-        There is no device that will do, or the buffers of one frame do not fit.
+        There is no usable device, or the buffers of one frame do not fit.
 
     """
 
@@ -177,7 +177,7 @@ class VulkanBackend(Backend):
 
     @property
     def plan(self) -> Plan:
-        """Return what is run for a batch."""
+        """Return the plan of a batch."""
         return self._executor.plan
 
     def check_process(self) -> None:
@@ -191,11 +191,11 @@ class VulkanBackend(Backend):
         self._executor.submit(batch.slot, frames)
 
     def is_done(self, batch: Batch) -> bool:
-        """Return True where the device has finished the batch."""
+        """Return True if the device has finished the batch."""
         return self._executor.is_done(batch.slot)
 
     def collect(self, batch: Batch) -> list[list[Doubles]]:
-        """Wait for the batch and add its partial sums in double."""
+        """Wait for the batch and add its partial sums in double precision."""
         frames = self._executor.wait(batch.slot)
         began = time.perf_counter()
         if not self._host_looks:
@@ -224,7 +224,7 @@ class VulkanBackend(Backend):
     def stage_seconds(self) -> Mapping[str, float]:
         """Return the seconds of each stage so far; empty without `profile`.
 
-        Stages on the device come from timestamps; `readback` is the host's.
+        Stages on the device come from timestamps; `readback` is time of the host.
         """
         return dict(self._seconds)
 

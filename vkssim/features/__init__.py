@@ -1,6 +1,6 @@
-"""The metrics have one file each: it builds the metric's part of a frame's plan, and turns sums into scores in double.
+"""The metrics, one file each. A metric builds its share of a frame's plan, and turns sums into scores in double precision.
 
-A metric knows the kernels of `shaders`, the plan of `host` and its twin in `reference`; it opens no device and no file. Read
+A metric uses the kernels of `shaders`, the plan of `host` and its twin in `reference`. It opens no device and no file. Read
 `base` first, then `float_ssim`.
 """
 
@@ -23,7 +23,7 @@ def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionVa
     """Return a metric for frames of one format.
 
     `feature` is a name, or a name with options as `name=key=value:key=value`; `options` add to those.
-    Raises OptionError for an unknown name or option, FrameError where the frames are too small.
+    Raises OptionError for an unknown name or option, and FrameError if the frames are too small.
     """
     name, parsed = split_feature(feature)
     if name not in FEATURES:
@@ -32,7 +32,7 @@ def make_scorer(feature: str, frame: FrameFormat, options: Mapping[str, OptionVa
 
 
 def with_options(feature: str, **options: OptionValue) -> str:
-    """Return a feature, such as ``"float_ssim=scale=1"``, with those of the options added that its metric has."""
+    """Return a feature, such as ``"float_ssim=scale=1"``, with those of the given options that its metric has."""
     name, given = split_feature(feature)
     added = {option: value for option, value in options.items() if option in FEATURES[name].options}
     words = [f"{option}={option_text(value)}" for option, value in {**given, **added}.items()]

@@ -1,4 +1,4 @@
-"""What a metric has to offer, whatever computes it."""
+"""The interface of a metric, for every backend."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FeaturePlan:
-    """A metric's part of a plan: buffers, steps, and the buffer that its partial sums are read from.
+    """A metric's share of a plan: buffers, steps, and the buffer of its partial sums.
 
-    `groups` says how many workgroups leave sums there, scale after scale: it is all that adding them needs.
+    `groups` has the number of workgroups that write sums for each scale. The backend needs it to add the sums.
     """
 
     buffers: tuple[BufferSpec, ...]
@@ -31,46 +31,46 @@ class FeaturePlan:
 
 
 class FrameScorer(Protocol):
-    """A metric with its options, for frames of one format. Made by `Feature.for_frames`, which refuses what is too small."""
+    """A metric with its options, for frames of one format. `Feature.for_frames` makes it, and refuses too small frames."""
 
     names: tuple[str, ...]
-    """The scores that it gives, in the order in which they are written."""
+    """The names of its scores, in the order in which they are written."""
     similarities: tuple[str, ...]
-    """Those of them that are the metric itself on a scale that ends at 1, identical frames: none where it is given in dB."""
+    """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
     settings: Settings
-    """All of its options, as they are used for these frames."""
+    """All options with the values that are used for these frames."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return the steps that compute the metric's partial sums from a pair of planes."""
         ...
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """(frames, terms) means from (frames, n) partial sums, added in double."""
+        """Return (frames, terms) means from (frames, n) partial sums, added in double precision."""
         ...
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """(terms,) means of one frame from two (H, W) planes on the 0..255 scale, by NumPy."""
+        """Return (terms,) means of one frame from two (H, W) planes on the 0..255 scale, computed by NumPy."""
         ...
 
     def score(self, means: Doubles) -> Doubles:
-        """Return (frames,) numbers from (frames, terms) means, NaN where there is none.
+        """Return (frames,) numbers from (frames, terms) means, NaN for a frame without a score.
 
-        The number of several planes is the mean of theirs, weighted by area: the similarity of float_ssim and float_ms_ssim,
-        the noise of float_psnr.
+        The number is the similarity of float_ssim and float_ms_ssim, and the noise of float_psnr. The number of several planes
+        is the mean of their numbers, weighted by area.
         """
         ...
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Convert the numbers of `score` to the unit in which they are given: a similarity as it is or in dB, noise in dB."""
+        """Convert the numbers of `score` to the requested unit: a similarity stays as it is or becomes dB, noise becomes dB."""
         ...
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return scores by name, each (frames,) float64, NaN where there is none, from (frames, terms) means."""
+        """Return scores by name from (frames, terms) means. Each is (frames,) float64, with NaN for frames without a score."""
         ...
 
 
 class Feature(Protocol):
-    """A metric and what can be asked of it."""
+    """A metric and its options."""
 
     name: str
     options: Mapping[str, object]
@@ -81,7 +81,7 @@ class Feature(Protocol):
 
 
 def sum_groups(partial_sums: npt.NDArray[np.float32], groups: Sequence[int], terms: int) -> Doubles:
-    """Add partial sums in double: (frames, sum(groups) * terms, and padding) float32 to (frames, len(groups), terms)."""
+    """Add partial sums in double precision: (frames, sum(groups) * terms + padding) float32 to (frames, len(groups), terms)."""
     frames = len(partial_sums)
     total = sum(groups)
     table = partial_sums[:, : total * terms].reshape(frames, total, terms)

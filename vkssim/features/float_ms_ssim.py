@@ -1,4 +1,4 @@
-"""float_ms_ssim: SSIM over a pyramid of five scales, combined by Wang's product, as libvmaf's extractor of that name."""
+"""float_ms_ssim: SSIM over a pyramid of five scales, combined by Wang's product, like libvmaf's extractor of this name."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FloatMsSsimScorer:
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return nine dispatches.
 
-        Each step makes the next scale while it sums the one there is:
+        Each step makes the next scale and sums the current one:
 
         planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
           │                       │                        │                 │
@@ -95,17 +95,17 @@ class FloatMsSsimScorer:
         return FeaturePlan((*(level.spec(Role.WORK) for level in levels[1:]), target), tuple(steps), target, groups)
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """(frames, 15) means, scale after scale, l, c, s in each."""
+        """Return (frames, 15) means: l, c, s of each scale, scale after scale."""
         windows = np.array([(width - MARGIN) * (height - MARGIN) for width, height in self._sizes], np.float64)
         deficits = sum_groups(partial_sums, plan.groups, len(_TERMS)) / windows[:, None]
         return (1.0 - deficits).reshape(len(partial_sums), -1)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """(15,) means of a frame by NumPy, in the order of `means`."""
+        """Return (15,) means of a frame, computed by NumPy, in the order of `means`."""
         return scale_means(reference, distorted).reshape(-1)
 
     def score(self, means: Doubles) -> Doubles:
-        """Wang's product of l^alpha c^beta s^gamma over the scales; NaN where a mean structure is negative."""
+        """Return Wang's product of l^alpha c^beta s^gamma over the scales; NaN if a mean structure is negative."""
         lcs = means.reshape(-1, SCALES, len(_TERMS))
         bases = np.maximum(lcs, 0.0) if self._options["negative"] == "clamp" else lcs
         exponents = np.stack([ALPHA, BETA, GAMMA], axis=1)
@@ -114,11 +114,11 @@ class FloatMsSsimScorer:
         return score
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, in dB where asked for."""
+        """Return the score, in dB if requested."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the score, then l, c and s of each scale where asked for."""
+        """Return the score, followed by l, c and s of each scale if requested."""
         scores = {FloatMsSsim.name: self.as_requested(self.score(means))}
         if self._options["enable_lcs"]:
             by_term = means.reshape(-1, SCALES, len(_TERMS)).transpose(2, 1, 0).reshape(len(self._lcs_names), -1)

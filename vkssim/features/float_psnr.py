@@ -1,4 +1,4 @@
-"""float_psnr: the peak signal-to-noise ratio of frames brought to the 0..255 scale, as libvmaf's extractor of that name."""
+"""float_psnr: the peak signal-to-noise ratio of frames on the 0..255 scale, like libvmaf's extractor of this name."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 
 _INTEGER_DIGITS = (1.0, 2.0**16, 2.0**32)
 _FLOAT_DIGITS = (1.0, 1.0, 1.0)
-"""What each of a workgroup's three sums counts for; see shaders/psnr.comp."""
+"""The weights of a workgroup's three sums; see shaders/psnr.comp."""
 
 _DB_A_BIT, _DB_MORE = 6, 12
 
 
 class FloatPsnr:
-    """The PSNR of libvmaf's float_psnr.c and psnr.c. It is in dB, so it has none of the options of similarities."""
+    """The PSNR of libvmaf's float_psnr.c and psnr.c. It is in dB, so it does not have the options of similarities."""
 
     name = "float_psnr"
     options: Mapping[str, Option] = {}
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatPsnrScorer:
-        """Return the metric for frames of one format and of any size. Raises OptionError for any option: it has none."""
+        """Return the metric for frames of one format and of any size. Raises OptionError for every option: it has none."""
         return FloatPsnrScorer(frame, parse_options(self.name, self.options, options))
 
 
@@ -37,9 +37,8 @@ class FloatPsnrScorer:
 
     score = min(10 log10(peak^2 / max(noise, 1e-10)), limit), where noise is the mean squared difference on the 0..255 scale.
     The peak is the largest sample on that scale: 255 for 8 bits, 255.75 for 10. The limit is 6 b + 12 dB for samples of b
-    bits, which are libvmaf's 60, 72, 84 and 108 dB for 8, 10, 12 and 16 bits. Integers of a range of their own have the limit
-    of the bits that their largest sample takes. Floats have no depth, so that the smallest noise alone limits them, to
-    148.13 dB.
+    bits, which gives libvmaf's 60, 72, 84 and 108 dB for 8, 10, 12 and 16 bits. Integers with a `data_range` have the limit of
+    the bits that their largest sample needs. Floats have no depth, so only the smallest noise limits them, to 148.13 dB.
     """
 
     names: tuple[str, ...] = (FloatPsnr.name,)
@@ -58,18 +57,18 @@ class FloatPsnrScorer:
         return FeaturePlan((target,), ((window(shape, "psnr", "psnr", planes, walk, target),),), target, (walk.count,))
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """(frames, 1) noise. Sums of integers come in units of the samples as they are stored."""
+        """Return (frames, 1) noise. Sums of integers are in units of the stored samples."""
         digits = sum_groups(partial_sums, plan.groups, len(_INTEGER_DIGITS))[:, 0]
         weights, scale = (_FLOAT_DIGITS, 1.0) if self._frame.needs_ingest else (_INTEGER_DIGITS, self._frame.factor**2)
         sums: Doubles = digits @ np.array(weights) * scale
         return sums[:, None] / (self._frame.width * self._frame.height)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """(1,) noise of a frame by NumPy."""
+        """Return (1,) noise of a frame, computed by NumPy."""
         return np.array([noise(reference, distorted)])
 
     def score(self, means: Doubles) -> Doubles:
-        """Return the noise: of several planes it is the noise that has a mean, as for FFmpeg's average PSNR, not the dB."""
+        """Return the noise. For several planes the noise is averaged and not the dB, as in FFmpeg's average PSNR."""
         return means[:, 0]
 
     def as_requested(self, score: Doubles) -> Doubles:
@@ -82,7 +81,7 @@ class FloatPsnrScorer:
 
 
 def _limit(frame: FrameFormat, peak: float) -> float:
-    """Return the most dB that frames can have."""
+    """Return the largest dB that frames can have."""
     unlimited = float(10 * np.log10(peak**2 / EPSILON))
     if frame.code is SampleCode.FLOAT32:
         return unlimited

@@ -1,4 +1,4 @@
-"""float_ssim: single-scale SSIM after an automatic downscale, as libvmaf's extractor, or by another window."""
+"""float_ssim: single-scale SSIM after an automatic downscale, like libvmaf's extractor, or with another window."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class FloatSsim:
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
         """Return the metric for frames of one format.
 
-        Raises FrameError where less than a window remains after the downscale, OptionError for options at odds.
+        Raises FrameError if less than one window remains after the downscale, and OptionError for contradictory options.
         """
         return FloatSsimScorer(frame, *self._settled(frame, options))
 
@@ -96,7 +96,7 @@ class FloatSsimScorer:
         self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
-        """Return one dispatch, or two where a downscale comes first."""
+        """Return one dispatch, or two if there is a downscale."""
         level, steps, buffers = planes, [], []
         if self._factor > 1:
             level = PlanePair.floats("ssim.downscaled", *self._size)
@@ -109,16 +109,16 @@ class FloatSsimScorer:
         return FeaturePlan((*buffers, target), tuple(steps), target, (walk.count,))
 
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
-        """Return the walk over the windows, and the buffer of so many sums that it leaves."""
+        """Return the dispatch that moves the window over the planes, and the buffer for its `sums` sums per workgroup."""
         target = partials("ssim.partials", sums)
         return window(shape, self._windows.stem, self._windows.stem, level, walk, target), target
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """(frames, 4) means of l c s, l, c, s."""
+        """Return (frames, 4) means of l c s, l, c, s."""
         return 1.0 - sum_groups(partial_sums, plan.groups, len(TERMS))[:, 0] / self._windows.count(*self._size)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """(4,) means of a frame by NumPy, in the order of `means`."""
+        """Return (4,) means of a frame, computed by NumPy, in the order of `means`."""
         return ssim_means(reference, distorted, self._factor, self._windows.maps)
 
     def score(self, means: Doubles) -> Doubles:
@@ -126,11 +126,11 @@ class FloatSsimScorer:
         return means[:, 0]
 
     def as_requested(self, score: Doubles) -> Doubles:
-        """Return the score, in dB where asked for."""
+        """Return the score, in dB if requested."""
         return to_decibel(score, self._frame, self._options)
 
     def finish(self, means: Doubles) -> Mapping[str, Doubles]:
-        """Return the means by name, the score itself in dB where asked for."""
+        """Return the means by name; the score itself is in dB if requested."""
         scores = dict(zip(self.names, means.T, strict=False))
         scores[FloatSsim.name] = self.as_requested(self.score(means))
         return scores

@@ -20,10 +20,10 @@ _SMALL_FRAME_PIXELS = 1 << 17
 
 @dataclass(frozen=True)
 class Option:
-    """One option: what it is, its default, and how a value is read. `parse` raises ValueError for what it cannot be.
+    """One option: its help text, its default, and its parser. `parse` raises ValueError for an invalid value.
 
-    One that `adds` asks for further scores and changes none. The value `automatic`, where there is one, leaves it to the size
-    of the frames.
+    An option that `adds` requests further scores and changes no other score. With the value `automatic`, if there is one, the
+    size of the frames determines the option.
     """
 
     summary: str
@@ -35,11 +35,11 @@ class Option:
 
 @dataclass(frozen=True)
 class Settings:
-    """A metric as it was asked for and as it is computed.
+    """A metric as it was requested and as it is computed.
 
-    `text` asks for it, as `name=key=value` with the options that are not their defaults. `options` are all of them with the
-    values that are used, in place of those that were left to the size of the frames, which `automatic` names. `limit_db` is the
-    most dB that a score can have, None for no limit.
+    `text` is the request, `name=key=value` with the options that differ from their defaults. `options` has all options with the
+    values that are used. `automatic` names the options that the size of the frames determined. `limit_db` is the largest dB
+    that a score can have, or None if there is no limit.
     """
 
     text: str
@@ -55,9 +55,9 @@ def settings(
     used: Mapping[str, OptionValue],
     limit_db: float | None,
 ) -> Settings:
-    """Return the settings of a feature of which `values` were asked for; `used` are those of options that can be automatic.
+    """Return the settings of a feature from the requested `values` and the `used` values of options that can be automatic.
 
-    `limit_db` is the most dB that a score can have, None for no limit.
+    `limit_db` is the largest dB that a score can have, or None if there is no limit.
     """
     asked = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
     return Settings(
@@ -69,12 +69,12 @@ def settings(
 
 
 def option_text(value: OptionValue) -> str:
-    """Return the value of an option as its parser takes it."""
+    """Return the value of an option as text that its parser accepts."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def boolean(text: str) -> bool:
-    """Return a parser for yes or no."""
+    """Return the boolean that a text means. Raises ValueError for any other text."""
     lowered = text.lower()
     if lowered in ("true", "1", "yes", "on"):
         return True
@@ -122,7 +122,7 @@ COMMON: dict[str, Option] = {
 def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """Return all options of a feature with their values.
 
-    Raises OptionError for an unknown one or a value that it cannot have.
+    Raises OptionError for an unknown option or an invalid value.
     """
     values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
     for name, value in given.items():
@@ -137,7 +137,7 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
 
 
 def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
-    """`name=key=value:key=value` as a name and its options. Raises OptionError where a part has no value."""
+    """Split `name=key=value:key=value` into the name and its options. Raises OptionError if an option has no value."""
     check_option("`features`", text)
     name, _, rest = text.strip().partition("=")
     options: dict[str, OptionValue] = {}
@@ -152,14 +152,14 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 
 
 def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
-    """Return the error for a feature that there is not."""
+    """Return the error for an unknown feature."""
     return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}")
 
 
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
-    """Return the score as asked for: itself, or min(-10 log10(1 - score), max_db) with `enable_db`; NaN stays NaN.
+    """Convert a score to the requested unit: with `enable_db` to min(-10 log10(1 - score), max_db); NaN stays NaN.
 
-    With `clip_db` max_db is `clipped_decibel`; without it there is no limit and a perfect score is infinite.
+    With `clip_db`, max_db is `clipped_decibel`. Without it there is no limit, and a perfect score is infinite.
     """
     if not options["enable_db"]:
         return score
@@ -169,16 +169,16 @@ def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionV
 
 
 def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> float | None:
-    """Return the most dB that a similarity is given with `clip_db`, ceil(10 log10(peak^2 2 w h)); None for no limit."""
+    """Return the largest dB of a similarity with `clip_db`, ceil(10 log10(peak^2 2 w h)), or None if there is no limit."""
     if not (options["enable_db"] and options["clip_db"]):
         return None
     return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
 
 
 def is_exact(frame: FrameFormat, options: Mapping[str, OptionValue]) -> bool:
-    """Return whether a metric rounds as libvmaf does: as asked for, by default where frames are small.
+    """Return whether a metric rounds as libvmaf does: as requested, and by default for small frames.
 
-    There the time does not matter, and few windows leave rounding nothing to average away in (docs/adr/0005).
+    For small frames the time does not matter, and rounding errors do not average out over so few windows (docs/adr/0005).
     """
     if options["exact"] == "auto":
         return frame.width * frame.height <= _SMALL_FRAME_PIXELS

@@ -1,4 +1,4 @@
-"""Which planes of a frame are scored, by which metrics, and what the scores are called."""
+"""The planes of a frame that are scored, their metrics, and the names of the scores."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ TOTAL = "all"
 
 
 def plane_formats(luma: FrameFormat, planes: str, chroma: str = "420") -> tuple[FrameFormat, ...]:
-    """Return the formats of the planes to be scored. Chroma is rounded up where a side is odd.
+    """Return the formats of the planes to score. The size of chroma is rounded up if a side is odd.
 
-    Raises OptionError for a choice that there is not, FrameError where there is no chroma.
+    Raises OptionError for an unknown choice, and FrameError if there is no chroma.
     """
     if planes not in choices.PLANES:
         raise OptionError(f"planes is {planes!r}; {', '.join(choices.PLANES)} are possible")
@@ -50,14 +50,14 @@ class FrameMetrics:
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     formats
-        Of the luma, or of Y, Cb and Cr.
+        The formats of the luma, or of Y, Cb and Cr.
     total
-        Also one score of all planes: of the mean of their numbers, weighted by area, as FFmpeg's All. See `FrameScorer.score`.
+        Add one score of all planes, from the mean of their numbers weighted by area, as FFmpeg's All. See `FrameScorer.score`.
 
     Raises
     ------
     OptionError
-        There is no metric, one is asked for twice, or its options are not possible.
+        There is no metric, a metric is named twice, or its options are invalid.
     FrameError
         A plane is too small for a metric.
 
@@ -80,9 +80,9 @@ class FrameMetrics:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the scores that a frame gets.
+        """Return the names of the scores of a frame.
 
-        Plain names are the luma's; with chroma each has its `_y`, `_cb`, `_cr` as well.
+        Plain names are those of the luma. With chroma, there are also names with `_y`, `_cb` and `_cr`.
         """
         names: list[str] = []
         for scorer in self.planes[0].scorers:
@@ -95,7 +95,7 @@ class FrameMetrics:
 
     @property
     def similarities(self) -> tuple[str, ...]:
-        """Return those names that are a metric itself and not in dB."""
+        """Return the names of scores that are a metric itself and not in dB."""
         plain = [name for scorer in self.planes[0].scorers for name in scorer.similarities]
         wanted = {*plain, *(f"{name}_{end}" for name in plain for end in (*PLANES, TOTAL))}
         return tuple(name for name in self.names if name in wanted)
@@ -122,13 +122,13 @@ class FrameMetrics:
 
 
 def is_metric(score: str) -> bool:
-    """Return whether a score is that of a metric itself, in any of the planes, and no term of one, by its name."""
+    """Return whether a name is that of a metric itself, in any plane, and not that of one of its terms."""
     metric, _, plane = score.rpartition("_")
     return score in FEATURES or (metric in FEATURES and plane in (*PLANES, TOTAL))
 
 
 def feature_texts(features: Sequence[str] | str) -> tuple[str, ...]:
-    """Features as several texts, where one text is one feature."""
+    """Return features as a tuple of texts; a single text is one feature."""
     return (features,) if isinstance(features, str) else tuple(features)
 
 

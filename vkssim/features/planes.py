@@ -25,10 +25,10 @@ from ..types import FrameFormat
 from .geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 
 MARGIN = len(GAUSSIAN) - 1
-"""By how much a map of windows is smaller than its plane, in each direction."""
+"""The difference between the sides of a plane and of its map of windows."""
 
 SAMPLES = "samples"
-"""The buffer that the host writes frames to."""
+"""The buffer to which the host writes frames."""
 
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _LARGEST_ROWS = 32
@@ -39,8 +39,8 @@ _STAGED_WORKGROUP = 64
 class KernelShape:
     """The shape of the kernels for a device.
 
-    It has the workgroup size of the kernels that leave it open, and says whether they round as libvmaf does where there is such
-    a build.
+    It has the workgroup size for kernels whose size is a constant. It also says whether to use the builds that round as libvmaf
+    does, for kernels that have one.
     """
 
     shape: Shape
@@ -49,23 +49,23 @@ class KernelShape:
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
-        """Return the shape that a device is given: strip on CPUs, staged on everything else."""
+        """Return the shape for a device: strip on CPUs, staged on all other devices."""
         return cls.of_shape(Shape.STRIP if info.kind is DeviceKind.CPU else Shape.STAGED, info)
 
     @classmethod
     def of_shape(cls, shape: Shape, info: DeviceInfo) -> KernelShape:
-        """Return one of the two shapes, whichever of them the device is given: each computes the same on every device.
+        """Return the given shape for a device. Each shape computes the same on every device.
 
         A workgroup of the strip shape is one subgroup of the device.
         """
         return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
-        """Return the kernel of that stem for samples of that format."""
+        """Return the kernel of a stem for samples of a format."""
         return self.kernel_with(stem, {FORMAT_CONSTANT: code.value})
 
     def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
-        """Return the kernel of that stem with specialisation constants by number; the workgroup's is added."""
+        """Return the kernel of a stem with specialisation constants by number; the workgroup size is added."""
         interface = INTERFACES[stem]
         exact = self.exact and interface.exact
         values = {WORKGROUP_CONSTANT: self.workgroup, **values}
@@ -79,14 +79,14 @@ class KernelShape:
 
     @property
     def window_columns(self) -> int:
-        """Return columns of windows that a workgroup walks down."""
+        """Return the columns of windows that a workgroup processes."""
         if self.exact:
             return EXACT_COLUMNS[self.shape.value] * self.workgroup
         return WINDOW_WORKGROUP - MARGIN if self.shape is Shape.STAGED else STRIP_COLUMNS * self.workgroup
 
     @property
     def decimate_columns(self) -> int:
-        """Output columns of the decimation that a workgroup makes."""
+        """Return the output columns that a workgroup of the decimation makes."""
         if self.exact:
             return EXACT_OUTPUTS[self.shape.value] * self.workgroup
         return DECIMATE_OUTPUTS if self.shape is Shape.STAGED else DECIMATE_COLUMNS * self.workgroup
@@ -96,7 +96,7 @@ class KernelShape:
 class PlanePair:
     """The reference and the distorted plane of a frame in one buffer, one after the other.
 
-    `scale` is what 16-bit samples are multiplied by as they are read; 1 where they need not be.
+    `scale` is the factor by which 16-bit samples are multiplied when they are read; 1 if they need none.
     """
 
     buffer: str
@@ -108,23 +108,23 @@ class PlanePair:
 
     @classmethod
     def raw(cls, frame: FrameFormat) -> PlanePair:
-        """Return the planes as the host writes them."""
+        """Return the planes in the layout in which the host writes them."""
         row_bytes = aligned(frame.row_bytes)
         return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.factor)
 
     @classmethod
     def floats(cls, buffer: str, width: int, height: int) -> PlanePair:
-        """Float planes on the 0..255 scale, made by a kernel."""
+        """Return float planes on the 0..255 scale, which a kernel makes."""
         return cls(buffer, width, height, SampleCode.FLOAT32, aligned(4 * width))
 
     @property
     def code_bytes(self) -> int:
-        """Return bytes of a sample."""
+        """Return the bytes of a sample."""
         return {SampleCode.FLOAT32: 4, SampleCode.UINT8: 1, SampleCode.UINT16: 2}[self.code]
 
     @property
     def plane_bytes(self) -> int:
-        """Return bytes of one plane."""
+        """Return the bytes of one plane."""
         return self.row_bytes * self.height
 
     def spec(self, role: Role) -> BufferSpec:
@@ -132,18 +132,18 @@ class PlanePair:
         return BufferSpec(self.buffer, role, 2 * self.plane_bytes)
 
     def source(self, shape: Shape) -> dict[str, float]:
-        """Return the push constants that describe the planes to whoever reads them."""
+        """Return the push constants that describe the planes to a kernel that reads them."""
         unit = shape.row_unit
         size = {"width": self.width, "height": self.height}
         return {**size, "pitch": self.row_bytes // unit, "plane": self.plane_bytes // unit, "scale": self.scale}
 
     def target(self) -> dict[str, float]:
-        """Return the push constants that describe float planes to whoever writes them."""
+        """Return the push constants that describe float planes to a kernel that writes them."""
         return {"target_pitch": self.row_bytes // 4, "target_plane": self.plane_bytes // 4}
 
 
 def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: float) -> tuple[Dispatch, Dispatch]:
-    """Return the dispatches that make samples floats on the 0..255 scale: one for each of the two planes."""
+    """Return the dispatches that convert samples to floats on the 0..255 scale: one for each of the two planes."""
 
     def one(plane: int) -> Dispatch:
         return Dispatch(
@@ -163,7 +163,7 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
 def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[Dispatch, BufferSpec]:
     """Return the dispatch that finds the largest samples of both planes, and the buffer for them.
 
-    Read as (2, workgroups) uint32, the buffer has those of the reference, then those of the distorted plane; see
+    The buffer is (2, workgroups) uint32: the samples of the reference, then those of the distorted plane; see
     `largest_of_groups`.
     """
     interface = INTERFACES["largest_sample"]
@@ -183,7 +183,7 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
 
 
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
-    """Return the dispatch that makes the next scale of the pyramid, of both planes."""
+    """Return the dispatch that makes the next scale of the pyramid for both planes."""
     groups_x = ceil_div(target.row_bytes // 4, shape.decimate_columns)
     strip = 1 if shape.exact else strip_rows(DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
     return Dispatch(
@@ -198,7 +198,7 @@ def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePai
 
 
 def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: int) -> Dispatch:
-    """Means of boxes of `factor` x `factor` samples, both planes in one dispatch."""
+    """Return the dispatch that computes means of boxes of `factor` x `factor` samples for both planes."""
     return Dispatch(
         label="ssim_downscale",
         kernel=shape.kernel("ssim_downscale", source.code),
@@ -214,25 +214,25 @@ def downscale(shape: KernelShape, source: PlanePair, target: PlanePair, factor: 
 
 @dataclass(frozen=True)
 class WindowWalk:
-    """The workgroups of one walk of a window over a pair of planes."""
+    """The workgroups that move a window over a pair of planes."""
 
     groups: tuple[int, int]
     strip: int
 
     @classmethod
     def over(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """Return how the walk of the 11x11 window is cut into workgroups."""
+        """Return the workgroups of the 11x11 window."""
         return cls._of(shape, ceil_div(planes.width - MARGIN, shape.window_columns), planes.height - MARGIN)
 
     @classmethod
     def uniform(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """Return the same of the 8x8 window."""
+        """Return the workgroups of the 8x8 window."""
         columns = WINDOW_WORKGROUP - UNIFORM + 1 if shape.shape is Shape.STAGED else STRIP_COLUMNS * shape.workgroup
         return cls._of(shape, ceil_div(planes.width - UNIFORM + 1, columns), planes.height - UNIFORM + 1)
 
     @classmethod
     def estimate(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """Return the same of the 8x8 window in fragments."""
+        """Return the workgroups of the estimate, the 8x8 window in fragments."""
         columns = planes.width - UNIFORM + 1
         if shape.shape is Shape.STAGED:
             groups_x = ceil_div(columns, WINDOW_WORKGROUP)
@@ -244,7 +244,7 @@ class WindowWalk:
 
     @classmethod
     def samples(cls, shape: KernelShape, planes: PlanePair) -> WindowWalk:
-        """Return how a walk over the samples themselves is cut; a thread owns a column of units of the rows."""
+        """Return the workgroups of a kernel without a window; each thread has one column of units."""
         threads = WINDOW_WORKGROUP if shape.shape is Shape.STAGED else shape.workgroup
         columns = shape.shape.row_unit // planes.code_bytes * threads
         return cls._of(shape, ceil_div(planes.width, columns), planes.height)
@@ -256,7 +256,7 @@ class WindowWalk:
 
     @property
     def count(self) -> int:
-        """Workgroups of a frame, each of which leaves a set of sums."""
+        """Return the number of workgroups of a frame. Each writes one set of sums."""
         return self.groups[0] * self.groups[1]
 
 
@@ -270,9 +270,9 @@ def window(
     first_partial: int = 0,
     **further: int,
 ) -> Dispatch:
-    """Return the dispatch that leaves the sums of a function of every window, for each workgroup.
+    """Return the dispatch that sums a function of every window, for each workgroup.
 
-    `stem` says which function, and which push constants there are `further`.
+    `stem` is the kernel of the function, and `further` has its additional push constants.
     """
     return Dispatch(
         label=label,

@@ -1,4 +1,4 @@
-"""float_ssim with the map that its score is the mean of."""
+"""float_ssim with its map; the score is the mean of the map."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .windows import Windows
 
 
 class SsimMap(FloatSsim):
-    """float_ssim for who wants its maps: too much to be read back for every frame of a clip, so no metric of its own."""
+    """float_ssim with maps. It is not listed as a metric: reading a map back for every frame of a clip takes too long."""
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
-        """Return the metric as FloatSsim does. Raises OptionError where windows are left out."""
+        """Return the metric as FloatSsim does. Raises OptionError if the options leave out windows."""
         values, windows, factor, size = self._settled(frame, options)
         if windows.map_stem is None:
             raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
@@ -30,7 +30,7 @@ class SsimMap(FloatSsim):
 
 
 class SsimMapScorer(FloatSsimScorer):
-    """float_ssim that adds the map of each frame to `maps` whenever it makes the frame's means."""
+    """float_ssim that appends the map of each frame to `maps` when it computes the frame's means."""
 
     def __init__(
         self, frame: FrameFormat, options: Mapping[str, OptionValue], windows: Windows, factor: int, size: tuple[int, int]
@@ -38,7 +38,7 @@ class SsimMapScorer(FloatSsimScorer):
         super().__init__(frame, options, windows, factor, size)
         self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])
         self.maps: list[FloatPlane] = []
-        """Each of `map_shape`, in the order of the frames; whoever takes one removes it."""
+        """Maps of shape `map_shape`, in the order of the frames. The caller removes the maps that it takes."""
 
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         rows, columns = self.map_shape
@@ -48,15 +48,15 @@ class SsimMapScorer(FloatSsimScorer):
         return window(shape, stem, stem, level, walk, target, first_window=sums), target
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
-        """See FloatSsimScorer.means; the maps lie behind the sums."""
+        """Return the means as FloatSsimScorer does, and append the maps, which follow the sums in memory."""
         rows, columns = self.map_shape
         first = len(TERMS) * sum(plan.groups)
         windows = partial_sums[:, first : first + rows * columns]
-        self.maps += [kept.reshape(rows, columns).copy() for kept in windows]  # the next batch goes to the same memory
+        self.maps += [values.reshape(rows, columns).copy() for values in windows]  # the next batch overwrites the memory
         return super().means(partial_sums, plan)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-        """See FloatSsimScorer.reference_means."""
+        """Return the means as FloatSsimScorer does, and append the map."""
         maps = ssim_maps(reference, distorted, self._factor, self._windows.maps)
         self.maps.append(maps[0].astype(np.float32))
         return np.array([term.mean() for term in maps])

@@ -1,4 +1,4 @@
-"""The windows that float_ssim can slide over its planes."""
+"""The windows that float_ssim can move over its planes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .planes import MARGIN, KernelShape, PlanePair, WindowWalk
 
 @dataclass(frozen=True)
 class Windows:
-    """A window, which of its places count, and what computes l, c, s there.
+    """A window, the positions that count, and the kernels that compute l, c, s.
 
-    `stem` is the kernel, `map_stem` the one that keeps every window, None where some are left out; `walk` is how it is cut into
-    workgroups, `maps` its twin; `columns` gives how many columns of windows count in a plane of some width. With `has_exact`
-    there is a kernel that rounds as libvmaf does.
+    `stem` is the kernel. `map_stem` is the kernel that writes every window, or None if some windows are left out. `walk`
+    returns the workgroups, `maps` is the NumPy twin, and `columns` returns the number of columns of windows that count for a
+    plane width. `has_exact` says whether there is a build that rounds as libvmaf does.
     """
 
     side: int
@@ -32,7 +32,7 @@ class Windows:
     has_exact: bool = False
 
     def count(self, width: int, height: int) -> int:
-        """Windows that count in a plane."""
+        """Return the number of windows that count in a plane."""
         return self.columns(width) * (height - self.side + 1)
 
 
@@ -46,7 +46,7 @@ ESTIMATE = Windows(
 
 
 def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:
-    """Return the windows that options ask for. Raises OptionError for options that do not go together."""
+    """Return the windows that the options select. Raises OptionError for contradictory options."""
     if options["window"] == "gaussian11":
         if options["estimate"]:
             raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")

@@ -1,4 +1,5 @@
-"""SSIM and MS-SSIM as losses with their gradients: which loss, its plan, and the numbers that come of its sums.
+"""SSIM and MS-SSIM as losses with their gradients: the specification of a loss, its plan, and the step from sums to values.
 
-It knows kernels, plans and twins as `features` does, and opens no device: `backends.loss_engine` runs it. Read `spec` first.
+It uses kernels, plans and twins as `features` does. It opens no device: `backends.loss_engine` runs the plans. Read `spec`
+first.
 """

@@ -1,4 +1,4 @@
-"""The plan of a loss: its kernels and buffers for planes of one size, as inert data. A frame of the plan is one plane."""
+"""The plan of a loss: its kernels and buffers for planes of one size, as plain data. A frame of the plan is one plane."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, T
 from .spec import RADIUS, Loss, Negative, Pyramid
 
 DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "means"
-"""The buffers that whoever runs the plan fills and reads. MEANS has four floats a scale: deficit, power, slope, nothing."""
+"""The buffers that the caller fills and reads. MEANS has four floats for each scale: deficit, power, slope, padding."""
 
 _STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
 
 
 @dataclass(frozen=True)
 class Planes:
-    """Float planes of one size in a buffer of their own, one a frame. `pitch`: floats from row to row."""
+    """Float planes of one size in their own buffer, one for each frame. `pitch` is the number of floats from row to row."""
 
     buffer: str
     height: int
@@ -28,48 +28,47 @@ class Planes:
 
     @classmethod
     def aligned(cls, buffer: str, size: tuple[int, int]) -> Planes:
-        """Return rows that begin on 16 bytes."""
+        """Return planes whose rows begin on 16 bytes."""
         return cls(buffer, *size, pitch=aligned(4 * size[1]) // 4)
 
     @property
     def floats(self) -> int:
-        """Floats from plane to plane."""
+        """Return the number of floats from plane to plane."""
         return self.height * self.pitch
 
     def spec(self, role: Role, maps: int = 1) -> BufferSpec:
-        """Return the buffer, with that many maps a plane."""
+        """Return the buffer, with `maps` maps for each plane."""
         return BufferSpec(self.buffer, role, 4 * maps * self.floats)
 
     def source(self, unit: int = 1) -> dict[str, float]:
-        """Return the push constants that describe the planes to whoever reads them, in units of so many floats."""
+        """Return the push constants that describe the planes to a kernel that reads them, in units of `unit` floats."""
         size = {"width": self.width, "height": self.height}
         return {**size, "pitch": self.pitch // unit, "plane": self.floats // unit}
 
     def target(self) -> dict[str, float]:
-        """Return the push constants that describe the planes to whoever writes them."""
+        """Return the push constants that describe the planes to a kernel that writes them."""
         return {"target_pitch": self.pitch, "target_plane": self.floats}
 
 
 @dataclass(frozen=True)
 class LossPlan:
-    """A plan and what whoever runs it has to know: how planes lie in the buffers that it fills and reads."""
+    """A plan, with the layout of the planes in the buffers that the caller fills and reads."""
 
     plan: Plan
     planes: Planes
 
 
 def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float = 1.0, packed: bool = False) -> LossPlan:
-    """Return the plan of a loss, with the gradient by the distorted planes or without.
+    """Return the plan of a loss, with or without the gradient with respect to the distorted planes.
 
-    DISTORTED and REFERENCE are read, MEANS and, where it is wanted, GRADIENT written: `weight` times the derivative of the
-    mean of the one scale, or of the plane's whole value where there are several. `packed` rows follow each other
-    without a gap, else
-    they begin on 16 bytes; the strip shape needs the latter.
+    The plan reads DISTORTED and REFERENCE. It writes MEANS and, if `gradient` is set, GRADIENT: `weight` times the derivative
+    of the mean, if there is one scale, or of the plane's whole value, if there are several. `packed` rows follow each other
+    without a gap; otherwise rows begin on 16 bytes, as the strip shape requires.
 
         distorted, reference ──► pyramid ──► … ──► the last scale
                  │                  │                   │
                  ▼                  ▼                   ▼
-              windows            windows             windows     a gradient for each scale, unless the value is all
+              windows            windows             windows     a gradient for each scale, if requested
                  └──────────► partials ──► means ◄──────┘
                  ┌───────────── collect ◄── … ◄── collect        from the last scale to the first
                  ▼
@@ -103,7 +102,7 @@ class _Builder:
         for image in self._images:
             self._buffers += [planes.spec(Role.WORK) for planes in image[1:]]
         steps = [tuple(self._shrink(image[scale], image[scale + 1]) for image in self._images) for scale in range(scales - 1)]
-        # The large scales first: the gradients of small ones take the place of their images. Each step fills the device.
+        # Large scales come first, because the gradients of small scales overwrite their images. Each step occupies the device.
         windows = [self._windows(scale) for scale in range(scales)]
         steps += [tuple(step) for step in (windows[:2], windows[2:]) if step]
         if gradient and self._shape.shape is Shape.STRIP:
@@ -118,7 +117,7 @@ class _Builder:
         return LossPlan(Plan(tuple(self._buffers), tuple(steps)), self._images[0][0])
 
     def _walk(self, planes: Planes) -> tuple[tuple[int, int], int]:
-        """Workgroups of the windows, and the rows that each walks down."""
+        """Return the workgroups of the windows, and the rows that each of them processes."""
         staged = self._shape.shape is Shape.STAGED
         halo = 4 * RADIUS if self._gradient else 2 * RADIUS
         columns = LOSS_WORKGROUP - halo if staged else STRIP_COLUMNS * self._shape.workgroup
@@ -152,7 +151,7 @@ class _Builder:
         return Dispatch(f"windows, scale {scale}", kernel, sources, tuple(targets), push, groups)
 
     def _maps(self, scale: int) -> str:
-        """Return the three maps of a plane that the strip shape stores for the gradient."""
+        """Return the name of the buffer for the three maps of a plane that the strip shape stores for the gradient."""
         spec = replace(self._images[0][scale], buffer=f"maps.{scale}").spec(Role.WORK, maps=3)
         self._buffers.append(spec)
         return spec.name
@@ -228,5 +227,5 @@ class _Builder:
 
 
 def _gradient_buffer(scale: int) -> str:
-    """Return where a scale's gradient lies: those of scales 2 and 3 in memory that their own windows no longer need."""
+    """Return the buffer of a scale's gradient. Scales 2 and 3 reuse memory that their own windows do not need afterwards."""
     return {0: GRADIENT, 2: f"{DISTORTED}.1", 3: f"{REFERENCE}.1"}.get(scale, f"{GRADIENT}.{scale}")

@@ -1,8 +1,8 @@
-"""Twin of the loss: SSIM and MS-SSIM of planes and their gradients in float64, by the formulas as they stand in the literature.
+"""Twin of the loss: SSIM and MS-SSIM of planes and their gradients in float64, by the formulas of the literature.
 
-The gradient of a map's mean is that of the moments, carried back through the window: Z. Wang, E. P. Simoncelli, "Stimulus
-synthesis for efficient evaluation and refinement of perceptual image quality metrics", 2004; the moments' derivatives follow
-from the quotient rule. The window is symmetric, so that its adjoint is the window itself.
+The gradient of a map's mean is the gradient with respect to the moments, passed through the adjoint of the window: Z. Wang,
+E. P. Simoncelli, "Stimulus synthesis for efficient evaluation and refinement of perceptual image quality metrics", 2004. The
+derivatives of the moments follow from the quotient rule. The window is symmetric, so it is its own adjoint.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def value_and_gradient(loss: Loss, reference: Doubles, distorted: Doubles) -> tuple[Doubles, Doubles]:
-    """Return values (P,) and their gradients by the distorted planes (P, H, W), from two (P, H, W) float64 arrays."""
+    """Return values (P,) and their gradients (P, H, W) by the distorted planes, from two (P, H, W) float64 arrays."""
     pyramid = [(reference, distorted)]
     for _ in loss.weights[1:]:
         first, second = pyramid[-1]
@@ -74,7 +74,7 @@ def shrink(pyramid: Pyramid, planes: Doubles) -> Doubles:
 
 
 def shrink_adjoint(pyramid: Pyramid, planes: Doubles, size: tuple[int, int]) -> Doubles:
-    """Return the adjoint of `shrink`, from a scale's gradient to that of the scale before it, of the given (height, width)."""
+    """Apply the adjoint of `shrink`: from a scale's gradient to that of the scale before it, of the given (height, width)."""
     for axis, length in zip((1, 2), size, strict=True):
         planes = np.moveaxis(_matrix(pyramid, length).T @ np.moveaxis(planes, axis, -2), -2, axis)
     return planes
@@ -94,12 +94,12 @@ def _matrix(pyramid: Pyramid, length: int) -> Doubles:
 
 
 def _filter(planes: Doubles, padding: Padding) -> Doubles:
-    """Weighted mean of each window: (P, H, W) to (P, H, W) for `same`, (P, H-10, W-10) for `valid`."""
+    """Return the weighted mean of each window: (P, H, W) to (P, H, W) for `same`, (P, H-10, W-10) for `valid`."""
     return _correlate(planes, RADIUS - padding.margin)
 
 
 def _filter_adjoint(maps: Doubles, padding: Padding) -> Doubles:
-    """Return the adjoint of `_filter`: what each sample gathers from the windows that it lies in."""
+    """Apply the adjoint of `_filter`: each sample gathers from the windows that contain it."""
     return _correlate(maps, RADIUS + padding.margin)
 
 

@@ -1,4 +1,4 @@
-"""What a loss computes: scales and exponents, constants, border rule, pyramid, and what negative terms give."""
+"""The specification of a loss: scales and exponents, constants, border rule, pyramid, and the treatment of negative terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import FrameError, OptionError
 from ..shaders.constants import BETA, GAUSSIAN
 
 RADIUS = len(GAUSSIAN) // 2
-"""Samples that a window reaches to each side of its centre."""
+"""The samples of a window on each side of its centre."""
 
 MS_SSIM_WEIGHTS = BETA
 """The five exponents of Wang et al. 2003."""
@@ -22,9 +22,9 @@ _SMALLEST_CONSTANT = 1e-36
 
 
 class Padding(Enum):
-    """Where windows are centred.
+    """The positions of windows.
 
-    SAME: on every sample, with zeros beyond the border. VALID: where the whole window lies inside.
+    SAME has a window on every sample, with zeros beyond the border. VALID has only windows completely inside.
     """
 
     SAME = "same"
@@ -32,15 +32,15 @@ class Padding(Enum):
 
     @property
     def margin(self) -> int:
-        """Return samples at each border that no window is centred on."""
+        """Return the number of samples at each border without a window."""
         return 0 if self is Padding.SAME else RADIUS
 
 
 class Pyramid(Enum):
-    """How a scale is made from the one before it.
+    """The step from one scale to the next.
 
-    AVERAGE: 2x2 means; an odd side gets a zero before its first sample and after its last, as PyTorch's libraries do.
-    LIBVMAF: the 9-tap low-pass of float_ms_ssim, then every second sample, borders mirrored.
+    AVERAGE takes 2x2 means; an odd side gets a zero before its first sample and after its last, as in PyTorch libraries.
+    LIBVMAF applies the 9-tap low-pass of float_ms_ssim with mirrored borders, and takes every second sample.
     """
 
     AVERAGE = "average"
@@ -48,10 +48,10 @@ class Pyramid(Enum):
 
 
 class Negative(Enum):
-    """What a scale's negative mean contributes.
+    """The contribution of a scale with a negative mean.
 
-    KEEP: itself; possible only where every exponent is 1. CLAMP: 0, with gradient 0, as relu. NULL: the value is NaN, and so
-    is its gradient.
+    KEEP uses the mean itself, which is possible only if every exponent is 1. CLAMP uses 0 with gradient 0, like relu. With
+    NULL, the value and its gradient are NaN.
     """
 
     KEEP = "keep"
@@ -68,8 +68,8 @@ class Loss:
 
         l = (2 m1 m2 + c1) / (m1^2 + m2^2 + c1),   cs = (2 cov + c2) / (v1 + v2 + c2).
 
-    `data_range` is the largest sample there can be. The value depends on it by c1 and c2 alone; the kernels need it to bound
-    what they subtract from samples before they square them (docs/adr/0026-a-pivot-no-sample-can-spoil.md).
+    `data_range` is the largest possible sample. The value depends on it only through c1 and c2. The kernels also need it to
+    limit the level that they subtract from samples before they square them (docs/adr/0026-a-pivot-no-sample-can-spoil.md).
     """
 
     height: int
@@ -107,7 +107,7 @@ class Loss:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """(height, width) of each scale; each is half of the one before, rounded up."""
+        """Return (height, width) of each scale; each is half of the one before, rounded up."""
         sizes = [(self.height, self.width)]
         for _ in self.weights[1:]:
             height, width = sizes[-1]
@@ -116,7 +116,7 @@ class Loss:
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """Return how many windows each scale has."""
+        """Return the number of windows of each scale."""
         margin = 2 * self.padding.margin
         return tuple((height - margin) * (width - margin) for height, width in self.sizes)
 
@@ -129,7 +129,7 @@ _BY_WORD: dict[Any, dict[str, Any]] = {kind: {choice.value: choice for choice in
 
 
 def chosen(kind: type[Choice], text: str, without: Choice | None = None) -> Choice:
-    """Return the choice that a word means. Raises OptionError for any other word."""
+    """Return the choice with the given name. Raises OptionError for an unknown name."""
     choice: Choice | None = _BY_WORD[kind].get(text)
     if choice is None or choice is without:
         possible = [word for word, other in _BY_WORD[kind].items() if other is not without]

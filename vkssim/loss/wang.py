@@ -1,4 +1,4 @@
-"""Wang's product over the scales, its derivatives, and what negative means give: the last step of every loss."""
+"""Wang's product over the scales, with its derivatives and the treatment of negative means: the last step of every loss."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def product(loss: Loss, means: Doubles) -> tuple[Doubles, Doubles]:
 
     `means` are (P, scales) float64 means of the terms.
 
-    The value is prod(mean^weight), Wang, Simoncelli, Bovik 2003, equation 7, with contrast and structure as one term. A scale
-    of mean 0 and weight below 1 has an infinite derivative; it is given as 0, as for a negative mean under `clamp`.
+    The value is prod(mean^weight), equation 7 of Wang, Simoncelli, Bovik 2003, with contrast and structure as one term. A scale
+    with mean 0 and a weight below 1 has an infinite derivative; the function returns 0 for it, as for a negative mean with
+    `clamp`.
     """
     weights = np.array(loss.weights)
     if loss.negative is Negative.CLAMP:

@@ -41,10 +41,10 @@ _PURPOSE = "a picture of a map"
 class FramePictures:
     """Hold a pair of frames to look at.
 
-    `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8; grey where there is no chroma.
-    `ssim_map` is (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1, and may be negative; its sample
-    (y, x) is the window centred on sample (y + 5, x + 5) of the pictures. Of 8x8 windows it is (H-7, W-7), and its sample
-    (y, x) is the window of samples (y, x) to (y + 7, x + 7).
+    `index` is that of FrameScores. `reference` and `distorted` are (H, W, 3) uint8, grey if there is no chroma. `ssim_map` is
+    (H-10, W-10) float32, SSIM of every 11x11 window at full size, at most 1 and possibly negative. Its sample (y, x) belongs to
+    the window centred on sample (y + 5, x + 5) of the pictures. With 8x8 windows the map is (H-7, W-7), and its sample (y, x)
+    belongs to the window of samples (y, x) to (y + 7, x + 7).
     """
 
     index: int
@@ -97,9 +97,10 @@ def frame_pictures(
     Raises
     ------
     OptionError
-        A source is no file that can be opened again, an index is negative, or there is no such window.
+        A source is not a file that can be opened again, an index is negative, or the window is unknown.
     InputError
-        A file cannot be read, the two are not alike, they are smaller than the window, or end before a pair asked for.
+        A file cannot be read, the formats differ, the frames are smaller than the window, or a clip ends before a requested
+        pair.
     DeviceError
         No device can be used.
 
@@ -124,7 +125,7 @@ def scored_pictures(
 ) -> Iterator[FramePictures]:
     """Return `frame_pictures` of the clips that a report names, read as they were when it was made.
 
-    Those by URL only with `urls`, or whoever wrote the report would decide what is connected to; else OptionError.
+    Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
     for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
         raise OptionError(f"the report names the URL {named(clip)}; `urls` lets what it names be connected to")
@@ -157,7 +158,7 @@ def _pictures(
         sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures, streams=selection.streams)]
         frame = common_format(sources[0], sources[1])
         pairing = selection.schedule(sources[0], sources[1], sync).pairing
-        # A flat window has no others to average its rounding away with; that of 8x8 windows loses no digits anyway.
+        # In a map, rounding errors do not average out over windows. 8x8 windows lose no digits and need no exact build.
         options: dict[str, OptionValue] = {"scale": 1, "window": window, "exact": window == "gaussian11"}
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:
@@ -173,7 +174,7 @@ def _pictures(
 
 
 def map_window(features: Iterable[str]) -> str:
-    """Return the window of maps that belong to scores: float_ssim's where it was asked for, else the Gaussian one."""
+    """Return the window of the maps for some scores: that of float_ssim if it was scored, otherwise the Gaussian one."""
     for feature in features:
         name, options = split_feature(feature)
         if name == FloatSsim.name and "window" in options:
@@ -182,14 +183,14 @@ def map_window(features: Iterable[str]) -> str:
 
 
 def window_of(report: ScoreReport) -> str:
-    """Return the window of maps that belong to the scores of a report; the Gaussian one where the report does not say."""
+    """Return the window of the maps for the scores of a report; the Gaussian one if the report does not name it."""
     features = () if report.scoring is None else report.scoring.features
     found = (str(feature.options["window"]) for feature in features if "window" in feature.options)
     return next(found, "gaussian11")
 
 
 def check_readable_again(paths: Iterable[str]) -> None:
-    """Raise OptionError where one of them is no file: a pipe has been read by the time its frames are chosen."""
+    """Raise OptionError if a path is no file: a pipe has already been read when the frames are chosen."""
     for path in paths:
         if not readable_again([path]):
             name = "standard input" if path == "-" else path
@@ -197,7 +198,7 @@ def check_readable_again(paths: Iterable[str]) -> None:
 
 
 def _read(source: FrameSource, number: int) -> Planes:
-    """Return the planes of a frame, chroma too where there is any."""
+    """Return the planes of a frame, including chroma if there is any."""
     planes = source.info.new_planes(3)
     if source.read([number], [planes]) == 0:
         raise source.problem or InputError(f"{source.info.path} has no frame {number}, of which a map is asked for")
@@ -325,6 +326,6 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 
 def check_pictures() -> None:
-    """Raise OptionError where what `colour` and `png` need is not installed."""
+    """Raise OptionError if the packages for `colour` and `png` are not installed."""
     need("matplotlib", "report", _PURPOSE)
     need("PIL.Image", "report", _PURPOSE)

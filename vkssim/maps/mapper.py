@@ -26,14 +26,14 @@ class SsimMapper:
     frame
         Size and samples of the frames.
     options
-        Those of float_ssim.
+        The options of float_ssim.
     backend, device, batch
-        Where it is computed, and how many frames at a time; see `Scorer`.
+        The backend, the device, and the number of frames of a batch; see `Scorer`.
 
     Raises
     ------
     VkssimError
-        As `Scorer`.
+        As for `Scorer`.
 
     """
 
@@ -51,9 +51,9 @@ class SsimMapper:
         self._backend = open_with_warnings(open_backend(backend, planes, device=device, batch=batch))
 
     def run(self, references: npt.NDArray[Any], distorteds: npt.NDArray[Any]) -> tuple[Doubles, FloatMaps]:
-        """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of the format's samples, any strides.
+        """Return (N,) scores and (N, H', W') maps of two (N, H, W) stacks of samples, with any strides.
 
-        Raises FrameError where a sample is larger than the format allows.
+        Raises FrameError if a sample is larger than the format allows.
         """
         self._backend.check_process()
         scores = np.empty(len(references), np.float64)
@@ -74,7 +74,7 @@ class SsimMapper:
         return scores, maps
 
     def close(self) -> None:
-        """Let go of the device; a second call does nothing."""
+        """Close the device; a second call does nothing."""
         self._backend.close()
 
     def __enter__(self) -> Self:

@@ -16,7 +16,7 @@ from ..utils.extras import need
 from ..utils.sanitize import visible
 from .frames import FramePictures, Rgb, colour
 
-_NARROWEST = 480  # columns, so that the text has room beside maps of small frames
+_NARROWEST = 480  # columns: the text needs them, also for maps of small frames
 _SMALLEST_TEXT = 12  # pixels
 _LINES = 4  # of the title
 _PAPER, _INK = (255, 255, 255), (20, 20, 20)
@@ -28,8 +28,8 @@ _PURPOSE = "a picture of a map"
 def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
     """Return the SSIM map of a frame with its title, the frame's scores and a colour bar, (H', W', 3) uint8.
 
-    The map lies in it sample for sample, at the left below the text; see `map_corner`. Raises OptionError where Pillow or
-    matplotlib is not installed.
+    The picture contains the map sample for sample, at the left below the text; see `map_corner`. Raises OptionError if Pillow
+    or matplotlib is not installed.
     """
     drawing: Any = need("PIL.ImageDraw", "report", _PURPOSE)
     pictures: Any = need("PIL.Image", "report", _PURPOSE)
@@ -49,7 +49,7 @@ def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
 
 
 def map_corner(width: int) -> tuple[int, int]:
-    """Return row and column of the first sample of a map of that width in its picture."""
+    """Return row and column of the first sample of a map in its picture, for a map of the given width."""
     size = _text_size(max(width, _NARROWEST))
     return size // 2 + _LINES * _line_height(size) + size // 2, size // 2
 
@@ -63,7 +63,7 @@ def _line_height(size: int) -> int:
 
 
 def _lines(frame: FramePictures, report: ScoreReport) -> list[str]:
-    """Return the title: which frame, of which clips, and how it scores."""
+    """Return the lines of the title: the frame, the clips, and the scores."""
     scored = next((scored for scored in report.frames if scored.index == frame.index), None)
     names = [os.path.basename(named(path)) or path for path in (report.distorted, report.reference)]
     when = f" · {time_code(scored.time)}" if scored is not None and scored.time is not None else ""
@@ -83,7 +83,7 @@ def _decimals(value: float, places: int) -> str:
 
 
 def _cut(text: str, columns: int, font: Any) -> str:
-    """Return as much of a text as fits."""
+    """Return the part of a text that fits."""
     if font.getlength(text) <= columns:
         return text
     while text and font.getlength(f"{text}…") > columns:
@@ -106,13 +106,13 @@ def _draw_bar(canvas: Any, draw: Any, corner: tuple[int, int], columns: int, siz
 
 
 def _draw_aligned(draw: Any, text: str, corner: tuple[int, int], columns: int, share: float, font: Any) -> None:
-    """Draw a text at a share of the columns: the first begins at the left, the last ends at the right."""
+    """Draw a text at a share of the columns: a text at 0 begins at the left, and a text at 1 ends at the right."""
     left, top = corner
     draw.text((left + share * (columns - font.getlength(text)), top), text, _INK, font)
 
 
 def _font(size: int) -> Any:
-    """Return matplotlib's DejaVu Sans, which is installed with it and has most alphabets."""
+    """Return the font DejaVu Sans, which is installed with matplotlib and has most alphabets."""
     matplotlib: Any = need("matplotlib", "report", _PURPOSE)
     fonts: Any = need("PIL.ImageFont", "report", _PURPOSE)
     return fonts.truetype(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)

@@ -1,4 +1,4 @@
-"""NumPy twins of the shaders, each of the same stem, are the CPU backend and the oracle of the tests.
+"""NumPy twins of the shaders, with the same names. They are the CPU backend, and the tests compare the shaders with them.
 
-A twin knows the constants of the shaders and nothing else of vkssim; it needs no GPU. Read `window` first.
+A twin uses the constants of the shaders, and no other part of vkssim. It needs no GPU. Read `window` first.
 """

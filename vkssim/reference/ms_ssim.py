@@ -1,4 +1,4 @@
-"""Twin of `ms_ssim.comp`, and the pyramid it runs over."""
+"""Twin of `ms_ssim.comp`, and its pyramid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .window import lcs_maps
 
 
 def scale_means(reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:
-    """Mean luminance, contrast and structure of each of five scales: two (H, W) float32 planes to (5, 3) float64."""
+    """Return mean luminance, contrast and structure of five scales: two (H, W) float32 planes to (5, 3) float64."""
     means = np.empty((SCALES, 3), np.float64)
     for scale in range(SCALES):
         if scale:

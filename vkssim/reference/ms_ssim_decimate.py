@@ -12,7 +12,7 @@ _RADIUS = 4
 
 
 def low_pass_table() -> FloatPlane:
-    """Return the 9x9 low-pass table of libvmaf, float32, unfolded from its upper left quarter."""
+    """Return libvmaf's 9x9 low-pass table, float32, completed from its upper left quarter."""
     quarter = np.array(LOW_PASS_QUARTER, np.float32)
     half = np.concatenate([quarter, quarter[:, -2::-1]], axis=1)
     return np.concatenate([half, half[-2::-1]], axis=0)
@@ -21,8 +21,8 @@ def low_pass_table() -> FloatPlane:
 def decimate(plane: FloatPlane) -> FloatPlane:
     """Return the next scale of the pyramid: (H, W) float32 to (ceil(H/2), ceil(W/2)) float32.
 
-    One pass with the 9x9 table over a symmetric border; products rounded to float32, summed in double, as libvmaf's
-    `_iqa_decimate` does.
+    One pass applies the 9x9 table with a symmetric border. Products are rounded to float32 and summed in double, as in
+    libvmaf's `_iqa_decimate`.
     """
     height, width = plane.shape
     rows = mirror(np.arange(-_RADIUS, height + _RADIUS), height)

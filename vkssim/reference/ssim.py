@@ -1,4 +1,4 @@
-"""Twin of `ssim.comp`, and of `ssim_map.comp`, which keeps the first of the maps."""
+"""Twin of `ssim.comp`, and of `ssim_map.comp`, which writes the first of the maps."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def ssim_maps(
     factor: int = 1,
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps,
 ) -> tuple[DoublePlane, ...]:
-    """Return the maps of l c s, l, c, s, each (H', W') float64, of two (H, W) float32 planes, downscaled by `factor` first.
+    """Return the maps of l c s, l, c, s, each (H', W') float64, of two (H, W) float32 planes after a downscale by `factor`.
 
-    `maps` gives l, c, s of the windows that count.
+    `maps` computes l, c, s of the windows that count.
     """
     found = maps(downscale(reference, factor), downscale(distorted, factor))
     return found.luminance * found.contrast * found.structure, *found
@@ -31,5 +31,5 @@ def ssim_means(
     factor: int = 1,
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps] = lcs_maps,
 ) -> DoublePlane:
-    """(4,) float64: the means of these maps."""
+    """Return the means of these maps, (4,) float64."""
     return np.array([term.mean() for term in ssim_maps(reference, distorted, factor, maps)])

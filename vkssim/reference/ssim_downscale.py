@@ -9,17 +9,17 @@ from .border import mirror
 
 
 def downscaled_size(width: int, height: int, scale: int) -> tuple[int, int]:
-    """Width and height after the downscale, libvmaf's rule: w/s + (w & 1), h/s + (h & 1) in integer division."""
+    """Return width and height after the downscale by libvmaf's rule: w/s + (w & 1), h/s + (h & 1) in integer division."""
     if scale == 1:
         return width, height
     return width // scale + (width & 1), height // scale + (height & 1)
 
 
 def downscale(plane: FloatPlane, scale: int) -> FloatPlane:
-    """Means of the `scale` x `scale` boxes of a (H, W) float32 plane, float32; scale 1 gives the plane itself.
+    """Return the means of the `scale` x `scale` boxes of a (H, W) float32 plane, float32; scale 1 returns the plane itself.
 
-    The box of output x spans source samples scale*x - floor(scale/2) .. + scale - 1, with a symmetric border. Each sample is
-    weighted by float32(1/scale^2), the products summed in double, as libvmaf's `_iqa_decimate` does.
+    The box of output x spans the `scale` source samples from scale*x - floor(scale/2), with a symmetric border. Each sample is
+    weighted by float32(1/scale^2), and the products are summed in double, as in libvmaf's `_iqa_decimate`.
     """
     if scale == 1:
         return plane

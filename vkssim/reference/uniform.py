@@ -1,6 +1,6 @@
 """Twin of `ssim_uniform.comp`, `ssim_uniform_map.comp` and `ssim_estimate.comp`.
 
-It gives maps of l, c and s of the rectangular 8x8 window, in double.
+It computes maps of l, c and s of the rectangular 8x8 window in double precision.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .window import LcsMaps
 
 
 class _Blocks(NamedTuple):
-    """Blocks of n samples, one from each place on: sums of both planes, and n sum(x y) - sum(x) sum(y) of each pair of them."""
+    """Blocks of n samples, one for each position: sums of both planes, and n sum(x y) - sum(x) sum(y) of each pair."""
 
     sum1: DoublePlane
     sum2: DoublePlane
@@ -26,7 +26,7 @@ class _Blocks(NamedTuple):
 
 
 def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
-    """Return each block and the one `offset` places on put together: Chan, Golub, LeVeque, "Updating formulae", 1979."""
+    """Merge each block with the block `offset` positions later: Chan, Golub, LeVeque, "Updating formulae", 1979."""
     kept = blocks.sum1.shape[axis] - offset
     first = _Blocks(*(np.take(part, range(kept), axis) for part in blocks))
     other = _Blocks(*(np.take(part, range(offset, offset + kept), axis) for part in blocks))
@@ -41,13 +41,14 @@ def _doubled(blocks: _Blocks, offset: int, axis: int) -> _Blocks:
 
 
 def uniform_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
-    """Luminance, contrast and structure of each 8x8 window inside two (H, W) planes on the 0..255 scale: (H-7, W-7) float64.
+    """Return luminance, contrast and structure of each 8x8 window inside two (H, W) planes: (H-7, W-7) float64.
 
-    Means over the 64 samples, variances and the covariance divided by 63; l, c, s as in `window.lcs_maps`, so that l c s is
-    (2 m1 m2 + C1) / (m1^2 + m2^2 + C1) * (2 cov + C2) / (v1 + v2 + C2): P. Mazurek, K. Okarma, "An efficient estimation of the
-    Structural Similarity index using the GPGPU programming techniques", 2010, formulas 1 to 4. Sums of integers are exact.
+    The planes are on the 0..255 scale. Means are over the 64 samples; variances and the covariance are divided by 63. l, c, s
+    are those of `window.lcs_maps`, so l c s is (2 m1 m2 + C1) / (m1^2 + m2^2 + C1) * (2 cov + C2) / (v1 + v2 + C2): P. Mazurek,
+    K. Okarma, "An efficient estimation of the Structural Similarity index using the GPGPU programming techniques", 2010,
+    formulas 1 to 4. Sums of integers are exact.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no numbers give scores that are none
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN samples give NaN scores
         return _maps(reference.astype(np.float64), distorted.astype(np.float64))
 
 
@@ -69,18 +70,18 @@ def _maps(reference: DoublePlane, distorted: DoublePlane) -> LcsMaps:
 
 
 def estimate_columns(width: int) -> npt.NDArray[np.int64]:
-    """Return the columns of windows, by their first sample, that the estimate averages of a plane of that width.
+    """Return the columns of windows, by their first sample, over which the estimate averages in a plane of a width.
 
-    The plane is cut into fragments of 32 columns, the last one perhaps narrower. A thread for each column of a fragment takes
-    the window that begins four columns before it; the four threads at either end do not count. So 24 windows are left in a
-    row of a fragment, those that begin at its columns 0 to 23; no window sees the neighbours. Of the narrower fragment those
-    are taken that lie inside the plane.
+    The plane is divided into fragments of 32 columns; the last one may be narrower. Each column of a fragment has a thread,
+    whose window begins four columns before the column. The four threads at either end do not count. So a row of a fragment has
+    24 windows, which begin at its columns 0 to 23, and no window crosses its edges. A narrower fragment has those of them that
+    lie inside the plane.
     """
     first = np.arange(width - UNIFORM + 1)
     return first[first % FRAGMENT < FRAGMENT_WINDOWS]
 
 
 def estimate_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
-    """Return the columns of `uniform_maps` that the estimate takes."""
+    """Return the columns of `uniform_maps` that the estimate uses."""
     columns = estimate_columns(reference.shape[1])
     return LcsMaps(*(term[:, columns] for term in uniform_maps(reference, distorted)))

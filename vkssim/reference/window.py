@@ -1,7 +1,7 @@
-"""What `ssim` and `ms_ssim` share: the Gaussian window and the l, c, s maps, rounded where libvmaf rounds.
+"""The Gaussian window and the l, c, s maps of `ssim` and `ms_ssim`, rounded where libvmaf rounds.
 
-libvmaf rounds every tap-sample product to float32, sums in double and stores the result of each pass (horizontal, then
-vertical) as float32. The maps of variance and covariance are float32; the three quotients are double.
+libvmaf rounds every product of a tap and a sample to float32, sums in double, and stores the result of each pass (horizontal,
+then vertical) as float32. The maps of variance and covariance are float32, and the three quotients are double.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ def _filter_pass(plane: FloatPlane, axis: int) -> FloatPlane:
 
 
 def gaussian(plane: FloatPlane) -> FloatPlane:
-    """Weighted mean of each 11x11 window that lies wholly inside: (H, W) float32 to (H-10, W-10) float32."""
+    """Return the weighted mean of each 11x11 window completely inside a plane: (H, W) float32 to (H-10, W-10) float32."""
     return _filter_pass(_filter_pass(plane, axis=1), axis=0)
 
 
 def lcs_maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
-    """Luminance, contrast and structure maps of two (H, W) float32 planes on the 0..255 scale.
+    """Return luminance, contrast and structure maps of two (H, W) float32 planes on the 0..255 scale.
 
     l = (2 m1 m2 + C1) / (m1^2 + m2^2 + C1), c = (2 g + C2) / (v1 + v2 + C2), s = (cov + C3) / (g + C3) with
     g = sqrt(v1 v2), as in Wang et al., "Image quality assessment: from error visibility to structural similarity", 2004,
-    with libvmaf's two guards: a variance is never negative, and a negative covariance where g is 0 counts as 0.
+    with libvmaf's two guards: a variance is never negative, and a negative covariance counts as 0 if g is 0.
     """
-    with np.errstate(invalid="ignore", over="ignore"):  # samples that are no numbers give scores that are none
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN samples give NaN scores
         return _maps(reference, distorted)
 
 
@@ -62,8 +62,8 @@ def _maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     geometric = np.sqrt(variance1 * variance2)
     covariance = np.where((covariance < 0) & (geometric <= 0), zero, covariance)
 
-    # Equal terms give exactly 1, the one place where this departs from libvmaf: its numerators are double and its
-    # denominators float, so that identical frames score up to 6e-8 beside 1 there.
+    # Equal terms give exactly 1. This is the only difference from libvmaf: its numerators are double, its denominators float,
+    # so its scores of identical frames differ from 1 by up to 6e-8.
     luminance = np.where(
         mean1 == mean2,
         1.0,

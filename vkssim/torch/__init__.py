@@ -1,10 +1,11 @@
 """SSIM and MS-SSIM of PyTorch tensors, as losses: the extra [torch].
 
-`fused_ssim` has the signature of the package of that name, `ssim`, `ms_ssim`, `SSIM` and `MS_SSIM` those of pytorch-msssim, and
-their numbers by default. Tensors on the CPU are computed on any Vulkan device, tensors of a CUDA device on that device.
+`fused_ssim` has the signature of the package of that name. `ssim`, `ms_ssim`, `SSIM` and `MS_SSIM` have those of
+pytorch-msssim, and by default its numbers. Tensors on the CPU are computed on any Vulkan device, tensors of a CUDA device on
+that device.
 
-It knows the plans of `loss` and the engines of `backends`, and nothing of clips or scores. Read `functions` first, then
-`autograd`.
+The package uses the plans of `loss` and the engines of `backends`, and has nothing to do with clips or scores. Read `functions`
+first, then `autograd`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values of planes as a node of PyTorch's graph."""
+"""The value of a loss as a node of PyTorch's graph."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def _always() -> bool:
     return True
 
 
-# A name that PyTorch keeps to itself. Where it is gone every call takes the way that is right under transforms too, and slower.
+# This name is private in PyTorch. If it is missing, every call uses the slower path, which is also correct under transforms.
 transforms_active: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active", _always)
-"""Whether functions are being transformed by `torch.func`."""
+"""Return whether a transform of `torch.func` is active."""
 
 Wanted = tuple[bool, bool]
-"""Whether the gradients by the first and by the second images are wanted."""
+"""Two flags: whether the gradients by the first and by the second images are needed."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where a loss is computed: the backend, and the Vulkan device of tensors that are on the CPU."""
+    """The backend of a loss, and the Vulkan device for tensors that are on the CPU."""
 
     backend: str
     device: str | int | None
@@ -38,16 +38,16 @@ class Where:
 
 @dataclass(frozen=True)
 class Job:
-    """A loss of (N, C, H, W) tensors: the mean over all planes, or (N,), each image's mean over its channels."""
+    """A loss of (N, C, H, W) tensors. Its value is the mean over all planes, or (N,) means of each image over its channels."""
 
     loss: Loss
     where: Where
     average: bool
 
     def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
-        """Return the value, and the gradients by the images for which they are wanted.
+        """Return the value, and the gradients by the images for which `wanted` is set.
 
-        The metric is symmetric, so the second one's gradient is the first one's with the images exchanged.
+        The metric is symmetric, so the gradient by the second images is the one by the first, with the images exchanged.
         """
         first, second = first.detach(), second.detach()
         if not any(wanted):
@@ -59,7 +59,7 @@ class Job:
         return chosen, (by_first, by_second)
 
     def _compute(self, distorted: Tensor, reference: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-        """Return the value, and the gradient by the distorted images in their shape."""
+        """Return the value, and the gradient by the distorted images, in their shape."""
         count, channels = distorted.shape[:2]
         weight = 1.0 / (count * channels if self.average else channels)
         on_device = distorted.device.type != "cpu" and self.where.backend == "vulkan"
@@ -82,29 +82,29 @@ class Job:
         return made, None if result is None else torch.from_numpy(result).view(distorted.shape).to(distorted)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator] # Dynamo would follow it into Vulkan's binding
+@torch.compiler.disable  # type: ignore[untyped-decorator] # otherwise Dynamo traces into Vulkan's binding
 def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
-    """Return the value of two tensors as a node of the graph. Gradients flow to both, by `torch.func` and forward mode too.
+    """Return the value of two tensors as a node of the graph. Gradients flow to both, also with `torch.func` and forward mode.
 
-    Gradients are computed with the value and kept until `backward` multiplies them, where they lie, by what comes from above:
-    no more memory than the result itself. Nothing is kept where no gradient is wanted. Derivatives of gradients are made of
-    PyTorch's own operations (composed.py).
+    Gradients are computed together with the value, and stored until `backward` multiplies them in place by the upstream
+    gradient. They need no more memory than the result itself. If no gradient is needed, nothing is stored. Derivatives of
+    gradients use PyTorch's own operations (composed.py).
     """
     wanted = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
     if not any(wanted) and not transforms_active() and not has_tangent(first, second):
-        return job.gradients(first, second, wanted)[0]  # a node would cost more than it is good for
+        return job.gradients(first, second, wanted)[0]  # a node costs time and has no use here
     result: Tensor = _Value.apply(first, second, _Call(job, wanted))  # type: ignore[no-untyped-call, unused-ignore]
     return result
 
 
 def differentiable_gradients(first: Tensor, second: Tensor, upstream: Tensor, job: Job, wanted: Wanted) -> tuple[Tensor, ...]:
-    """Return the gradients that are wanted, times what comes from above, as a node of the graph."""
+    """Return the needed gradients, times the upstream gradient, as a node of the graph."""
     found: tuple[Tensor, ...] = _Gradients.apply(first, second, upstream, _Call(job, wanted), wanted)  # type: ignore[no-untyped-call, unused-ignore]
     return found
 
 
 class _Call:
-    """One evaluation of a job. The gradients that were computed with its value wait here for the backward pass."""
+    """One evaluation of a job. It stores the gradients that were computed with the value until the backward pass."""
 
     def __init__(self, job: Job, wanted: Wanted) -> None:
         self.job, self.wanted = job, wanted
@@ -116,7 +116,7 @@ class _Call:
         return result
 
     def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> list[Tensor]:
-        """Return those wanted, as tensors of the caller's own: the ones kept the first time, later new ones."""
+        """Return the needed gradients, in tensors that the caller may change: the stored ones at first, later new ones."""
         kept, self._kept = self._kept, None
         if kept is None or any(asked and gradient is None for asked, gradient in zip(wanted, kept, strict=True)):
             _, kept = self.job.gradients(first, second, wanted)
@@ -124,7 +124,7 @@ class _Call:
 
 
 class _Value(torch.autograd.Function):
-    """The value, whose gradients are `_Gradients` of the same images."""
+    """The value as a node; its gradients are `_Gradients` of the same images."""
 
     @staticmethod
     def forward(first: Tensor, second: Tensor, call: _Call) -> Tensor:
@@ -158,7 +158,7 @@ class _Value(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], first: Tensor, second: Tensor, call: _Call) -> tuple[Tensor, int]:
-        """Return the mapped dimension joins that of the images."""
+        """Merge the mapped dimension into that of the images."""
         first, second = (leading(image, dim, info.batch_size) for image, dim in zip((first, second), in_dims[:2], strict=True))
         by_image = value(first.flatten(0, 1), second.flatten(0, 1), replace(call.job, average=False))
         by_image = by_image.view(info.batch_size, -1)
@@ -166,7 +166,7 @@ class _Value(torch.autograd.Function):
 
 
 class _Gradients(torch.autograd.Function):
-    """The gradients that are wanted, times what comes from above; differentiable by composed.py."""
+    """The needed gradients, times the upstream gradient; composed.py makes them differentiable."""
 
     @staticmethod
     def forward(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
@@ -181,7 +181,7 @@ class _Gradients(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor | None, ...]:
-        """Second derivatives: of the gradients by the images, and by what came from above, which scales them."""
+        """Return second derivatives: those of the gradients by the images, and by the upstream gradient, which scales them."""
         inputs = _in_double(ctx.saved_tensors)
         pull: Any = torch.func.vjp(_composed_gradients(ctx.job, ctx.wanted), *inputs)[1]
         found = pull(_in_double(upstream))
@@ -205,7 +205,7 @@ class _Gradients(torch.autograd.Function):
         call: _Call,
         wanted: Wanted,
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Return the mapped dimension joins that of the images."""
+        """Merge the mapped dimension into that of the images."""
         first, second, upstream = (
             leading(one, dim, info.batch_size) for one, dim in zip((first, second, upstream), in_dims[:3], strict=True)
         )
@@ -220,21 +220,21 @@ class _Gradients(torch.autograd.Function):
 
 
 def _scaled_gradients(first: Tensor, second: Tensor, upstream: Tensor, call: _Call, wanted: Wanted) -> tuple[Tensor, ...]:
-    """Return the gradients that are wanted, times what comes from above: a number, or one an image."""
+    """Return the needed gradients, times the upstream gradient: one number, or one number for each image."""
     by_image = upstream if upstream.ndim == 0 else upstream.view(-1, 1, 1, 1)
     return tuple(_scaled(gradient, by_image) for gradient in call.gradients(first, second, wanted))
 
 
 def _scaled(gradient: Tensor, factor: Tensor) -> Tensor:
-    """Return the product, where the gradient lies if it fits there."""
+    """Return the product, in place if its shape is that of the gradient."""
     try:
         return gradient.mul_(factor)
-    except RuntimeError:  # many factors at a time, of torch.autograd.grad(..., is_grads_batched=True)
+    except RuntimeError:  # torch.autograd.grad(..., is_grads_batched=True) passes many factors at a time
         return gradient * factor
 
 
 def _composed_gradients(job: Job, wanted: Wanted) -> Any:
-    """Return the function of (first, second, upstream) in double that gives what `_Gradients` gives."""
+    """Return the function of (first, second, upstream) that computes `_Gradients` in double precision."""
 
     def whole(first: Tensor, second: Tensor) -> Tensor:
         by_image = composed.values(job.loss, first, second)
@@ -248,22 +248,22 @@ def _composed_gradients(job: Job, wanted: Wanted) -> Any:
 
 
 def _in_double(tensors: Any) -> tuple[Tensor, ...]:
-    """Return the tensors in double, on the CPU where theirs is no device that has it."""
+    """Return the tensors in double precision, on the CPU if their device does not support it."""
     return tuple(one.to(None if one.device.type in ("cpu", "cuda") else "cpu", torch.float64) for one in tensors)
 
 
 def leading(tensor: Tensor, dim: int | None, size: int) -> Tensor:
-    """Return the tensor with the mapped dimension, which it may lack, as its first."""
+    """Return the tensor with the mapped dimension first; a tensor without it is expanded."""
     return tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
 
 def has_tangent(*images: Tensor) -> bool:
-    """Return whether forward-mode differentiation is under way for one of the tensors."""
+    """Return whether one of the tensors has a tangent of forward-mode differentiation."""
     return any(unpack_dual(image).tangent is not None for image in images)
 
 
 def _host_copy(image: Tensor) -> Tensor:
-    """Return the images on the host: themselves where they are there already, else a copy by way of pinned memory."""
+    """Return the images on the host: the images themselves if they are there, otherwise a copy through pinned memory."""
     if image.device.type == "cpu":
         return image
     return torch.empty(image.shape, dtype=image.dtype, pin_memory=image.device.type == "cuda").copy_(image)

@@ -1,14 +1,14 @@
-"""The losses in PyTorch's own operations, in double: what second derivatives are made of.
+"""The losses in PyTorch's own operations, in double precision, for second derivatives.
 
-The shaders give a value and its first derivatives. Whoever differentiates those again gets the derivatives of these formulas,
-which are the ones of `loss/spec.py` and docs/loss.md. Everything here is differentiable as often as PyTorch allows.
+The shaders compute a value and its first derivatives. Higher derivatives are those of the formulas in this file, which are the
+formulas of `loss/spec.py` and docs/loss.md. All functions are differentiable as often as PyTorch allows.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import torch
-import torch.nn.functional as F  # noqa: N812 - as everyone calls it
+import torch.nn.functional as F  # noqa: N812 - the usual name
 from torch import Tensor
 
 from ..loss.spec import RADIUS, Loss, Negative, Padding, Pyramid
@@ -17,7 +17,7 @@ from ..shaders.constants import LOW_PASS, WINDOW
 
 
 def values(loss: Loss, first: Tensor, second: Tensor) -> Tensor:
-    """Return the value of each image, (N,), the mean over its channels, of two (N, C, H, W) float64 tensors."""
+    """Return the value of each image, (N,), which is the mean over its channels, of two (N, C, H, W) float64 tensors."""
     sides = [image.reshape(-1, 1, *image.shape[2:]) for image in (first, second)]
     last = len(loss.weights) - 1
     product = torch.ones_like(first[:, :, 0, 0]).flatten()
@@ -65,7 +65,7 @@ def _shrink(pyramid: Pyramid, planes: Tensor) -> Tensor:
 
 
 def _power(negative: Negative, mean: Tensor, weight: float) -> Tensor:
-    """Return mean^weight by the rules of `loss.wang.product`, derivatives included: 0 where a mean is not above 0."""
+    """Return mean^weight by the rules of `loss.wang.product`, also for derivatives: they are 0 if a mean is not above 0."""
     if weight == 0:
         return torch.ones_like(mean)
     if negative is Negative.KEEP:  # every weight is 1

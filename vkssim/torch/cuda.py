@@ -1,7 +1,7 @@
-"""Losses of CUDA tensors, computed by Vulkan on the same GPU: memory and semaphores shared, no way through the host.
+"""Compute losses of CUDA tensors with Vulkan on the same GPU, with shared memory and semaphores, without copies to the host.
 
-The tensors' memory is shared where `empty` made them, else copied once on the device. PyTorch's stream and Vulkan's queue take
-turns by two semaphores that count up; the host waits for neither.
+Tensors that `empty` made are in shared memory. Other tensors are copied once, on the device. Two timeline semaphores
+synchronise PyTorch's stream with Vulkan's queue. The host waits for neither.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ _MOST_BOUND = 16
 
 
 def empty(shape: Sequence[int], *, device: torch.device | str | int | None = None) -> Tensor:
-    """Return an uninitialised float32 tensor of a CUDA device, in memory that Vulkan sees too: the losses need no copy of it.
+    """Return an uninitialised float32 tensor of a CUDA device, in memory that is shared with Vulkan, so losses do not copy it.
 
     Parameters
     ----------
     shape : sequence of int
-        Of the tensor.
+        The shape of the tensor.
     device : torch.device, str or int, optional
         The CUDA device; by default the current one.
 
     Returns
     -------
     Tensor
-        Contiguous. Views of it that begin elsewhere are copied as any other tensor.
+        The tensor is contiguous. A view that begins at another address is copied like any other tensor.
 
     Raises
     ------
@@ -74,18 +74,18 @@ def empty(shape: Sequence[int], *, device: torch.device | str | int | None = Non
 
 
 def empty_cache() -> None:
-    """Give back the GPU memory that losses keep from one step to the next, as `torch.cuda.empty_cache` does PyTorch's own."""
+    """Free the GPU memory that losses keep between steps, as `torch.cuda.empty_cache` does for PyTorch."""
     for sharing in list(_opened.values()):
         with sharing.lock:
             sharing.empty_cache()
 
 
 def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool, weight: float) -> tuple[Tensor, Tensor | None]:
-    """Return values (P,) float32 and, where wanted, their gradients by the distorted images.
+    """Return values (P,) float32 and, if `gradient` is set, their gradients by the distorted images.
 
-    The gradients have the images' shape and are multiplied by `weight`.
+    The gradients have the shape of the images and are multiplied by `weight`.
 
-    Both are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError where memory cannot be shared
+    The images are contiguous float32 tensors (N, C, H, W) of one CUDA device. Raises DeviceError if memory cannot be shared
     with it.
     """
     if distorted.device.type != "cuda":
@@ -107,7 +107,7 @@ def compute(distorted: Tensor, reference: Tensor, loss: Loss, *, gradient: bool,
 
 
 def can_share(device: torch.device) -> bool:
-    """Return whether memory can be shared with that device."""
+    """Return whether memory can be shared with a device."""
     if device.type != "cuda":
         return False
     try:
@@ -131,11 +131,12 @@ _opened: dict[int, _Sharing] = {}
 
 
 def _sharing_with(index: int) -> _Sharing:
-    """Return what is shared with a CUDA device, made at the first call.
+    """Return the sharing with a CUDA device; the first call makes it.
 
-    It is kept to the end of the process: tensors may outlive any other owner. Raises DeviceError where it cannot be had.
+    It exists until the end of the process, because tensors may outlive any other owner. Raises DeviceError if sharing is
+    impossible.
     """
-    fork.check()  # before the lock, which a thread of the parent may hold
+    fork.check()  # before the lock: in a fork, a thread of the parent may hold it
     with _opening:
         if index in _refusals():
             raise UnsuitableDeviceError(_refusals()[index])
@@ -152,7 +153,7 @@ def _sharing_with(index: int) -> _Sharing:
 
 
 class _Cuda:
-    """The few calls of CUDA's runtime that PyTorch has no names for; each raises DeviceError with CUDA's own word for it."""
+    """The calls of CUDA's runtime that PyTorch does not offer. Each raises DeviceError with the name of CUDA's error."""
 
     def __init__(self) -> None:
         try:
@@ -170,7 +171,7 @@ class _Cuda:
         return results[0] if results else None
 
     def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
-        """Memory by its file descriptor, and its address."""
+        """Import memory by its file descriptor, and return it with its address."""
         runtime = self._runtime
         handle = runtime.cudaExternalMemoryHandleDesc()
         handle.type = runtime.cudaExternalMemoryHandleType.cudaExternalMemoryHandleTypeOpaqueFd
@@ -183,12 +184,12 @@ class _Cuda:
         return memory, int(self._call("cudaExternalMemoryGetMappedBuffer", memory, whole))
 
     def release_memory(self, memory: Any, address: int) -> None:
-        """Undo `import_memory`."""
+        """Release memory of `import_memory`."""
         self._call("cudaFree", address)
         self._call("cudaDestroyExternalMemory", memory)
 
     def import_timeline(self, descriptor: int) -> Any:
-        """Return a semaphore by its file descriptor."""
+        """Import a semaphore by its file descriptor, and return it."""
         runtime = self._runtime
         handle = runtime.cudaExternalSemaphoreHandleDesc()
         handle.type = runtime.cudaExternalSemaphoreHandleType.cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd
@@ -197,18 +198,18 @@ class _Cuda:
         return self._call("cudaImportExternalSemaphore", handle)
 
     def signal(self, semaphore: Any, value: int, stream: int) -> None:
-        """Bring the semaphore to the value when the stream gets there."""
+        """Set the semaphore to the value when the stream reaches this point."""
         self._signal_parameters.params.fence.value = value
         self._call("cudaSignalExternalSemaphoresAsync", [semaphore], [self._signal_parameters], 1, stream)
 
     def wait(self, semaphore: Any, value: int, stream: int) -> None:
-        """Hold the stream until the semaphore has the value."""
+        """Make the stream wait until the semaphore has the value."""
         self._wait_parameters.params.fence.value = value
         self._call("cudaWaitExternalSemaphoresAsync", [semaphore], [self._wait_parameters], 1, stream)
 
 
 class _Block:
-    """Memory that both know: a Vulkan buffer and its address in CUDA."""
+    """Shared memory: a Vulkan buffer and its address in CUDA."""
 
     def __init__(self, device: Device, cuda: _Cuda, size: int) -> None:
         self._stack = ExitStack()
@@ -224,7 +225,7 @@ class _Block:
 
 
 class _Lease:
-    """What a tensor made of a block holds on to; when it goes, the block is free again."""
+    """The owner of a block that a tensor refers to; when the tensor is freed, the block is free again."""
 
     def __init__(self, block: _Block, shape: tuple[int, ...]) -> None:
         self.__cuda_array_interface__ = {
@@ -252,7 +253,7 @@ class _Sharing:
             self._shape = KernelShape.for_device(info)
             self._pipelines = PipelineBuilder(self.device, self._stack, load_module, platformdirs.user_cache_path("vkssim"))
             self._to_vulkan, self._to_cuda = (Timeline(self.device, self._stack) for _ in range(2))
-            torch.cuda.current_stream()  # CUDA is up before anything is imported
+            torch.cuda.current_stream()  # this initialises CUDA before anything is imported
             self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
             self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
             guard.pop_all()
@@ -261,13 +262,13 @@ class _Sharing:
         self._stream: torch.cuda.Stream | None = None
         self._by_address: dict[int, _Block] = {}
         self._staging: dict[str, Tensor] = {}
-        self._idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, as PyTorch keeps them
+        self._idle: defaultdict[tuple[int, int], list[_Block]] = defaultdict(list)  # by size and stream, like PyTorch's cache
         self._runners: OrderedDict[tuple[Loss, bool, float, int], _Runner] = OrderedDict()
 
     # -- memory -------------------------------------------------------------------------------------------------------
 
     def lease(self, shape: tuple[int, ...]) -> Tensor:
-        """Return a tensor of that shape in a shared block, which is free again when the tensor is gone."""
+        """Return a tensor of a shape in a shared block. The block is free again when the tensor is freed."""
         size = -(-4 * max(1, math.prod(shape)) // _GRANULE) * _GRANULE
         key = size, torch.cuda.current_stream(self._index).cuda_stream
         block = self._idle[key].pop() if self._idle[key] else self._new_block(size)
@@ -298,7 +299,7 @@ class _Sharing:
                 block.close()
 
     def empty_cache(self) -> None:
-        """Release all that no tensor in use lies in."""
+        """Release all blocks that no tensor uses."""
         torch.cuda.synchronize(self._index)
         while self._runners:
             self._runners.popitem()[1].close()
@@ -308,8 +309,8 @@ class _Sharing:
     def _copied(self, name: str, image: Tensor) -> Tensor:
         """Return a copy of a tensor in shared memory.
 
-        There is one place for each name, as large as the largest so far: what is computed from a copy is done with it before
-        the stream gets to the next one.
+        There is one copy for each name, as large as the largest tensor so far. This is safe because the stream finishes all
+        work on a copy before it makes the next one.
         """
         place = self._staging.get(name)
         if place is None or place.numel() < image.numel():
@@ -318,7 +319,7 @@ class _Sharing:
         return place[: image.numel()].view(image.shape).copy_(image)
 
     def split(self, image: Tensor) -> Sequence[Tensor]:
-        """Return the planes (P, H, W) of images, in parts that a buffer can hold."""
+        """Return the planes (P, H, W) of images, in chunks that a buffer can hold."""
         planes = image.view(-1, *image.shape[2:])
         most = self.device.info.max_storage_bytes // (4 * planes[0].numel())
         return [planes] if len(planes) <= most else planes.split(max(1, most))
@@ -331,7 +332,7 @@ class _Sharing:
         """Return values (P,) and the gradient (P, H, W) of planes (P, H, W)."""
         stream = torch.cuda.current_stream(self._index)
         if self._stream is not None and self._stream != stream:
-            stream.wait_stream(self._stream)  # the semaphores must not count down, nor copies be overwritten that are in use
+            stream.wait_stream(self._stream)  # semaphores must not count down, and copies in use must not be overwritten
         self._stream = stream
         runner = self._runner(loss, gradient, weight, len(distorted))
         tensors = {MEANS: runner.means}
@@ -363,9 +364,9 @@ class _Sharing:
 
 
 class _Runner:
-    """A loss for so many planes: its plan, its work buffers, and the commands for the blocks that it has met.
+    """A loss for a number of planes: its plan, its work buffers, and the recorded commands for each set of blocks.
 
-    `means` is the shared tensor (P, scales, 4) that the plan leaves its numbers in.
+    `means` is the shared tensor (P, scales, 4) into which the plan writes its numbers.
     """
 
     def __init__(self, device: Device, pipelines: PipelineBuilder, plan: Plan, loss: Loss, means: Tensor) -> None:
@@ -387,7 +388,7 @@ class _Runner:
         self._bound: OrderedDict[tuple[int, ...], tuple[ExitStack, Any]] = OrderedDict()
 
     def finish(self) -> tuple[Tensor, Tensor | None]:
-        """Return values (P,) from the deficits, as loss/wang.py makes them, and what a single scale's gradient still lacks."""
+        """Return values (P,) from the deficits, as in loss/wang.py, and the remaining factor of a single scale's gradient."""
         deficits = self.means[..., 0]
         if self._loss.negative is Negative.KEEP:  # one scale of weight 1
             return 1.0 - deficits[:, 0], None
@@ -401,7 +402,7 @@ class _Runner:
         return values, slopes.float()
 
     def commands(self, blocks: dict[str, _Block]) -> Any:
-        """Return the recorded plan on those blocks."""
+        """Return the plan's recorded commands for some blocks."""
         key = tuple(block.address for block in blocks.values())
         if key not in self._bound:
             if len(self._bound) >= _MOST_BOUND:
@@ -423,14 +424,14 @@ class _Runner:
             commands = vk.vkAllocateCommandBuffers(device.handle, info)[0]
             simultaneous = (
                 vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
-            )  # a step may be submitted before the last one has run
+            )  # a step may be submitted before the previous one has finished
             vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=simultaneous))
             binding.record(commands, self._count)
             vk.vkEndCommandBuffer(commands)
             return stack.pop_all(), commands
 
     def forget_bound(self) -> None:
-        """Drop the commands; the device must be idle."""
+        """Destroy the commands; the device must be idle."""
         while self._bound:
             self._bound.popitem()[1][0].close()
 
@@ -441,7 +442,7 @@ class _Runner:
 
 
 def _same_gpu(index: int) -> DeviceInfo:
-    """Return the Vulkan device that is a CUDA device. Raises DeviceError where there is none."""
+    """Return the Vulkan device of the same GPU as a CUDA device. Raises DeviceError if there is none."""
     properties = torch.cuda.get_device_properties(index)
     wanted = uuid.UUID(str(properties.uuid))
     devices = list_devices(shared_instance())

@@ -1,4 +1,4 @@
-"""The functions: arguments as the packages have them whose names they bear."""
+"""The functions, with the arguments of the packages after which they are named."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .autograd import Job, Where, value
 from .traced import traced_value
 
 _COLOURS_FIRST = {3: "`image.permute(2, 0, 1)[None]`", 4: "`images.permute(0, 3, 1, 2)`"}
-"""What makes (N, C, H, W) of tensors with the colours last, by their number of axes."""
+"""Code that converts tensors with the colours last to (N, C, H, W), by their number of axes."""
 _WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
 
@@ -38,28 +38,28 @@ def fused_ssim(
         Images (N, C, H, W) of one type, shape and device: float32; float16 and bfloat16, which are computed in float32; or
         float64 with `backend="cpu"`. Gradients flow to both.
     padding : {"same", "valid"}
-        Windows on every sample with zeros beyond the border, or only where the whole window lies inside.
+        "same" has a window on every sample, with zeros beyond the border. "valid" has only windows completely inside.
     train : bool
         Where it is False the value alone is computed and nothing is stored, as torch.no_grad does.
     data_range : float
-        The largest sample there can be.
+        The largest possible sample.
     backend : {"vulkan", "cpu"}
         Where it is computed; "cpu" is the NumPy twin in float64, for checks. It is never another than the one asked for.
     device : str or int, optional
-        Vulkan device for tensors on the CPU: index, part of the name, or UUID.
+        The Vulkan device for tensors on the CPU: index, part of the name, or UUID.
 
     Returns
     -------
     Tensor
-        A scalar, float32 (float64 for float64 images), on the images' device; at most 1, and 1 for identical images. A loss is
-        1 - value.
+        A scalar, float32 (float64 for float64 images), on the device of the images. It is at most 1, and 1 for identical
+        images. The loss is 1 - value.
 
     Raises
     ------
     FrameError
         The images differ in shape, type or device, are not (N, C, H, W), or are too small.
     OptionError
-        An argument has a value that it cannot have.
+        An argument has an invalid value.
     DeviceError
         No Vulkan device can be used, or it cannot share memory with the images' device (see `host_staging`).
 
@@ -96,7 +96,7 @@ def ssim(
     X, Y : Tensor
         Images (N, C, H, W), as for `fused_ssim`; H and W are 11 at least where padding is "valid".
     data_range : float
-        The largest sample there can be.
+        The largest possible sample.
     size_average : bool
         Return the mean over all images; otherwise each image's own value.
     win_size : int
@@ -218,7 +218,7 @@ def ms_ssim(
 
 
 def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
-    """Raise OptionError for any window but the one that is compiled in."""
+    """Raise OptionError for any window except the one that is compiled in."""
     if win is not None:
         raise OptionError("win is given; the window is compiled in, 11 taps of standard deviation 1.5: leave win out")
     if (win_size, win_sigma) != (_WINDOW_SIZE, _WINDOW_SIGMA):
@@ -257,5 +257,5 @@ def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
 
 
 def _described(image: Tensor) -> str:
-    """Return shape, type and device as words."""
+    """Return shape, type and device as text."""
     return f"{tuple(image.shape)} {str(image.dtype).removeprefix('torch.')} on {image.device}"

@@ -1,4 +1,4 @@
-"""Whether tensors may go through the host's memory where a Vulkan device cannot reach theirs."""
+"""Permission to copy tensors through host memory if their memory cannot be shared with Vulkan."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ _allowed = False
 
 
 class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
-    """Allow that tensors of a device whose memory cannot be shared with Vulkan go through pinned memory of the host.
+    """Allow copies through pinned host memory for tensors whose memory cannot be shared with Vulkan.
 
-    Called, it holds from then on; in a `with` statement until its end. Without it such tensors raise DeviceError, since the way
-    through the host costs many times the loss itself.
+    A call allows them from then on, and a `with` statement until its end. Otherwise such tensors raise DeviceError, because the
+    copies take many times as long as the loss itself.
 
     Parameters
     ----------
     allowed : bool
-        False forbids it again.
+        False forbids them again.
 
     """
 
@@ -33,5 +33,5 @@ class host_staging:  # noqa: N801 - reads as a function, as torch.no_grad does
 
 
 def is_allowed() -> bool:
-    """Return whether the way through the host is open."""
+    """Return whether copies through host memory are allowed."""
     return _allowed

@@ -1,4 +1,4 @@
-"""The losses under `torch.compile`: one operator of the graph, so that nothing has to be broken off around it."""
+"""The losses under `torch.compile`: each is one operator of the graph, so the graph does not break."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..errors import OptionError
 from ..loss.spec import Loss, Negative, Padding, Pyramid
 from .autograd import Job, Where, differentiable_gradients, has_tangent, leading, transforms_active
 
-# A CUDA graph would hold the signals to Vulkan, but not what Vulkan was asked to do.
+# A CUDA graph would record the signals to Vulkan, but not the work of Vulkan.
 _TAGS: dict[str, Any] = {"tags": (torch.Tag.cudagraph_unsafe,)} if hasattr(torch.Tag, "cudagraph_unsafe") else {}
 _is_batched = torch._C._functorch.is_batchedtensor
 
@@ -33,7 +33,7 @@ def value_and_gradients(
     backend: str,
     device: str | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the value and both gradients; one that is not wanted has no sample. The arguments are those of a `Job`."""
+    """Return the value and both gradients; a gradient that is not needed is empty. The arguments are those of a `Job`."""
     if has_tangent(first, second):
         raise OptionError("forward-mode differentiation of a compiled loss is not possible; leave it out of torch.compile")
     job = _job(first, average, data_range, c1, c2, padding, weights, pyramid, negative, backend, device)
@@ -59,7 +59,7 @@ def _(
     average: bool,
     *rest: Any,
 ) -> tuple[tuple[Tensor, Tensor, Tensor], tuple[int, int, int]]:
-    """Return the mapped dimension joins that of the images."""
+    """Merge the mapped dimension into that of the images."""
     size = info.batch_size
     first, second = (leading(image, dim, size) for image, dim in zip((first, second), in_dims[:2], strict=True))
     folded = first.flatten(0, 1), second.flatten(0, 1)
@@ -81,7 +81,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tens
 
 def _backward(ctx: Any, upstream: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
     first, second, *gradients = ctx.saved_tensors
-    if torch.is_grad_enabled():  # the gradients shall be differentiated in their turn
+    if torch.is_grad_enabled():  # the gradients will be differentiated themselves
         found = iter(differentiable_gradients(first, second, upstream, _job(first, *ctx.rest), ctx.wanted))
         both = [next(found) if asked else None for asked in ctx.wanted]
     else:
@@ -106,7 +106,7 @@ def _job(
     backend: str,
     device: str | None,
 ) -> Job:
-    """Return the job that the operator's arguments describe."""
+    """Return the job for the operator's arguments."""
     height, width = images.shape[2:]
     choices = Padding(padding), tuple(weights), Pyramid(pyramid), Negative(negative)
     return Job(Loss(height, width, c1, c2, *choices, data_range=data_range), Where(backend, device), average)
@@ -115,7 +115,7 @@ def _job(
 def traced_value(first: Tensor, second: Tensor, job: Job) -> Tensor:
     """Return the value of two tensors as `autograd.value` does, in a graph that is being traced.
 
-    Raises OptionError under a transform of `torch.func` other than vmap, within torch.compile.
+    Raises OptionError within torch.compile under a transform of `torch.func` other than vmap.
     """
     if transforms_active() and not (_is_batched(first) or _is_batched(second)):
         raise OptionError(
