@@ -13,8 +13,8 @@ import click
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
 from ..storage.remote import is_url, named
-from ..utils.options import Section
 from ..utils.progress import ProgressBar
+from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .flags import with_flags

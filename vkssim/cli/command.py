@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ..utils.options import Section
+from ..utils.sections import Section
 from ..utils.wording import did_you_mean
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

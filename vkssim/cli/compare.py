@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DemandError
-from ..utils.options import Section
+from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say_findings

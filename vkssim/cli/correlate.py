@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, OptionError
-from ..utils.options import Section
+from ..utils.sections import Section
 from ..utils.wording import counted
 from .batch import check_all_scored, score_manifest
 from .command import make_command, option

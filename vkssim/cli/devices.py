@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ..utils.options import Section
 from ..utils.sanitize import visible
+from ..utils.sections import Section
 from .command import make_command, option
 
 

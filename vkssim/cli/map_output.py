@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
-from ..utils.options import Section
+from ..utils.sections import Section
 from .command import Option
 from .options import option_group
 

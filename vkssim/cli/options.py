@@ -10,7 +10,8 @@ import click
 
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.choices import BACKENDS, ENGINES, PLANES, SYNCS
-from ..utils.options import DeclaredOption, Section, options_of
+from ..utils.options import DeclaredOption, options_of
+from ..utils.sections import Section
 from . import choices
 from .command import Choice, Option, option
 

@@ -17,8 +17,8 @@ from ..report.forms import FORMS
 from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
-from ..utils.options import Section
 from ..utils.sanitize import visible
+from ..utils.sections import Section
 from .command import option
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 
 from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
-from ..utils.options import Section
+from ..utils.sections import Section
 from .command import make_command, option
 from .flags import with_flags
 from .messages import say_findings, say_written

@@ -14,8 +14,8 @@ import click
 from ..errors import DemandError, OptionError, VkssimError
 from ..page.defaults import WORST
 from ..utils.interruption import check
-from ..utils.options import Section
 from ..utils.progress import ProgressBar
+from ..utils.sections import Section
 from .command import make_command, option
 from .map_output import MapOutput, map_options
 from .messages import say, say_written

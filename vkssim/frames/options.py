@@ -15,7 +15,8 @@ from ..errors import InputError, OptionError
 from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
 from ..utils.facts import Differs
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
-from ..utils.options import Section, check_options, option
+from ..utils.options import check_options, option
+from ..utils.sections import Section
 from ..utils.wording import either
 
 if TYPE_CHECKING:

@@ -9,26 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from enum import StrEnum
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ..errors import InputError, OptionError
 from .facts import Differs, Fact, types_of
 from .limits import LARGEST_NUMBER, abbreviated
-
-
-class Section(StrEnum):
-    """Name the sections that the help of a command lists its options in, in their order."""
-
-    INPUTS = "Inputs"
-    FRAMES = "Frames"
-    PICTURES = "Pictures"
-    METRICS = "Metrics"
-    OUTPUTS = "Outputs"
-    VERDICT = "Verdict"
-    DEVICE = "Device"
-    GENERAL = "General"
+from .sections import Section
 
 
 @dataclass(frozen=True)
