@@ -1,4 +1,4 @@
-"""Which clips are scored, and how: two values that every layer hands on whole."""
+"""Hold the clips to score and the way to score them, as two values that every layer passes on unchanged."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..types import FrameFormat
 from ..utils.choices import BACKENDS
 
 Selector = str | int | Sequence[str | int] | None
-"""A device, see `Scorer`, or several: ``"all"``, a list, or a text with commas between them."""
+"""One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
 
 
 @dataclass(frozen=True)
 class Clips:
-    """The two clips of a pair, by path or URL; `raw` describes those of them that are raw files."""
+    """Hold the two clips of a pair, by path or URL. `raw` describes the clips that are raw files."""
 
     reference: str
     distorted: str
@@ -32,7 +32,7 @@ class Clips:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How every clip is scored; see `score_files`."""
+    """Hold the options by which every clip is scored; see `score_files`."""
 
     features: tuple[str, ...]
     planes: str = "y"
@@ -49,11 +49,11 @@ class ScoreOptions:
         return self.planes != "y"
 
 
-_LARGE_ENOUGH = 1024  # for every metric with every option
+_LARGE_ENOUGH = 1024  # a side that is long enough for every metric with every option
 
 
 def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -> None:
-    """Raise OptionError for what there is not, thresholds of scores among it, before anything is opened."""
+    """Raise OptionError for an unknown feature, option or threshold. Call it before anything is opened."""
     check_sync(options.sync)
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)

@@ -1,4 +1,4 @@
-"""One pair of clips, start to end: metrics chosen, frames scored, what is wrong with them said."""
+"""Score one pair of clips from start to end: open it, choose the metrics, score the frames, and report every problem."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from .timing import Clock, PairTimes
 from .verdict import ClipEnd, judge
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
-"""Gives the backend for planes and their metrics."""
+"""A function that opens the backend for the given planes and their metrics."""
 
 
 def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) -> InterruptedRunError:
-    """Return the error for a run that was stopped, with the scores that there are."""
+    """Return the error for a run that was stopped, with the scores computed so far."""
     error = InterruptedRunError(problem)
     error.signal = getattr(stop, "signal", signal.SIGINT)
     error.report = report
@@ -42,12 +42,12 @@ def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) ->
 
 
 def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
-    """Open both clips of a pair, the reference first, with everything done to their pictures that the options ask for."""
+    """Open both clips of a pair, the reference first, with the preprocessing that the options ask for."""
     return open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams)
 
 
 def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
-    """Open both clips as `open_sources` does, but no pipes; the files are closed with the stack. Raises InputError."""
+    """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
     reference, distorted = (
         close_at_end(stack, open_regular(path, clips.raw, stream))
         for path, stream in zip(clips.paths, options.selection.streams, strict=True)
@@ -65,9 +65,9 @@ def score_sources(
 ) -> ScoreReport:
     """Score two open sources, reference first, on the backend that `open_engine` gives.
 
-    `clips` says by which names the report knows them and how they were opened. What `options.pictures` asks for was done to the
-    sources already. `done` are the frames, from the first on, that an earlier try of the same run scored. The backend is closed
-    at the end, the sources are not. Raises VkssimError as `score_files`.
+    `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
+    `options.pictures` to the sources. `done` are the first frames of the run, which an earlier try has scored. The backend is
+    closed at the end; the sources are not. Raises VkssimError as `score_files` does.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
@@ -108,7 +108,7 @@ def score_sources(
 
 
 def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
-    """Return the report of a run that failed, with the frames done before: the last of them was to be scored again."""
+    """Return the report of a run that failed, with the frames of the earlier try. The last of them was to be scored again."""
     if len(report.frames) < len(done):
         report.frames = list(done)
     return report
@@ -123,18 +123,18 @@ def score_part(
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
     earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
 ) -> PartScores:
-    """Score a range of the pairs of two sources, from which nothing was read yet; else as `score_sources`.
+    """Score a range of the pairs of two sources that are still unread. Everything else is as in `score_sources`.
 
-    The frames of `earlier` are read all the same, because only that tells how the clips go on, but they are not scored again.
-    Nothing is judged: `ranges.joined` does that once all ranges are there. Raises RangeError where the sources cannot be read
-    in ranges after all.
+    The frames of `earlier` are read again, because only reading shows how the clips continue, but they are not scored again.
+    This function does not judge the scores: `ranges.joined` does that once all ranges are complete. Raises RangeError where
+    the sources turn out not to be readable in ranges.
     """
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
         schedule = options.selection.schedule(*sources, options.sync)
         begins = _went_to(part.start, sources, schedule)
         engine = close_at_end(stack, open_engine(metrics.planes))
-        before = dict(engine.stage_seconds())  # of other parts on the same engine
+        before = dict(engine.stage_seconds())  # the engine may have scored other ranges before
         report = _begun(sources, clips, metrics, engine, options)
         report.backend = merged_info([report.backend, *earlier.backends])
         report.frames += earlier.frames[:-1]  # the last is scored again
@@ -168,7 +168,7 @@ def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule
 
 
 def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> Fingerprints:
-    """Return what follows the part. Raises RangeError where reading the clips from their start on might give something else."""
+    """Return the fingerprints of the frames behind the range. Raises RangeError where a read from the start may differ."""
     if part.is_whole:
         return None, None
     for source in sources:
@@ -187,7 +187,7 @@ def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Sch
 
 
 def _ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
-    """Return how both clips ended, of which so many pairs were scored from the first on."""
+    """Return how both clips ended. `pairs` is how many pairs were scored, counted from the first."""
     reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
     return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
 
@@ -220,14 +220,14 @@ def _begun(
 
 
 def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection) -> ClipPackets | None:
-    """Return the packets of both clips' video streams; None where a part of the clips was asked for, or a clip ended early."""
+    """Return the packets of both video streams; None where only some frames were selected, or where a clip ended early."""
     if not selection.takes_all or any(source.problem is not None for source in sources):
         return None
     return sources[0].packets(), sources[1].packets()
 
 
 def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
-    """Return when the first frames that are not skipped are shown, once they were read."""
+    """Return a function that gives the presentation times of the first frames that are not skipped, once they were read."""
     (reference, distorted), (first, second) = sources, schedule.pairing.skips
     return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
 
