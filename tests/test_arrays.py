@@ -75,9 +75,9 @@ IMAGE = np.zeros((64, 64), np.uint8)
     [
         (IMAGE, IMAGE[:63], "must be alike"),
         (IMAGE, IMAGE.astype(np.uint16), "must be alike"),
-        (IMAGE[0], IMAGE[0], r"\(H, W\) or \(N, H, W\) is possible"),
-        (IMAGE[None, None], IMAGE[None, None], "is possible, one plane at a time"),
-        (np.empty((0, 64, 64), np.uint8),) * 2 + ("no image in an array",),
+        (IMAGE[0], IMAGE[0], r"must be \(H, W\) or \(N, H, W\)"),
+        (IMAGE[None, None], IMAGE[None, None], "one plane at a time"),
+        (np.empty((0, 64, 64), np.uint8),) * 2 + ("has no image",),
         (IMAGE.astype(np.int32),) * 2 + ("samples are int32",),
         (IMAGE.astype(np.float32),) * 2 + ("give data_range",),
         (IMAGE[:10],) * 2 + ("needs 11x11",),

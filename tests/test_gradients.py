@@ -306,7 +306,7 @@ BYTES = IMAGE.astype(np.uint8)
         (BYTES[0], BYTES[0], r"\(64,\).*\(H, W\)"),
         (BYTES[None, None, None],) * 2 + (r"\(1, 1, 1, 64, 64\).*\(N, C, H, W\)",),
         (BYTES[:0], BYTES[:0], r"\(0, 64\)"),
-        (BYTES[None, :0][:0],) * 2 + (r"no image in an array of shape \(0, 0, 64\)",),
+        (BYTES[None, :0][:0],) * 2 + (r"an array of shape \(0, 0, 64\) has no image",),
         (BYTES.astype(np.int32),) * 2 + ("samples are int32",),
         (BYTES.astype(np.complex128),) * 2 + ("samples are complex128",),
         (IMAGE, IMAGE, "give data_range"),
@@ -356,7 +356,7 @@ def test_ranges_that_are_refused(function: Call, data_range: float) -> None:
 def test_samples_beyond_the_range_are_refused(function: Call) -> None:
     beyond = np.full_like(BYTES, 100)
     beyond[5, 6] = 101
-    with pytest.raises(FrameError, match="distorted has a sample of 101, and 100 is the largest"):
+    with pytest.raises(FrameError, match="distorted has a sample of 101, but 100 is the largest"):
         function(np.full_like(BYTES, 100), beyond, data_range=100)
 
 

@@ -85,10 +85,10 @@ def test_reserving_twice_gives_the_same_place() -> None:
 def test_commit_without_reserve_is_refused(batch: int) -> None:
     """Also right after another commit: the next place still holds an old frame."""
     with _open(batch=batch) as scorer:
-        with pytest.raises(FrameError, match="nothing was reserved"):
+        with pytest.raises(FrameError, match="no memory is reserved"):
             scorer.commit()
         scorer.feed(FRAMES[0], FRAMES[0])
-        with pytest.raises(FrameError, match="nothing was reserved"):
+        with pytest.raises(FrameError, match="no memory is reserved"):
             scorer.commit()
 
 
@@ -267,7 +267,7 @@ def test_closed_scorer_takes_nothing(backend: str) -> None:
     for call in (scorer.reserve, lambda: scorer.feed(FRAMES[0], FRAMES[0])):
         with pytest.raises(FrameError, match="the scorer is closed"):
             call()
-    with pytest.raises(FrameError, match="nothing was reserved"):
+    with pytest.raises(FrameError, match="no memory is reserved"):
         scorer.commit()
     assert scorer.flush() == []
 

@@ -140,10 +140,10 @@ def test_the_device_is_let_go_with_the_clip(make_clip: MakeClip, monkeypatch: py
 @pytest.mark.parametrize(
     ("reference", "distorted", "message"),
     [
-        (("GRAY8", LUMA), ("GRAY8", LUMA[:3]), "48x40 Gray8 with 6 frames, the distorted 48x40 Gray8 with 3 frames"),
-        (("GRAY8", LUMA), ("GRAY8", LUMA[:, :32]), "must be alike"),
-        (("GRAY8", LUMA), ("YUV420P8", LUMA), "must be alike"),
-        (("RGB24", LUMA), ("RGB24", LUMA), "the clips are RGB24; Gray or YUV is possible"),
+        (("GRAY8", LUMA), ("GRAY8", LUMA[:3]), "48x40 Gray8 with 6 frames, the distorted clip is 48x40 Gray8 with 3 frames"),
+        (("GRAY8", LUMA), ("GRAY8", LUMA[:, :32]), "same size, format and length"),
+        (("GRAY8", LUMA), ("YUV420P8", LUMA), "same size, format and length"),
+        (("RGB24", LUMA), ("RGB24", LUMA), "the clips are RGB24; the formats must be Gray or YUV"),
         (("GRAYH", LUMA), ("GRAYH", LUMA), "32-bit floats"),
         (("GRAY8", LUMA[:, :8, :8]), ("GRAY8", LUMA[:, :8, :8]), "11x11 at least"),
     ],

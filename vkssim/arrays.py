@@ -1,6 +1,6 @@
-"""SSIM and MS-SSIM of NumPy arrays.
+"""Compute SSIM and MS-SSIM of NumPy arrays.
 
-The device stays open from one call to the next of the same size and kind; `Scorer` is for who wants to decide that.
+The device stays open between calls with images of the same size and type. `Scorer` gives control over when it is open.
 """
 
 from __future__ import annotations
@@ -37,42 +37,41 @@ def ms_ssim(
     ----------
     reference, distorted : array_like
         Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
-        float64, of any strides. H and W are 176 at least. Scores are computed in float32.
+        float64, with any strides. H and W must be at least 176. Scores are computed in float32.
     data_range : float, optional
-        The largest sample there can be. Integers have the largest of their type by default, 255 or 65535; 1023 says 10 bits.
-        Floats have no default.
+        The largest possible sample. For integers, the default is the largest of their type, 255 or 65535; 1023 stands for 10
+        bits. Floats have no default.
     negative : {"null", "clamp"}
-        What a negative mean structure gives: NaN, or 0 in its place as the PyTorch libraries do.
+        The score where a mean structure is negative: NaN, or computed with 0 in its place, as the PyTorch libraries do.
     exact : bool or "auto"
-        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels.
+        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "auto" does so up to 2^17 pixels.
     enable_db : bool
-        Give the score in dB, -10 log10(1 - score): infinite for identical images.
+        Return the score in dB, -10 log10(1 - score), which is infinite for identical images.
     clip_db : bool
-        Limit the dB to what the images' size and range can tell apart, ceil(10 log10(2 range^2 W H)), as libvmaf does. Without
-        `enable_db` it does nothing.
+        Limit the dB to ceil(10 log10(2 range^2 W H)), the finest difference that images of this size and range can have, as
+        libvmaf does. Without `enable_db` it does nothing.
     backend : {"vulkan", "cpu"}
-        Where scores are computed. It is never another than the one asked for.
+        The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
     Returns
     -------
     float, or (N,) array of float64
-        1 for identical images, or what `enable_db` makes of it; NaN where a mean structure is negative and `negative` is
-        "null".
+        1 for identical images, or the dB with `enable_db`; NaN if a mean structure is negative and `negative` is "null".
 
     Raises
     ------
     FrameError
-        Shapes or types differ or are not possible, images are too small or masked, floats come without data_range, or an
-        integer sample is larger than it.
+        Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, or an integer
+        sample is larger than data_range.
     DeviceError
         No Vulkan device can be used.
 
     Notes
     -----
-    The 11x11 Gaussian window of standard deviation 1.5 over a pyramid of five scales; integers of b bits are divided by
-    2^(b-8), other ranges scaled to 0..255 [1]_.
+    The window is an 11x11 Gaussian of standard deviation 1.5, over a pyramid of five scales. Integers of b bits are divided by
+    2^(b-8); other ranges are scaled to 0..255 [1]_.
 
     References
     ----------
@@ -144,48 +143,48 @@ def ssim(
     ----------
     reference, distorted : array_like
         Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
-        float64, of any strides. Scores are computed in float32.
+        float64, with any strides. Scores are computed in float32.
     data_range : float, optional
-        The largest sample there can be. Integers have the largest of their type by default, 255 or 65535; 1023 says 10 bits.
-        Floats have no default.
+        The largest possible sample. For integers, the default is the largest of their type, 255 or 65535; 1023 stands for 10
+        bits. Floats have no default.
     scale : int
-        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. At least a window
-        must remain.
+        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. The result must have
+        room for at least one window.
     window : {"gaussian11", "uniform8"}
-        The 11x11 Gaussian window of libvmaf, or 8x8 equal weights with sample variances, divided by 63 [2]_.
+        The 11x11 Gaussian window of libvmaf, or 8x8 equal weights with sample variances, which divide by 63 [2]_.
     estimate : bool
-        With "uniform8" leave out the windows across the edges of fragments of 32 columns: of each row of a fragment the 24
-        windows that begin at its columns 0 to 23 count, of a narrower last one those that lie inside [2]_.
+        With "uniform8", leave out windows across the edges of fragments of 32 columns: in each row of a fragment, the 24
+        windows that begin at its columns 0 to 23 count. In a narrower last fragment, the windows that lie inside it count [2]_.
     exact : bool or "auto"
-        Round every sum as libvmaf does, to its sixth decimal, at some cost of time; "auto" does so up to 2^17 pixels. For
-        "gaussian11" only.
+        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "auto" does so up to 2^17 pixels. It
+        applies to "gaussian11" only.
     enable_db, clip_db : bool
-        Give the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
+        Return the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
     return_map : bool
-        Also give SSIM window by window. Not with `estimate`, which leaves windows out.
+        Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
     backend : {"vulkan", "cpu"}
-        Where scores are computed. It is never another than the one asked for.
+        The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
     Returns
     -------
     score : float, or (N,) array of float64
-        1 for identical images, or what `enable_db` makes of it; may be negative.
+        1 for identical images, or the dB with `enable_db`; it may be negative.
     map : (H', W') or (N, H', W') array of float32, where `return_map` is true
-        SSIM of every window, whose mean is the score but for rounding (1e-7). For "gaussian11" H' and W' are 10 less than the
-        sides after the downscale: sample (y, x) is the window centred on (y + 5, x + 5). For "uniform8" they are 7 less, and
-        sample (y, x) is the window of samples (y, x) to (y + 7, x + 7).
-        Rounding of "gaussian11" that averages away in a score stays in single windows: without `exact` bright and flat ones
-        can be off by 0.01, with it by 1e-5. Those of "uniform8" are off by 1e-6 at most.
+        The SSIM of every window, whose mean is the score except for rounding (1e-7). For "gaussian11", H' and W' are 10 less
+        than the sides after the downscale: sample (y, x) is the window centred on (y + 5, x + 5). For "uniform8" they are 7
+        less, and sample (y, x) is the window of samples (y, x) to (y + 7, x + 7).
+        The rounding errors of "gaussian11", which average out in a score, remain in single windows: bright and flat windows can
+        be off by 0.01 without `exact`, and by 1e-5 with it. The windows of "uniform8" are off by 1e-6 at most.
 
     Raises
     ------
     FrameError
-        Shapes or types differ or are not possible, images are too small or masked, floats come without data_range, or an
-        integer sample is larger than it.
+        Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, or an integer
+        sample is larger than data_range.
     OptionError
-        `estimate` without "uniform8" or with `return_map`, or `exact` with "uniform8".
+        `estimate` is used without "uniform8" or with `return_map`, or `exact` with "uniform8".
     DeviceError
         No Vulkan device can be used.
 
@@ -228,7 +227,7 @@ def _score(
 
 
 def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return both as (N, H, W). Raises FrameError where they are not alike, masked, or no images."""
+    """Return both as (N, H, W). Raises FrameError if they differ in shape or type, are masked, or have no images."""
     check_not_masked("reference", reference)
     check_not_masked("distorted", distorted)
     first, second = np.asarray(reference), np.asarray(distorted)
@@ -238,16 +237,16 @@ def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDA
         )
     if has_colours_last(first.shape):
         form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
-        planes = " `np.moveaxis(image, -1, 0)` is a stack of all, of which each gets a score" if first.ndim == 3 else ""
+        planes = " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
         raise FrameError(
             f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
             f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
         )
     if first.ndim not in (2, 3):
-        raise FrameError(f"images have shape {first.shape}; (H, W) or (N, H, W) is possible, one plane at a time")
+        raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
     stack = (first[None], second[None]) if first.ndim == 2 else (first, second)
     if not len(stack[0]):
-        raise FrameError(f"no image in an array of shape {first.shape}")
+        raise FrameError(f"an array of shape {first.shape} has no image")
     return stack
 
 

@@ -1,4 +1,4 @@
-"""Every error that the package raises on purpose, and the exit code of each."""
+"""Define every error that the package raises on purpose, and its exit code."""
 
 from __future__ import annotations
 
@@ -51,43 +51,43 @@ __all__ = [
 
 
 class InputError(VkssimError):
-    """A file or a stream cannot be read as video, or two of them cannot be compared."""
+    """Report that a file or a stream cannot be read as video, or that two of them cannot be compared."""
 
 
 class TruncatedInputError(InputError):
-    """A stream ended in the middle of a frame; the complete frames before it were kept."""
+    """Report that a stream ended within a frame. The complete frames before it can be scored."""
 
 
 class ReadError(InputError):
-    """The system could not read a file on, as where a disk or a network fails; the frames before were kept."""
+    """Report that the system failed to read a file further, for example from a disk or a network. Earlier frames are valid."""
 
 
 class RangeError(InputError):
-    """A range of a clip's frames cannot be read by itself, though the clip said so; reading it from the start on helps."""
+    """Report that a range of frames cannot be read by itself, against the file's index; a read from the start works."""
 
 
 class WorkerLostError(VkssimError):
-    """A pair of clips ended each process that scored it, by a fault of a decoder or a driver, say."""
+    """Report that a pair of clips ended each process that scored it, for example by a fault of a decoder or a driver."""
 
 
 class FrameError(InputError, ValueError):
-    """An array has the wrong shape, type or size, or a frame is too small for the metric."""
+    """Report an array of the wrong shape, type or size, or a frame that is too small for the metric."""
 
 
 class OptionError(VkssimError, ValueError):
-    """An unknown feature or option, or a value that it cannot have."""
+    """Report an unknown feature or option, or a value that it does not allow."""
 
 
 class OutputError(VkssimError):
-    """Scores cannot be written where they were asked for."""
+    """Report that scores cannot be written to their output."""
 
 
 class DemandError(VkssimError):
-    """The scores exist but fail a demand that the user made, such as `strict`."""
+    """Report scores that exist but fail a requirement of the user, such as `strict` or a threshold."""
 
 
 class HostMemoryError(VkssimError):
-    """Report that the process cannot have the memory that a run takes; what was scored before is in `report`.
+    """Report that the process cannot get the memory that a run needs. Scores computed before are in `report`.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class HostMemoryError(VkssimError):
 
 
 def wants_memory(error: Exception) -> bool:
-    """Return True for an error of the system, or of its loader of libraries, that comes of a lack of memory.
+    """Return True for an error of the system, or of its dynamic loader, that is caused by a lack of memory.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def wants_memory(error: Exception) -> bool:
     Returns
     -------
     bool
-        Whether memory was lacking.
+        True if memory was lacking.
 
     """
     return isinstance(error, ImportError | OSError) and (
@@ -125,17 +125,20 @@ def wants_memory(error: Exception) -> bool:
 
 
 class InterruptedRunError(VkssimError):
-    """The run was stopped by Ctrl-C or another signal, whose number is `signal`; what was scored before is in `report`."""
+    """Report that Ctrl-C or another signal, with the number `signal`, stopped the run.
+
+    Scores computed before are in `report`.
+    """
 
     signal: int = signal.SIGINT
 
 
 class LostWorkerWarning(UserWarning):
-    """A worker died or its device failed; another one scores what it was at."""
+    """Warn that a worker died or its device failed, and that another worker repeats its task."""
 
 
 class SmallerBatchWarning(UserWarning):
-    """The device has not the memory for batches of the usual size; smaller ones are used, which score the same and slower."""
+    """Warn that the device lacks the memory for batches of the usual size. Smaller ones give the same scores more slowly."""
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {
@@ -149,7 +152,7 @@ EXIT_CODES: dict[type[VkssimError], int] = {
     InterruptedRunError: 130,
     VkssimError: 2,
 }
-"""Exit codes of the command line by family of error; the first that fits counts. 0 is success. See exit_code."""
+"""Exit codes of the command line by class of error; the first matching class counts. 0 is success. See exit_code."""
 
 
 def exit_code(error: VkssimError) -> int:
@@ -163,8 +166,8 @@ def exit_code(error: VkssimError) -> int:
     Returns
     -------
     int
-        The code of the first family in `EXIT_CODES` that fits. A run that a signal stopped has 128 and the number of the
-        signal, as shells have it.
+        The code of the first class in `EXIT_CODES` that matches. A run that a signal stopped has 128 plus the number of the
+        signal, as in shells.
 
     """
     if isinstance(error, InterruptedRunError):

@@ -1,4 +1,4 @@
-"""Scores two video files."""
+"""Score two video files."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def score_files(
     Parameters
     ----------
     reference, distorted : str or path
-        Files: raw YUV, Y4M, or what FFmpeg reads, pictures and their sequences (``frame_%04d.png``) among them. One of the two
-        may be ``-``, raw or Y4M on standard input. URLs of ``s3://``, ``gs://``, ``https://`` and ``file://`` are read as well
-        (extra `remote`), but no sequences.
+        Files: raw YUV, Y4M, or any format that FFmpeg reads, including pictures and their sequences (``frame_%04d.png``). One
+        of the two may be ``-``, which is raw YUV or Y4M on standard input. URLs of ``s3://``, ``gs://``, ``https://`` and
+        ``file://`` also work (extra `remote`), but not for sequences.
     features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes : {"y", "yuv", "all"}
@@ -54,56 +54,57 @@ def score_files(
     raw : RawDescription
         Size, pixel format and depth of raw files.
     selection : Selection
-        Which frames are compared.
+        The frames to compare.
     sync : {"index", "pts"}
         Pair frames by their number, or by their presentation time.
     pictures : PictureOptions
-        Whether pictures are scaled or cropped first.
+        The scaling and cropping of pictures before the comparison.
     strict : bool
-        Raise DemandError where one file is shorter than the other, where frames have no partner or other presentation times,
-        and where frame rates differ; otherwise the report has a warning.
+        Raise DemandError if one file is shorter than the other, if frames have no partner or differ in presentation time, or if
+        frame rates differ. Without it, the report has a warning.
     backend : {"vulkan", "cpu"}
-        Where scores are computed. It is never another than the one asked for.
+        The backend that computes the scores. No other backend ever replaces it.
     device : int, str, sequence or None
         Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges
-        of frames side by side, each in a process of its own, so that a script needs ``if __name__ == "__main__":``. The report
-        is the same.
+        of frames in parallel, each in its own process, so a script needs ``if __name__ == "__main__":``. The report is the
+        same.
     profile : bool
-        Take the time of each stage, for `ScoreReport.stage_seconds`.
+        Measure the time of each stage, for `ScoreReport.stage_seconds`.
     progress : callable, optional
-        Is called after every batch with the number of frames that are done and the number expected, None where that is not
-        known.
+        A function that is called after every batch with the number of finished frames and the expected number, which is None
+        where it is not known.
     on_frames : callable, optional
-        Is called with each list of FrameScores as soon as they are scored. Batches are of one frame then, and none waits for
-        the next: scores come early, but fewer a second. With several devices they come range by range.
+        A function that is called with each list of FrameScores as soon as they are scored. Batches then have one frame each,
+        and none waits for the next: each score comes earlier, but fewer come per second. With several devices, the lists come
+        range by range.
     fail_under : sequence of str
-        Raise DemandError where a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
+        Raise DemandError if a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.report.thresholds.POOLINGS`). A value that does not exist counts as lower.
     pooled : sequence of str
-        Pooled values that will be asked of the report, such as ``"float_ms_ssim:p5"``: OptionError is raised before anything is
-        scored where the report will have no such value.
+        Pooled values that will be read from the report, such as ``"float_ms_ssim:p5"``. OptionError is raised before anything
+        is scored if the report will have no such value.
     resume : str or path, optional
-        A path beside which scores are kept until the run is done, in ``PATH.journal``, with several devices also in
-        ``PATH.parts``. Where an equal run was cut off, this one goes on with what that one left there, also with more devices
-        or with fewer, and `ScoreReport.resumed` counts its frames. OptionError is raised where the files there are of another
+        A path beside which scores are stored until the run is done, in ``PATH.journal``, and with several devices also in
+        ``PATH.parts``. If an equal run was interrupted, this run continues from its scores, also with more or fewer devices,
+        and `ScoreReport.resumed` counts the frames of the earlier run. OptionError is raised if the files belong to another
         run.
     journal : RunStore, optional
-        Deprecated, for `resume`.
+        Deprecated; use `resume`.
 
     Returns
     -------
     ScoreReport
-        Scores of every pair of frames.
+        The scores of every pair of frames.
 
     Raises
     ------
     VkssimError
-        See `vkssim.errors`. Where frames were scored before it went wrong its attribute `report` holds them.
+        See `vkssim.errors`. If frames were scored before the error, its attribute `report` holds them.
 
     Notes
     -----
-    A device that is lost on the way is opened again, once, and one that runs out of memory gets smaller batches: the files are
-    opened again and scored from there on, and the report has a warning. What comes from a pipe cannot be read again.
+    A device that is lost during the run is opened again, once. A device that runs out of memory gets smaller batches. In both
+    cases the files are opened again, scoring continues from there, and the report has a warning. A pipe cannot be read again.
 
     """
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]

@@ -1,4 +1,4 @@
-"""SSIM and MS-SSIM of NumPy arrays with their gradients."""
+"""Compute SSIM and MS-SSIM of NumPy arrays with their gradients."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ def ssim_and_grad(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[float | Doubles, Array]:
-    """Return the structural similarity of images and its gradient with respect to the distorted ones.
+    """Return the structural similarity of images and its gradient with respect to the distorted images.
 
     Parameters
     ----------
     reference, distorted : array_like
-        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type: uint8, uint16, float32 or float64, of any
-        strides. H and W are 11 at least where padding is "valid". The value is computed in float32.
+        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type: uint8, uint16, float32 or float64, with any
+        strides. H and W must be at least 11 if padding is "valid". The value is computed in float32.
     data_range : float, optional
-        The largest sample there can be. Integers have the largest of their type by default; floats have no default.
+        The largest possible sample. For integers, the default is the largest of their type; floats have no default.
     padding : {"valid", "same"}
-        Where windows are centred: where they lie inside, or on every sample with zeros beyond the border.
+        The positions of windows: only where they lie inside the image, or centred on every sample, with zeros outside.
     k : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     reduction : {"mean", "sum", "none"}
-        What becomes of the images' values, each the mean over its channels; "none" keeps them and gives each image's
-        gradient its own value's.
+        The combination of the images' values, each of which is the mean over its channels. "none" returns every value, and
+        each image's gradient is the gradient of its own value.
     backend : {"vulkan", "cpu"}
-        Where it is computed; "cpu" is NumPy in float64. It is never another than the one asked for.
+        The backend that computes; "cpu" is NumPy in float64. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
     Returns
     -------
     value : float, or (N,) array of float64
-        At most 1, and 1 for identical images. An array where reduction is "none" and there is an axis of images.
+        At most 1, and 1 for identical images. It is an array if reduction is "none" and the arrays have an axis of images.
     gradient : array of float32 (float64 for "cpu")
-        The gradient has the shape of `distorted`; it is 0 where the images are identical. The value grows along it: a loss is
-        1 - value.
+        The gradient has the shape of `distorted`; it is 0 for identical images. The value grows along it, so a loss is 1 -
+        value.
 
     Raises
     ------
     FrameError
-        Shapes differ or are not possible, images are too small or masked, floats come without data_range, or an integer
-        sample is larger than it.
+        Shapes differ or are not supported, images are too small or masked, floats have no data_range, or an integer sample is
+        larger than data_range.
     OptionError
-        A parameter has a value that it cannot have.
+        A parameter has a value that is not allowed.
     DeviceError
         No Vulkan device can be used.
 
@@ -101,29 +101,29 @@ def ms_ssim_and_grad(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> tuple[float | Doubles, Array]:
-    """Return the multi-scale structural similarity of images and its gradient with respect to the distorted ones.
+    """Return the multi-scale structural similarity of images and its gradient with respect to the distorted images.
 
     Parameters
     ----------
     reference, distorted : array_like
-        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type, as for `ssim_and_grad`. H and W are 161 at
-        least with five weights where padding is "valid": 11 samples must remain on the last scale.
+        Images (H, W), (N, H, W) or (N, C, H, W), both of the same shape and type, as for `ssim_and_grad`. With five weights and
+        padding "valid", H and W must be at least 161: 11 samples must remain on the last scale.
     data_range : float, optional
-        The largest sample there can be. Integers have the largest of their type by default; floats have no default.
+        The largest possible sample. For integers, the default is the largest of their type; floats have no default.
     padding : {"valid", "same"}
-        Where windows are centred: where they lie inside, or on every sample with zeros beyond the border.
+        The positions of windows: only where they lie inside the image, or centred on every sample, with zeros outside.
     k : (float, float)
         K1 and K2 of C1 = (K1 data_range)^2 and C2 = (K2 data_range)^2, both above 0.
     weights : sequence of float
-        The exponent of each scale, the finest first; there are as many scales as weights.
+        The exponent of each scale, the finest first. The number of weights is the number of scales.
     pyramid : {"average", "libvmaf"}
-        How a scale is made from the one before: by 2x2 means as PyTorch's libraries do, or by libvmaf's low-pass.
+        The filter that makes a scale from the one before: 2x2 means as in PyTorch's libraries, or libvmaf's low-pass.
     negative : {"clamp", "null"}
-        What a negative mean of contrast and structure gives: 0, with gradient 0, or NaN.
+        The result where a mean of contrast and structure is negative: 0 with gradient 0, or NaN.
     reduction : {"mean", "sum", "none"}
-        What becomes of the images' values, as for `ssim_and_grad`.
+        The combination of the images' values, as for `ssim_and_grad`.
     backend : {"vulkan", "cpu"}
-        Where it is computed; "cpu" is NumPy in float64. It is never another than the one asked for.
+        The backend that computes; "cpu" is NumPy in float64. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
 
@@ -131,17 +131,17 @@ def ms_ssim_and_grad(
     -------
     value : float, or (N,) array of float64
         At most 1, and 1 for identical images. The value of a plane is the product over the scales of mean(cs)^weight, with l cs
-        in place of cs on the last one [1]_. It is an array where reduction is "none" and there is an axis of images.
+        in place of cs on the last scale [1]_. It is an array if reduction is "none" and the arrays have an axis of images.
     gradient : array of float32 (float64 for "cpu")
-        The gradient has the shape of `distorted`. The value grows along it: a loss is 1 - value.
+        The gradient has the shape of `distorted`. The value grows along it, so a loss is 1 - value.
 
     Raises
     ------
     FrameError
-        Shapes differ or are not possible, images are too small or masked, floats come without data_range, or an integer
-        sample is larger than it.
+        Shapes differ or are not supported, images are too small or masked, floats have no data_range, or an integer sample is
+        larger than data_range.
     OptionError
-        A parameter has a value that it cannot have.
+        A parameter has a value that is not allowed.
     DeviceError
         No Vulkan device can be used.
 
@@ -186,11 +186,11 @@ def _value_and_grad(
             f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
         )
     if second.ndim not in (2, 3, 4):
-        raise FrameError(f"images have shape {second.shape}; (H, W), (N, H, W) or (N, C, H, W) is possible")
+        raise FrameError(f"images have shape {second.shape}; the shape must be (H, W), (N, H, W) or (N, C, H, W)")
     if not second.size:
-        raise FrameError(f"no image in an array of shape {second.shape}")
+        raise FrameError(f"an array of shape {second.shape} has no image")
     if reduction not in REDUCTIONS:
-        raise OptionError(f"reduction is {reduction!r}; {', '.join(REDUCTIONS)} are possible")
+        raise OptionError(f"reduction is {reduction!r}; possible values: {', '.join(REDUCTIONS)}")
     if has_colours_last(second.shape) and options["padding"] is Padding.VALID:
         cure = "np.moveaxis(image, -1, 0)[None]" if second.ndim == 3 else "np.moveaxis(images, -1, 1)"
         raise FrameError(f"images have shape {second.shape}, with the colours last; pass (N, C, H, W): `{cure}`")

@@ -1,4 +1,4 @@
-"""Scores many pairs of clips from Python, on one device, on all of a machine, or on a cluster."""
+"""Score many pairs of clips from Python, on one device, on all devices of a machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ Path = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class PairScores:
-    """Hold what came of a pair of clips: its report, or the error for which there is none.
+    """Hold the result of a pair of clips: its report, or the error that prevented it.
 
     Parameters
     ----------
     number : int
-        The number of the pair among those that were given, counted from 0.
+        The number of the pair in the input, counted from 0.
     reference, distorted : str
         The clips, by path or URL.
     report : ScoreReport or None
-        The report; None where there is an error.
+        The report; None if there is an error.
     error : Exception or None
-        The error; None where there is a report.
+        The error; None if there is a report.
 
     """
 
@@ -84,42 +84,42 @@ def score_many(
     task_seconds: float = SECONDS,
     progress: bool = False,
 ) -> Iterator[PairScores]:
-    """Score many pairs of clips, and yield what came of each as soon as it is there, in any order.
+    """Score many pairs of clips, and yield the result of each as soon as it is finished, in any order.
 
     Parameters
     ----------
     pairs : iterable of (path, path)
-        References and distorted clips, as in `score_files`; on a cluster paths that its nodes have, or URLs.
+        References and distorted clips, as in `score_files`. On a cluster, use paths that its nodes have, or URLs.
     engine : {"local", "ray"}
-        Score on this machine, or on a Ray cluster. All GPUs of the cluster work.
+        Score on this machine, or on all GPUs of a Ray cluster.
     device : int, str, sequence or None
-        Devices of this machine: see `score_files`. With ``"all"`` or a list each device has a process of its own, so that a
-        script needs ``if __name__ == "__main__":``.
+        Devices of this machine: see `score_files`. With ``"all"`` or a list, each device has its own process, so a script needs
+        ``if __name__ == "__main__":``.
     address : str, optional
-        The Ray cluster: ``"HOST:6379"``, or ``"auto"`` for the one that this machine belongs to. By default it is the one that
-        RAY_ADDRESS names or that runs on this machine, else a new one.
+        The Ray cluster: ``"HOST:6379"``, or ``"auto"`` for the cluster of this machine. The default is the cluster that
+        RAY_ADDRESS names, or the one that runs on this machine, or else a new one.
     software : bool
-        Let nodes of the cluster without a GPU work as well, on Mesa's lavapipe.
+        Also use the nodes of the cluster that have no GPU, on Mesa's lavapipe.
     features : str or sequence of str
         Metrics with their options; see `score_files`.
     planes : {"y", "yuv", "all"}
-        Which planes are scored; see `score_files`.
+        The planes to score; see `score_files`.
     raw : RawDescription
         Size, pixel format and depth of raw files.
     selection : Selection
-        Which frames are compared.
+        The frames to compare.
     sync : {"index", "pts"}
-        How frames are paired; see `score_files`.
+        The way to pair frames; see `score_files`.
     pictures : PictureOptions
-        Whether pictures are scaled or cropped first.
+        The scaling and cropping of pictures before the comparison.
     strict : bool
-        Count a pair as failed where its clips have not the same length or frame rate; see `score_files`.
+        Count a pair as failed if its clips differ in length or frame rate; see `score_files`.
     backend : {"vulkan", "cpu"}
-        Where scores are computed.
+        The backend that computes the scores.
     task_seconds : float
-        Target duration in seconds of one range of frames; clips are divided into such ranges, and one device scores each.
+        Target duration in seconds of one range of frames. Clips are divided into such ranges, and each is scored on one device.
     progress : bool
-        Show a bar, in a terminal or in a notebook.
+        Show a progress bar, in a terminal or in a notebook.
 
     Returns
     -------
@@ -129,9 +129,9 @@ def score_many(
     Raises
     ------
     OptionError
-        An option has a value that it cannot have; this is raised before anything is scored.
+        An option has a value that is not allowed. It is raised before anything is scored.
     DeviceError
-        No device is left that works. What is wrong with one pair is in its `PairScores.error`.
+        No working device is left. The error of a single pair is in its `PairScores.error`.
 
     """
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)

@@ -1,4 +1,4 @@
-"""The scorer: opened once for a size, fed frames, gives scores in order."""
+"""Score frames: a Scorer is opened for one size, takes pairs of frames, and returns their scores in order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .report.frame_scores import FrameScores, rows
 from .types import FrameFormat, Samples, check_not_masked
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
-"""A frame: its luma, (H, W), or its planes Y, Cb and Cr where all are scored."""
+"""A frame: its luma, (H, W), or its planes Y, Cb and Cr if all planes are scored."""
 
 
 _LARGE_FRAME_BYTES = 1 << 19
@@ -38,12 +38,17 @@ Result = TypeVar("Result")
 
 
 def _alone(method: Callable[Concatenate[Scorer, Parameters], Result]) -> Callable[Concatenate[Scorer, Parameters], Result]:
-    """Return the method for one thread at a time; another that comes meanwhile is refused, before anything is mixed up."""
+    """Return the method for one thread at a time.
+
+    A concurrent call from another thread is refused before it changes anything.
+    """
 
     @functools.wraps(method)
     def call(self: Scorer, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         if not self._in_use.acquire(blocking=False):
-            raise FrameError("another thread is using this scorer; give each thread one of its own, or let them take turns")
+            raise FrameError(
+                "another thread is using this scorer; give each thread its own scorer, or let the threads take turns"
+            )
         try:
             return method(self, *args, **kwargs)
         finally:
@@ -56,7 +61,7 @@ _scorers: WeakSet[Scorer] = WeakSet()
 
 
 def _in_child() -> None:
-    """In a fork: the thread that was in a scorer is not there to leave it, nor is the one that copied."""
+    """Reset the scorers in a forked child, which lacks the thread that was in a scorer and the thread that copied frames."""
     for scorer in _scorers:
         scorer._in_use, scorer._copier = threading.RLock(), None
 
@@ -68,52 +73,52 @@ if hasattr(os, "register_at_fork"):
 class Scorer:
     """Score pairs of frames of one size, in order; use it with `with`.
 
-    A bounded number of frames is in flight. Scores come as soon as their batch is done, and all of them after `flush`.
+    A bounded number of frames is in flight. Scores come as soon as their batch is done, and `flush` returns all of them.
 
-    Threads may each have a scorer, also of the same device, or take turns with one. A call while another thread is in one
-    raises FrameError; `close` waits for that thread.
+    Each thread may have its own scorer, also on the same device, or threads may take turns with one. A call while another
+    thread is in the same scorer raises FrameError; `close` waits for that thread.
 
-    Where the device fails, with DeviceLostError for one, the message names the frames that were not scored: the scorer keeps
-    none of them, and takes no others. `flush` then returns the scores that were ready and not yet returned. A new Scorer, which
-    counts from 0 again, goes on with the frames named. The same holds where an integer sample is larger than the depth or
-    `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
+    If the device fails, for example with DeviceLostError, the message names the frames that were not scored. The scorer drops
+    these frames and accepts no others. `flush` then returns the scores that were ready and not yet returned. To continue, open
+    a new Scorer, which counts from 0 again, and feed it the named frames. The same holds if an integer sample is larger than
+    the depth or `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
 
     Parameters
     ----------
     width, height : int
         Size of the frames in samples.
     bits : int, optional
-        Depth of integer samples, 8 to 16; each sample is divided by 2^(bits-8) as libvmaf does. Without it `dtype` and
-        `data_range` say what the samples are.
+        Depth of integer samples, 8 to 16. Each sample is divided by 2^(bits-8) as libvmaf does. Without it, `dtype` and
+        `data_range` describe the samples.
     dtype : dtype_like, optional
         The type of the samples: uint8, uint16, float32 or float64, which is computed in float32.
     data_range : float, optional
-        The largest sample there can be; by default the largest of the integer type. Floats have no default.
+        The largest possible sample; the default is the largest of the integer type. Floats have no default.
     features : str or sequence of str
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``.
     planes : {"y", "yuv", "all"}
-        What frames are: with ``"y"`` their luma; with ``"yuv"`` (Y, Cb, Cr), and each score comes for every plane, as
-        ``float_ssim_y``, ``_cb`` and ``_cr``; with ``"all"`` also ``float_ssim_all`` comes, their mean weighted by area, as
-        FFmpeg's All.
+        The planes of a frame: with ``"y"`` its luma. With ``"yuv"`` a frame is (Y, Cb, Cr), and each score exists for every
+        plane, as ``float_ssim_y``, ``_cb`` and ``_cr``. With ``"all"`` there is also ``float_ssim_all``, their mean weighted by
+        area, like All in FFmpeg.
     chroma : {"420", "422", "444", "440", "411", "410"}
-        How chroma is subsampled, where it is scored.
+        The subsampling of chroma, if it is scored.
     backend : {"vulkan", "cpu"}
-        Where scores are computed. It is never another than the one asked for.
+        The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
-        Index, part of the name, or UUID of the Vulkan device; by default the environment variable VKSSIM_DEVICE, then the
-        first real GPU, then software.
+        Index, part of the name, or UUID of the Vulkan device. The default is the environment variable VKSSIM_DEVICE, then the
+        first hardware GPU, then a software device.
     batch : int, optional
-        The most frames of a submission, 1 or more; by default it is chosen by size and device. 1 gives each score as early as
-        can be. Batches are smaller, with a SmallerBatchWarning, where the device has not the memory.
+        The most frames of a submission, 1 or more; the default depends on size and device. With 1, each score comes as early as
+        possible. If the device has too little memory, batches are smaller, with a SmallerBatchWarning.
 
     Raises
     ------
     FrameError
-        The frames are too small for a metric, or their type or range is not possible.
+        The frames are too small for a metric, or their type or range is not supported.
     OptionError
         A feature, an option or a backend is unknown.
     DeviceError
-        No device can be used, or it fails later on.
+        No device can be used, or the device fails later.
 
     Examples
     --------
@@ -149,7 +154,7 @@ class Scorer:
         elif dtype is not None and bits is None:
             luma = FrameFormat.of_array(width, height, dtype, data_range)
         else:
-            raise OptionError("say either bits or dtype of the samples; data_range goes with dtype")
+            raise OptionError("give either bits or dtype; data_range goes with dtype")
         self._in_use = threading.RLock()
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
@@ -170,27 +175,27 @@ class Scorer:
 
     @property
     def info(self) -> BackendInfo:
-        """Return which backend computes the scores, on which device and with which driver."""
+        """Return the backend that computes the scores, with its device and driver."""
         return self._backend.info
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the scores that each frame gets."""
+        """Return the names of the scores of each frame."""
         return self._metrics.names
 
     @_alone
     def reserve(self) -> tuple[Any, Any]:
         """Return the memory of the next pair, to be written before `commit`.
 
-        It is the memory that the device reads, so filling it is the only copy. `commit` makes it read-only, and it may be kept:
-        the memory, and with it the device, stays until the last view of it has gone. Other libraries' views of it, such as
-        memoryviews and tensors, are not known here: write to none after `commit`.
+        The device reads this memory, so writing to it is the only copy. `commit` makes the arrays read-only, and you may keep
+        them: the memory, and with it the device, stays until the last view of it is gone. The scorer cannot see the views of
+        other libraries, such as memoryviews and tensors: do not write to them after `commit`.
 
         Returns
         -------
         (array, array), or tuple of two tuples of three arrays
-            The reference and the distorted frame as (H, W) arrays of the type of the scorer's samples; their planes Y, Cb and
-            Cr where all are scored. Rows may be padded.
+            The reference and the distorted frame as (H, W) arrays of the scorer's sample type, or their planes Y, Cb and Cr if
+            all are scored. Rows may be padded.
 
         Raises
         ------
@@ -219,7 +224,7 @@ class Scorer:
 
     @_alone
     def commit(self) -> list[FrameScores]:
-        """Take the frames that were written to what `reserve` returned.
+        """Submit the frames that were written to the arrays of `reserve`.
 
         Returns
         -------
@@ -229,13 +234,13 @@ class Scorer:
         Raises
         ------
         FrameError
-            Nothing was reserved, or an array made from a reserved one still lives, by which the frame could still be changed.
+            `reserve` was not called, or an array made from a reserved one still exists, which could still change the frame.
         DeviceError
             The device failed.
 
         """
         if not self._reserved:
-            raise FrameError("nothing was reserved; call reserve() and fill both frames first")
+            raise FrameError("no memory is reserved; call reserve() and fill both frames first")
         self._lending.take_back()
         self._reserved = False
         self._check_working()
@@ -247,12 +252,12 @@ class Scorer:
 
     @_alone
     def feed(self, reference: Picture, distorted: Picture) -> list[FrameScores]:
-        """Take a pair of frames, which are copied.
+        """Submit a copy of a pair of frames.
 
         Parameters
         ----------
         reference, distorted : (H, W) array, or sequence of three arrays
-            A frame is its luma, or its planes Y, Cb and Cr where all are scored. The arrays may have any strides.
+            The luma of a frame, or its planes Y, Cb and Cr if all are scored. The arrays may have any strides.
 
         Returns
         -------
@@ -262,7 +267,7 @@ class Scorer:
         Raises
         ------
         FrameError
-            Number, shape or type of the planes is not what the scorer was opened for, or an array is masked.
+            The number, shape or type of the planes differs from the scorer's, or an array is masked.
         DeviceError
             The device failed.
 
@@ -279,12 +284,12 @@ class Scorer:
 
     @_alone
     def flush(self) -> list[FrameScores]:
-        """Wait for everything that was fed so far.
+        """Wait for all frames that were submitted.
 
         Returns
         -------
         list of FrameScores
-            The scores not yet returned, in order. After the device has failed they are those that were ready before.
+            The scores not yet returned, in order. After the device has failed, they are the scores that were ready before.
 
         Raises
         ------
@@ -315,7 +320,7 @@ class Scorer:
         Raises
         ------
         FrameError
-            A frame is not what the scorer was opened for.
+            A frame does not match the scorer.
         DeviceError
             The device failed.
 
@@ -330,15 +335,15 @@ class Scorer:
             check_not_masked(f"the {name} frame", plane)
             planes.append(np.asarray(plane))
         if len(planes) != len(self._formats):
-            raise FrameError(f"the {name} frame has {len(planes)} planes, the scorer was opened for {len(self._formats)}")
+            raise FrameError(f"the {name} frame has {len(planes)} planes; the scorer was opened for {len(self._formats)}")
         for plane, expected in zip(planes, self._formats, strict=True):
             _check(name, plane, expected)
         return planes
 
     def _make_copier(self) -> ThreadPoolExecutor | None:
-        """Return a second thread to copy the other frame of a pair, or None.
+        """Return a second thread that copies the other frame of a pair, or None.
 
-        It is there where frames are large and the device does not need the cores.
+        It exists only for large frames, and only if the device does not need the cores.
         """
         luma = self._formats[0]
         large = luma.row_bytes * luma.height >= _LARGE_FRAME_BYTES
@@ -381,17 +386,17 @@ class Scorer:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Note that the device failed, or that the user interrupts, and say which frames that concerns."""
+        """Remember that the device failed or that the user interrupted the call, and name the affected frames."""
         try:
             yield
         except DeviceError as error:
             first, last = self._next_index, self._fed - 1
             frames = f"frame {first} was" if first == last else f"frames {first} to {last} were"
-            self._failure = type(error)(f"{error}; {frames} not scored: a new Scorer goes on from there")
+            self._failure = type(error)(f"{error}; {frames} not scored. Score them with a new Scorer")
             raise self._failure from error
-        except BaseException:  # Ctrl-C: the batch is lost, and the next scores would have its numbers
+        except BaseException:  # after Ctrl-C, the batch is lost, and the next scores would get its numbers
             self._failure = FrameError(
-                f"the scorer was interrupted; frames from {self._next_index} on are not scored: a new Scorer goes on from there"
+                f"the scorer was interrupted; frames from {self._next_index} on are not scored. Score them with a new Scorer"
             )
             raise
 
@@ -400,12 +405,12 @@ class Scorer:
             raise type(self._failure)(*self._failure.args)
 
     def close(self) -> None:
-        """Let go of the device, and drop frames that are not yet scored. A second call does nothing."""
+        """Close the device, and drop frames that are not yet scored. A second call does nothing."""
         with self._in_use:
             if self._closed:
                 return
             self._closed, self._reserved = True, False
-            self._filling, self._filled = None, 0  # their memory goes with the device
+            self._filling, self._filled = None, 0  # closing the device frees their memory
             self._in_flight.clear()
             if self._copier is not None:
                 self._copier.shutdown()
@@ -421,11 +426,11 @@ class Scorer:
 def _check(name: str, plane: Samples, expected: FrameFormat) -> None:
     shape = (expected.height, expected.width)
     if plane.shape != shape:
-        raise FrameError(f"the {name} frame has shape {plane.shape}, the scorer was opened for (H, W) = {shape}")
+        raise FrameError(f"the {name} frame has shape {plane.shape}; the scorer was opened for (H, W) = {shape}")
     kind = expected.dtype.kind
     casting: Literal["same_kind", "safe"] = "same_kind" if kind == "f" else "safe"  # integers never wrap
     if plane.dtype.kind != kind or not np.can_cast(plane.dtype, expected.dtype, casting):
-        raise FrameError(f"the {name} frame has {plane.dtype} samples, the scorer was opened for {expected.dtype}")
+        raise FrameError(f"the {name} frame has {plane.dtype} samples; the scorer was opened for {expected.dtype}")
 
 
 def _copy(targets: Sequence[Samples], sources: Sequence[Samples]) -> None:

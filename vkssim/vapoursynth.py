@@ -1,4 +1,4 @@
-"""SSIM and MS-SSIM of VapourSynth clips, as properties of their frames."""
+"""Score VapourSynth clips, and attach the scores to their frames as properties."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ssim(
     backend: str = "vulkan",
     device: str | int | None = None,
 ) -> VideoNode:
-    """Return the distorted clip, each frame with its scores as properties: `float_ms_ssim` and `float_ssim`.
+    """Return the distorted clip, with the scores `float_ms_ssim` and `float_ssim` as properties of each frame.
 
     Frames are scored when they are requested, in any order and from any thread, one at a time.
 
@@ -37,23 +37,23 @@ def ssim(
     ----------
     reference, distorted
         Clips of one constant format, size and length: Gray or YUV, integers of 8 to 16 bits or 32-bit floats (luma 0 to 1).
-        Luma alone is scored.
+        Only the luma is scored.
     features
         Metrics with their options, such as ``"float_ms_ssim=enable_lcs=true"``; every score that they give becomes a property.
     backend, device
-        Where to compute; see `Scorer`. The device stays open as long as the clip that is returned.
+        The backend and the device; see `Scorer`. The device stays open as long as the returned clip exists.
 
     Returns
     -------
     VideoNode
-        A score that does not exist is NaN.
+        The distorted clip. A score that does not exist is NaN.
 
     Raises
     ------
     FrameError
         The clips differ, vary, or have samples or a size that cannot be scored.
     OptionError
-        Unknown feature, option or backend.
+        A feature, an option or a backend is unknown.
     DeviceError
         No device can be used.
 
@@ -66,19 +66,19 @@ def ssim(
 
     scorers = _Scorers(open_scorer)
     selector = _Selector(scorers)
-    weakref.finalize(selector, scorers.close)  # VapourSynth has no call for the end of a filter: it lets go of its function
+    weakref.finalize(selector, scorers.close)  # VapourSynth does not announce the end of a filter, but drops its function
     return distorted.std.ModifyFrame(clips=[distorted, reference], selector=selector)
 
 
 class _Scorers:
-    """A scorer, opened anew after one has failed: frames are asked for again, and by others."""
+    """Hold a scorer, and open a new one after it failed, because VapourSynth requests the frames again."""
 
     def __init__(self, open_scorer: Callable[[], Scorer]) -> None:
         self._open = open_scorer
         self._scorer: Scorer | None = open_scorer()
 
     def score(self, reference: Samples, distorted: Samples) -> FrameScores:
-        """Return the scores of a pair; where the device fails, as `backends.failure_policy` has it."""
+        """Return the scores of a pair; see `backends.failure_policy` for a device that fails."""
         return tried_again(lambda: self._score(reference, distorted))
 
     def _score(self, reference: Samples, distorted: Samples) -> FrameScores:
@@ -99,7 +99,7 @@ class _Scorers:
 
 
 class _Selector:
-    """What ModifyFrame calls for every frame."""
+    """Score a frame; ModifyFrame calls it for every frame."""
 
     def __init__(self, scorers: _Scorers) -> None:
         self._scorers = scorers
@@ -124,8 +124,8 @@ def _check_alike(reference: VideoNode, distorted: VideoNode) -> None:
         described[name] = f"{clip.width}x{clip.height} {clip.format.name} with {counted(clip.num_frames, 'frame')}"
     if described["reference"] != described["distorted"]:
         raise FrameError(
-            f"the reference clip is {described['reference']}, the distorted {described['distorted']}; they must be alike."
-            " Convert or trim one of them first"
+            f"the reference clip is {described['reference']}, the distorted clip is {described['distorted']}; they must"
+            " have the same size, format and length. Convert or trim one of them first"
         )
 
 
@@ -138,6 +138,6 @@ def _samples(form: Any) -> dict[str, Any]:
         if kind == "FLOAT" and bits == 32:
             return {"dtype": np.float32, "data_range": 1.0}
     raise FrameError(
-        f"the clips are {form.name}; Gray or YUV is possible, integers of 8 to 16 bits or 32-bit floats. Convert them, for"
-        " instance with resize.Bicubic(format=vs.GRAY16, matrix_s='709')"
+        f"the clips are {form.name}; the formats must be Gray or YUV, integers of 8 to 16 bits or 32-bit floats. Convert"
+        " them, for instance with resize.Bicubic(format=vs.GRAY16, matrix_s='709')"
     )

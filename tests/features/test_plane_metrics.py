@@ -109,9 +109,9 @@ def test_what_cannot_be_asked_for() -> None:
         Scorer(200, 200, bits=8, planes="yuv", chroma="400")
     with Scorer(32, 32, bits=8, features="float_ssim", planes="yuv", backend="cpu") as scorer:
         plane = np.zeros((32, 32), np.uint8)
-        with pytest.raises(FrameError, match="the reference frame has 2 planes, the scorer was opened for 3"):
+        with pytest.raises(FrameError, match="the reference frame has 2 planes; the scorer was opened for 3"):
             scorer.feed((plane, plane), (plane, plane))
-        with pytest.raises(FrameError, match=r"shape \(32, 32\), the scorer was opened for \(H, W\) = \(16, 16\)"):
+        with pytest.raises(FrameError, match=r"shape \(32, 32\); the scorer was opened for \(H, W\) = \(16, 16\)"):
             scorer.feed((plane, plane, plane), (plane, plane, plane))
 
 

@@ -208,7 +208,7 @@ def test_a_scorer_says_what_it_did_not_score(expected: list[float]) -> None:
     given: list[vkssim.FrameScores] = []
     with layer(Fault("vkWaitForFences", 2, LOST)) as made:
         with vkssim.Scorer(32, 24, bits=8, features=[FEATURE], batch=4) as scorer:
-            with pytest.raises(DeviceLostError, match=r"; frames 8 to 1\d were not scored: a new Scorer goes on from there"):
+            with pytest.raises(DeviceLostError, match=r"; frames 8 to 1\d were not scored. Score them with a new Scorer"):
                 given.extend(scorer.score(zip(FRAMES, DISTORTED, strict=True)))
             given += scorer.flush()
             assert scorer.flush() == []
