@@ -225,7 +225,7 @@ def test_a_run_that_was_cut_off_is_resumed(tmp_path: Path, kind: str) -> None:
     with pytest.raises(_Stopped):
         score(resume=store, on_frames=_stop_behind(6))
     assert [path.name for path in store.parent.iterdir()] == ["run.journal"]
-    with pytest.raises(OptionError, match="is of another run: selection of frames differ"):
+    with pytest.raises(OptionError, match="belongs to another run: selection of frames differ"):
         score(resume=store, selection=Selection(count=3))
     told: list[FrameScores] = []
     resumed = score(resume=str(store), on_frames=told.extend)

@@ -1,4 +1,4 @@
-"""Types that the package's signatures share: arrays, and how the samples of a frame are laid out and what they are worth."""
+"""Define the types that signatures share: arrays of samples, and the format of a frame's samples with their scale."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FloatPlane = npt.NDArray[np.float32]
 DoublePlane = npt.NDArray[np.float64]
 
 Samples = npt.NDArray[Any]
-"""(H, W) luma as it came: uint8, uint16, float32 or float64."""
+"""(H, W) luma in its original type: uint8, uint16, float32 or float64."""
 
 Planes = tuple[Samples, ...]
 """A frame: (y,) or (y, cb, cr), each (H, W)."""
@@ -41,41 +41,41 @@ CHROMA_STEPS = {
     "440": (2, 1),
     "444": (1, 1),
 }
-"""For each chroma format, every how many rows and columns of luma there is a sample of Cb and Cr; None without chroma."""
+"""The steps between samples of Cb and Cr, in rows and columns of luma, for each chroma format; None without chroma."""
 
 
 def size_problem(width: int, height: int) -> str | None:
-    """Return why no frame can be of that size; None where one can."""
+    """Return why a frame cannot have that size; None if it can."""
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
         return f"a frame of {abbreviated(width)}x{abbreviated(height)}; each side must be 1 to {LARGEST_SIDE}"
     if width * height > MOST_PIXELS:
-        return f"a frame of {width}x{height} has {width * height} pixels; {MOST_PIXELS} are the most there can be"
+        return f"a frame of {width}x{height} has {width * height} pixels; the limit is {MOST_PIXELS}"
     return None
 
 
 def has_colours_last(shape: Sequence[int]) -> bool:
-    """Return whether an array of this shape is (H, W, 3) or (N, H, W, 3), or the same with 4, as most image readers give it."""
+    """Return whether an array of this shape is (H, W, 3) or (N, H, W, 3), or has 4 colours, as most image readers return it."""
     return len(shape) in (3, 4) and shape[-1] in (3, 4) and min(shape[-3:-1]) > 4
 
 
 def plane_shapes(width: int, height: int, chroma: str) -> list[tuple[int, int]]:
-    """(H, W) of Y, and of Cb and Cr where there are any; odd sizes round chroma up."""
+    """Return the shapes (H, W) of Y, and of Cb and Cr if they exist; odd sizes round chroma up."""
     steps = CHROMA_STEPS[chroma]
     return [(height, width)] + ([] if steps is None else [(-(-height // steps[0]), -(-width // steps[1]))] * 2)
 
 
 def check_not_masked(name: str, array: npt.ArrayLike) -> None:
-    """Raise FrameError for a masked array, or a sequence of such: `np.asarray` would drop its mask in silence."""
+    """Raise FrameError for a masked array, or a sequence with one: `np.asarray` would silently drop its mask."""
     parts = (array, *array) if isinstance(array, list | tuple) else (array,)
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise FrameError(
-            f"{name} is a masked array, and no metric here leaves samples out. Crop it, fill the masked samples of both"
+            f"{name} is a masked array, and no metric supports masks. Crop it, fill the masked samples of both"
             " images alike with `.filled(value)`, or take `.data` where the mask does not matter"
         )
 
 
 def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
-    """Return the largest of the integer samples where it is larger than `peak`, None where no sample is."""
+    """Return the largest of the integer samples if it is larger than `peak`, else None."""
     if peak >= 2 ** (8 * plane.itemsize) - 1:
         return None
     largest = int(plane.max(initial=0))
@@ -84,10 +84,10 @@ def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
 
 @dataclass(frozen=True)
 class FrameFormat:
-    """Size and samples of a luma plane.
+    """Describe the size and the samples of a luma plane.
 
-    `factor` brings a sample to the 0..255 scale: 2^(8-bits) for integers of that many bits, libvmaf's rule, and 255/range
-    for floats and for integers whose range is not one of a bit depth. `peak` is the largest sample, for `clip_db`.
+    `factor` converts a sample to the 0..255 scale. For integers of 8 to 16 bits it is 2^(8-bits), as in libvmaf. For floats,
+    and for integers whose range is not that of a bit depth, it is 255/range. `peak` is the largest sample, for `clip_db`.
     """
 
     width: int
@@ -98,21 +98,21 @@ class FrameFormat:
 
     @classmethod
     def of_bits(cls, width: int, height: int, bits: int) -> FrameFormat:
-        """Integer samples of 8 bits (one byte) or 9 to 16 (two bytes, little-endian)."""
+        """Return the format of integer samples of 8 bits (one byte) or 9 to 16 bits (two bytes, little-endian)."""
         if bits not in range(8, 17):
-            raise FrameError(f"{bits} bits a sample; 8 to 16 are possible")
+            raise FrameError(f"samples have {bits} bits; 8 to 16 are possible")
         code = SampleCode.UINT8 if bits == 8 else SampleCode.UINT16
         return cls._checked(width, height, code, 2.0 ** (8 - bits), 2.0**bits - 1)
 
     @classmethod
     def of_array(cls, width: int, height: int, dtype: npt.DTypeLike, data_range: float | None) -> FrameFormat:
-        """Return samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
+        """Return the format of samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
 
-        `data_range` is the largest sample there can be; by default that of the integer type. Floats have no default.
+        `data_range` is the largest possible sample; the default is the largest of the integer type. Floats have no default.
         """
         kind = np.dtype(dtype)
         if data_range is not None and not (np.isfinite(data_range) and data_range > 0):
-            raise FrameError(f"data_range is {data_range}; it is the largest sample there can be, a positive number")
+            raise FrameError(f"data_range is {data_range}; it must be the largest possible sample, a positive number")
         if kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
             code = SampleCode.UINT8 if kind.itemsize == 1 else SampleCode.UINT16
             peak = float(data_range if data_range is not None else np.iinfo(kind).max)
@@ -134,31 +134,31 @@ class FrameFormat:
 
     @property
     def dtype(self) -> SampleType:
-        """NumPy type of the samples."""
+        """Return the NumPy type of the samples."""
         return _DTYPES[self.code]
 
     @property
     def row_bytes(self) -> int:
-        """Return bytes of a row without padding."""
+        """Return the bytes of a row without padding."""
         return self.width * self.dtype.itemsize
 
     def check_samples(self, name: str, plane: npt.NDArray[Any]) -> None:
-        """Raise FrameError where an integer sample is larger than `peak`; `name` is what the error calls the plane."""
+        """Raise FrameError if an integer sample is larger than `peak`; `name` is the name of the plane in the message."""
         largest = largest_beyond(plane, self.peak) if plane.dtype.kind == "u" else None
         if largest is not None:
             raise FrameError(
-                f"{name} has a sample of {largest}, and {self.peak:g} is the largest that its depth or data_range allows; say"
+                f"{name} has a sample of {largest}, but {self.peak:g} is the largest that its depth or data_range allows; give"
                 " the right one"
             )
 
     @property
     def may_be_exceeded(self) -> bool:
-        """Return True where the type of the samples holds larger ones than `peak`."""
+        """Return True if the type of the samples can hold values above `peak`."""
         return self.code is not SampleCode.FLOAT32 and self.peak < 2 ** (8 * self.dtype.itemsize) - 1
 
     @property
     def needs_ingest(self) -> bool:
-        """Return True where a pass has to convert the samples first: floats, and integers with a range of their own."""
+        """Return True if a pass must convert the samples first: floats, and integers with a range of their own."""
         if self.code is SampleCode.FLOAT32:
             return True
         bits = 8.0 - float(np.log2(self.factor))

@@ -201,7 +201,7 @@ def test_missing_file_is_a_usage_error(missing: str) -> None:
 @pytest.mark.parametrize(
     ("feature", "message"),
     [
-        ("psnr", f"unknown feature 'psnr' (did you mean float_psnr?); there are {', '.join(sorted(FEATURES))}"),
+        ("psnr", f"unknown feature 'psnr' (did you mean float_psnr?). Available features: {', '.join(sorted(FEATURES))}"),
         (
             "float_ssim=size=3",
             "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, exact, scale, window",
@@ -341,7 +341,7 @@ def test_print_with_a_demand_that_is_not_met(raw_pair: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--print", "vmaf"), "--print: vmaf is not scored; there are float_ssim"),
+        (("--print", "vmaf"), "--print: vmaf is not scored. Available scores: float_ssim"),
         (("--print", "ssim"), "--print: ssim is not scored (did you mean float_ssim?)"),
         (("--print", "float_ssim:median"), "--print 'float_ssim:median': unknown pooling 'median' (did you mean p50?)"),
         (("--print", "float_ssim=1"), "is not of the form NAME or NAME:POOLING"),

@@ -123,7 +123,7 @@ def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error:
             with pytest.raises(type(error)) as raised:
                 _score(clips, kept)
             kept.settle([raised.value])
-    assert str(raised.value).endswith("`resume` goes on from there")
+    assert str(raised.value).endswith("`resume` continues from there")
     assert raised.value.report is not None
     assert len(raised.value.report.frames) == first
 
@@ -231,7 +231,7 @@ def test_a_journal_of_an_older_version_is_begun_anew(clips: Clips, tmp_path: Pat
     notes: list[str] = []
     with _kept(tmp_path, resume=True, tell=notes.append) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
-    assert ["is of an older version: it is not believed" in note for note in notes] == [True]
+    assert ["was written by an older version: it is ignored" in note for note in notes] == [True]
 
 
 # -- one device and several -------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ def test_what_one_device_scored_is_not_scored_again_in_ranges(
     assert told(report) == told(_in_one(clips))
     begun = -(-stop // 4)  # ranges are of four frames
     assert report.resumed == stop - begun
-    assert notes == [f"goes on with the {counted(stop, 'frame')} in {tmp_path / 'scores.json.journal'}"]
+    assert notes == [f"the run continues with the {counted(stop, 'frame')} in {tmp_path / 'scores.json.journal'}"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
     assert sum(scored) == FRAMES - report.resumed + FRAMES  # and those of the run that nobody disturbed
 
@@ -300,7 +300,7 @@ def test_ranges_are_not_scored_again_on_one_device(
     assert sum(scored) == FRAMES - 7
     assert told(report) == told(_in_one(clips))
     assert report.resumed == 7
-    assert notes == ["goes on behind 8 frames that an earlier run scored"]
+    assert notes == ["the run continues behind 8 frames that an earlier run scored"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
 
 
@@ -375,7 +375,7 @@ def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Pa
     with monkeypatch.context() as patch:
         patch.setattr(RunStore, "begin", on_another)
         _stopped_on_one(clips, tmp_path, 10)
-    with _store(tmp_path, resume=True) as store, pytest.raises(OptionError, match="is of another run: device differ"):
+    with _store(tmp_path, resume=True) as store, pytest.raises(OptionError, match="belongs to another run: device differ"):
         store.begin_ranges([INFO])
     with _store(tmp_path, resume=True) as store:
         store.begin_ranges([INFO, other])

@@ -252,7 +252,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     assert 0 < frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
     assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
-    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in told
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
     assert _is_right(folder, output)
@@ -314,7 +314,7 @@ def output(killed: Path, tmp_path: Path) -> Path:
 def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) -> None:
     result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: goes on with the ranges in {output}.parts" in result.output
+    assert f"note: the run continues with the ranges in {output}.parts" in result.output
     assert _is_right(folder, output)
 
 
@@ -333,7 +333,7 @@ def test_another_run_does_not_go_on_with_it(folder: Path, output: Path, two: tup
     before = {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()}
     result = vkssim(*_words(folder, output, *two, "--resume", "--subsample", "2"))
     assert result.exit_code == 2
-    assert "is of another run: selection of frames differ" in result.output
+    assert "belongs to another run: selection of frames differ" in result.output
     assert {path: path.read_bytes() for path in output.parent.rglob("*") if path.is_file()} == before
 
 
@@ -345,7 +345,7 @@ def test_a_run_on_one_device_goes_on_with_two(folder: Path, tmp_path: Path, two:
     process.communicate()
     result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert re.search(r"note: goes on with the \d+ frames in .*scores.json.journal", result.output)
+    assert re.search(r"note: the run continues with the \d+ frames in .*scores.json.journal", result.output)
     assert _is_right(folder, output)
 
 
@@ -353,7 +353,7 @@ def test_a_run_on_two_devices_goes_on_with_one(folder: Path, output: Path) -> No
     from_the_start = has_first_part(output)
     result = vkssim(*[word for word in _words(folder, output, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert ("goes on behind" in result.output) == from_the_start
+    assert ("the run continues behind" in result.output) == from_the_start
     assert _is_right(folder, output)
 
 
@@ -363,7 +363,10 @@ def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -
     other.write_text("somebody's own")
     result = vkssim(*[word for word in _words(folder, output) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: {output}.parts had ranges of a run that was cut off; --resume would have kept them" in result.output
+    assert (
+        f"note: {output}.parts had ranges of a run that was cut off; with --resume the run would have continued from them"
+        in result.output
+    )
     assert {path.name for path in other.parent.rglob("*")} == {MARKER, other.name}
     other.unlink()
     assert vkssim(*_words(folder, output)).exit_code == 0
@@ -373,7 +376,10 @@ def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -
 def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str]) -> None:
     result = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: {output}.parts had ranges of a run that was cut off; --resume would have kept them" in result.output
+    assert (
+        f"note: {output}.parts had ranges of a run that was cut off; with --resume the run would have continued from them"
+        in result.output
+    )
     assert _is_right(folder, output)
 
 
@@ -397,7 +403,7 @@ def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple
     limit = (folder / "scores.json").stat().st_size - 1
     process = python_process("-c", FULL, str(limit), *_words(folder, output, *two))
     assert process.returncode == 2
-    assert b"scores.json cannot be written: File too large; --resume goes on from there" in process.stderr
+    assert b"scores.json cannot be written: File too large; --resume continues from there" in process.stderr
     assert len(parts_of(output)) > 4
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)

@@ -36,7 +36,7 @@ def test_option_given_twice_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["float_mssim", "psnr", ""])
 def test_unknown_feature_lists_the_known(name: str) -> None:
-    with pytest.raises(OptionError, match=f"there are {', '.join(sorted(FEATURES))}") as caught:
+    with pytest.raises(OptionError, match=f"Available features: {', '.join(sorted(FEATURES))}") as caught:
         make_scorer(name, FRAME)
     assert repr(name) in str(caught.value)
 

@@ -375,7 +375,7 @@ def test_another_file_is_not_taken_for_a_journal(tmp_path: Path, rungs: Rows) ->
     (tmp_path / "results.jsonl.journal").write_text("my diary\n")
     result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
     assert result.exit_code == 2
-    assert "results.jsonl.journal is no journal of vkssim; move it away" in result.stderr
+    assert "results.jsonl.journal is not a journal of vkssim; move it away" in result.stderr
     assert (tmp_path / "results.jsonl.journal").read_text() == "my diary\n"
 
 
@@ -397,7 +397,7 @@ def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Row
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
         assert result.exit_code == 0
-        assert f"note: {path} is damaged behind {line} records; what follows is scored again" in result.stderr
+        assert f"note: {path} is damaged behind {line} records; the pairs behind them are scored again" in result.stderr
         assert _rows(tmp_path / "results.jsonl") == first
         assert len(_journal(tmp_path)) == 3
 
@@ -412,7 +412,9 @@ def test_a_journal_of_an_older_version_is_begun_anew(tmp_path: Path, rungs: Rows
         decoded.clear()
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
         assert (result.exit_code, len(decoded)) == (0, 4)
-        assert "is of an older version, without checksums: it is not believed, and all pairs are scored again" in result.stderr
+        assert (
+            "was written by an older version, without checksums: it is ignored, and all pairs are scored again" in result.stderr
+        )
         assert _rows(tmp_path / "results.jsonl") == first
         assert len(_journal(tmp_path)) == 3
 
@@ -441,7 +443,7 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in told
     if number == signal.SIGINT:
-        assert b"stopped with 1 of 4 pairs done; the same command goes on from there" in told
+        assert b"stopped with 1 of 4 pairs done; the same command continues from there" in told
     before = _journal(tmp_path)
     assert [row["distorted"] for row in before] == ["0.mkv"]
     endless.unlink()

@@ -97,7 +97,7 @@ def test_decibels() -> None:
     np.testing.assert_allclose(in_decibels(np.array([0.9, 0.99, 0.0])), [10, 20, 0])
     with pytest.raises(InputError, match="a score of 1 is infinite in dB"):
         in_decibels(np.array([0.5, 1.0]))
-    with pytest.raises(InputError, match=r"a score of 38\.5 is no similarity"):
+    with pytest.raises(InputError, match=r"a score of 38\.5 is not a similarity"):
         in_decibels(np.array([0.5, 38.5]))
 
 
@@ -176,7 +176,7 @@ def test_rates_of_another_column(results: Path) -> None:
     [
         (
             ("--anchor", "preset", "--test", "preset=medium"),
-            "--anchor preset; it has to be LABEL=VALUE, LABEL one of reference, crf",
+            "--anchor preset; it must be LABEL=VALUE, LABEL one of reference, crf",
         ),
         (("--anchor", "codec=x", "--test", "preset=medium"), "LABEL one of reference, crf, preset"),
         (("--anchor", "preset=slow", "--test", "preset=medium"), "no row has that; preset is medium, ultrafast"),
@@ -184,10 +184,10 @@ def test_rates_of_another_column(results: Path) -> None:
             ("--anchor", "preset=medium", "--anchor", "crf=22", "--test", "preset=medium"),
             "preset=medium crf=22 of clip0.mkv has 1 point",
         ),
-        ((*WORDS, "--score", "psnr"), "no score psnr in the results; there are float_ssim"),
-        ((*WORDS, "--pooling", "mode"), "float_ssim is not pooled as 'mode'; there are min, max, mean"),
+        ((*WORDS, "--score", "psnr"), "no score psnr in the results. Available scores: float_ssim"),
+        ((*WORDS, "--pooling", "mode"), "float_ssim is not pooled as 'mode'. Available: min, max, mean"),
         ((*WORDS, "--rate", "bitrate"), "no column 'bitrate'"),
-        ((*WORDS, "--rate", "preset"), "preset is 'ultrafast'; it has to be a number"),
+        ((*WORDS, "--rate", "preset"), "preset is 'ultrafast'; it must be a number"),
     ],
 )
 def test_what_the_command_refuses(results: Path, words: tuple[str, ...], message: str) -> None:
@@ -262,4 +262,4 @@ def test_a_column_that_says_nothing(results: Path, tmp_path: Path, text: str) ->
     table[0]["scoring"] = text
     (tmp_path / "r.csv").write_bytes(tables.render_rows(table, ".csv"))
     result = vkssim("bd-rate", str(tmp_path / "r.csv"), *WORDS)
-    assert (result.exit_code, "the column scoring does not say how it was scored" in result.stderr) == (2, True)
+    assert (result.exit_code, "the column scoring is not a record of how it was scored" in result.stderr) == (2, True)

@@ -196,13 +196,13 @@ def test_reports_that_do_not_say_are_noted(tmp_path: Path, scored: Callable[...,
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--max-drop", "float_ssim"), "--max-drop 'float_ssim'; it has to be NAME=X or NAME:POOLING=X"),
+        (("--max-drop", "float_ssim"), "--max-drop 'float_ssim'; it must be NAME=X or NAME:POOLING=X"),
         (("--max-drop", "float_ssim=-1"), "X a number of 0 or more"),
         (("--max-drop", "float_ssim=nan"), "X a number of 0 or more"),
-        (("--max-drop", "float_ssim:=1"), "it has to be NAME=X or NAME:POOLING=X"),
-        (("--max-frame-drop", "float_ssim:min=1"), "--max-frame-drop 'float_ssim:min=1'; it has to be NAME=X,"),
-        (("--max-drop", "psnr=1"), "no score psnr in both reports; there are float_ssim"),
-        (("--max-drop", "float_ssim:p7=1"), "no pooled value p7; there are min, max, mean"),
+        (("--max-drop", "float_ssim:=1"), "it must be NAME=X or NAME:POOLING=X"),
+        (("--max-frame-drop", "float_ssim:min=1"), "--max-frame-drop 'float_ssim:min=1'; it must be NAME=X,"),
+        (("--max-drop", "psnr=1"), "no score psnr in both reports. Available scores: float_ssim"),
+        (("--max-drop", "float_ssim:p7=1"), "no pooled value p7. Available: min, max, mean"),
     ],
 )
 def test_impossible_demands(pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:

@@ -117,8 +117,8 @@ def test_the_fit_finds_its_way_from_any_place() -> None:
     ("scores", "opinions", "message"),
     [
         (range(5), range(5), "5 pairs; a fit of 4 parameters and its error need 6 or more"),
-        ([0.9] * 8, range(8), "all scores are 0.9; there is nothing to correlate"),
-        (range(8), [3] * 8, "all opinions are 3; there is nothing to correlate"),
+        ([0.9] * 8, range(8), "all scores are 0.9; equal values cannot be correlated"),
+        (range(8), [3] * 8, "all opinions are 3; equal values cannot be correlated"),
     ],
 )
 def test_too_little(scores: Any, opinions: Any, message: str) -> None:
@@ -191,9 +191,9 @@ def test_a_manifest_is_scored_first(rated: Path, results: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--score", "dmos"), "has no column 'dmos'; there are crf, distortion, mos"),
+        (("--score", "dmos"), "has no column 'dmos'. The columns are crf, distortion, mos"),
         (("--by", "codec"), "has no column 'codec'"),
-        (("--score", "distortion"), "distortion is 'waves'; it has to be a number"),
+        (("--score", "distortion"), "distortion is 'waves'; it must be a number"),
     ],
 )
 def test_columns_that_are_not_there(rated: Path, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
@@ -221,7 +221,7 @@ def test_results_that_are_not_there(tmp_path: Path) -> None:
 def test_a_table_without_opinions(tmp_path: Path) -> None:
     path = manifest(tmp_path / "ladder.csv", ladder(tmp_path, crfs=(30,), frames=1))
     result = vkssim("correlate", path, "-o", str(tmp_path / "r.csv"), *TINY)
-    assert (result.exit_code, "no column mos or dmos; there are crf." in result.stderr) == (2, True)
+    assert (result.exit_code, "no column mos or dmos. The columns are crf." in result.stderr) == (2, True)
 
 
 def test_a_failed_pair_is_named(tmp_path: Path) -> None:

@@ -48,16 +48,16 @@ def test_json_lines(tmp_path: Path) -> None:
     [
         ("", "has no rows; a manifest has a row for each pair, with columns reference and distorted"),
         ("reference,distorted\n", "has no rows"),
-        ("ref,dist,bitrate\na,b,1\n", "line 2: no column reference; there are ref, dist, bitrate, needed are reference and"),
-        ("reference,mos\na,1\n", "line 2: no column distorted; there are reference, mos"),
+        ("ref,dist,bitrate\na,b,1\n", "line 2: no column reference. The columns are ref, dist, bitrate; reference and"),
+        ("reference,mos\na,1\n", "line 2: no column distorted. The columns are reference, mos"),
         ("reference,distorted\na,b\na,b,c\n", "line 3 has 3 cells, the header 2"),
-        ("reference,distorted\na,\n", "line 2: distorted is ''; it has to be the name of a file"),
+        ("reference,distorted\na,\n", "line 2: distorted is ''; it must be the name of a file"),
         ("reference,distorted\na,-\n", "line 2: distorted is standard input"),
         ("reference,distorted,x,x\na,b,1,2\n", "more than one column 'x'"),
         ('reference,distorted\na,"b\n', "is not CSV"),
-        ("reference,distorted,width\na,b,wide\n", "line 2: width is 'wide'; it has to be a whole number over 0"),
-        ("reference,distorted,bitdepth\na,b,11\n", "bitdepth is '11'; it has to be one of 8, 9, 10, 12, 14, 16"),
-        ("reference,distorted,pixel_format\na,b,nv12\n", "pixel_format is 'nv12'; it has to be one of 400"),
+        ("reference,distorted,width\na,b,wide\n", "line 2: width is 'wide'; it must be a whole number over 0"),
+        ("reference,distorted,bitdepth\na,b,11\n", "bitdepth is '11'; it must be one of 8, 9, 10, 12, 14, 16"),
+        ("reference,distorted,pixel_format\na,b,nv12\n", "pixel_format is 'nv12'; it must be one of 400"),
     ],
 )
 def test_what_is_no_manifest(tmp_path: Path, text: str, message: str) -> None:
@@ -71,13 +71,13 @@ def test_what_is_no_manifest(tmp_path: Path, text: str, message: str) -> None:
     ("line", "message"),
     [
         ("{", "line 2 is not JSON"),
-        ("[1]", "line 2 is no object"),
-        ('{"reference": "a", "distorted": 5}', "distorted is '5'; it has to be the name of a file"),
+        ("[1]", "line 2 is not an object"),
+        ('{"reference": "a", "distorted": 5}', "distorted is '5'; it must be the name of a file"),
         ('{"reference": "a", "distorted": "b", "x": [1]}', "x is list; a label is text"),
         ('{"reference": "a", "distorted": "b", "x": 1e999}', "x is inf; numbers go up to"),
         ('{"reference": "a", "distorted": "b", "x": NaN}', "x is nan; numbers go up to"),
         ('{"reference": "a", "distorted": "b", "x": 9223372036854775808}', "x is 9.22e+18; numbers"),
-        ('{"reference": "a\\u0000", "distorted": "b"}', "it has to be the name of a file"),
+        ('{"reference": "a\\u0000", "distorted": "b"}', "it must be the name of a file"),
         ("[" * 100_000, "line 2 is not JSON"),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize("label", ["frames", "error", "device", "measured_kbps", "float_ssim_mean", "distorted_fps", "scoring"])
 def test_labels_that_results_have_themselves(tmp_path: Path, label: str) -> None:
     pairs = read_manifest(_write(tmp_path, f"reference,distorted,{label}\na,b,1\n"))
-    with pytest.raises(InputError, match=f"column {label}, which results have themselves; rename it"):
+    with pytest.raises(InputError, match=f"column {label}, which is also the name of a column of the results; rename"):
         check_labels(pairs)
 
 

@@ -136,7 +136,7 @@ def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tupl
     until(lambda: parts_of(tmp_path / RESULTS))
     processes = family(process)
     process.send_signal(signal.SIGINT)
-    assert "pairs done; the same command goes on from there" in ended(process)
+    assert "pairs done; the same command continues from there" in ended(process)
     assert process.returncode == 130
     until(lambda: are_gone(processes))
     ended(started(*words, cwd=tmp_path))

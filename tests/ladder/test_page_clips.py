@@ -117,7 +117,7 @@ def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
     means = [clip["means"][0] for clip in embedded(text)["clips"]]
     assert means == pytest.approx([scores(codec, rate).mean() for codec in BETTER for rate in RATES])
     assert "gone.mp4 was not scored: no such file" in text
-    assert "the report has pooled scores alone" in text
+    assert "the report has pooled scores only" in text
 
 
 def test_columns_that_tell_ladders_apart(results: Path) -> None:
@@ -168,7 +168,7 @@ def test_frames_come_from_the_reports_of_rows(tmp_path: Path) -> None:
 
 def test_what_is_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scores.csv").write_text("Frame,float_ssim,\n0,0.9,\n")
-    with pytest.raises(InputError, match="not of the results of `vkssim batch`"):
+    with pytest.raises(InputError, match="not the results of `vkssim batch`"):
         read_clips([tmp_path / "scores.csv"])
     with pytest.raises(InputError, match=r"no clip was scored; .* was not scored: why"):
         read_clips([table(tmp_path / "r.jsonl", [{**row("old", 100.0), "error": "why"}])])

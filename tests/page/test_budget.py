@@ -47,7 +47,7 @@ def test_what_fits_stays_as_it_is(pictures: EncodedPictures) -> None:
     fit = fitted(pictures, FRAMES, 8_000_000)
     assert fit.kept == (True, True, True)
     assert sizes(fit)[:3] == [(960, 58), (960, 58), (480, 29)]
-    assert fit.note.endswith("MB that they may take (--picture-budget).")
+    assert fit.note.endswith("MB of the budget (--picture-budget).")
 
 
 def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPictures) -> None:
@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPi
     assert smaller.step in STEPS[1:]
     assert smaller.kept == (True, True, True)
     assert sum(map(len, smaller.pictures)) <= whole // 2
-    assert f"they are {smaller.step[0]} pixels wide at most, WebP of quality {smaller.step[1]}" in smaller.note
+    assert f"they are at most {smaller.step[0]} pixels wide, as WebP of quality {smaller.step[1]}" in smaller.note
     few = fitted(pictures, FRAMES, whole // 20)
     assert few.step == STEPS[-1]
     assert few.kept[0]

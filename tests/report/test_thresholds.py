@@ -87,10 +87,11 @@ def test_every_failed_demand_is_named(words: tuple[str, ...], tmp_path: Path) ->
         ("float_ssim=nan", "is not of the form"),
         (
             "float_ssim:median=0.5",
-            "unknown pooling 'median' (did you mean p50?); there are mean, harmonic_mean, min, max, mean_db, p1, p5, p10, p50",
+            "unknown pooling 'median' (did you mean p50?). Available poolings: mean, harmonic_mean, min, max, mean_db, p1, p5,"
+            " p10, p50",
         ),
         ("float_ssim:=0.5", "unknown pooling ''"),
-        ("vmaf=90", "vmaf is not scored; there are float_ssim"),
+        ("vmaf=90", "vmaf is not scored. Available scores: float_ssim"),
         ("float_ms_ssim=0.9", "float_ms_ssim is not scored"),
     ],
 )

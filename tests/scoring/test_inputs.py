@@ -29,7 +29,7 @@ def test_one_pipe_as_both_inputs(fifo: str, tmp_path: Path) -> None:
     link = tmp_path / "link.y4m"
     link.symlink_to(fifo)
     for second in (fifo, str(link)):
-        with pytest.raises(InputError, match=r"are the same pipe, .*fifo\.y4m; .*give two pipes, or a file"):
+        with pytest.raises(InputError, match=r"are the same pipe, .*fifo\.y4m; .*Give two pipes, or a file"):
             score_files(fifo, second)
 
 
@@ -46,4 +46,4 @@ def test_a_pipe_and_a_file_are_scored(fifo: str, tmp_path: Path) -> None:
 def test_a_device_is_no_video(words: tuple[str, ...]) -> None:
     result = vkssim("score", "-r", "/dev/zero", "-d", "/dev/zero", *words, *TINY)
     assert result.exit_code == 2
-    assert "/dev/zero is a character device and no video; give a file, a pipe, or - for standard input" in result.stderr
+    assert "/dev/zero is a character device, not a video; give a file, a pipe, or - for standard input" in result.stderr

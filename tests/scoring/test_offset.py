@@ -88,7 +88,7 @@ def test_what_repeats_itself_is_not_guessed(tmp_path: Path) -> None:
 
 def test_clips_of_something_else(tmp_path: Path) -> None:
     paths = _y4m(tmp_path / "a.y4m", CONTENT), _y4m(tmp_path / "b.y4m", clip(60, 48, 64, seed=5))
-    with pytest.raises(InputError, match=r"at no offset of less than \d+ frames do they show the same"):
+    with pytest.raises(InputError, match=r"at no offset of less than \d+ frames do the clips show the same pictures"):
         find_offset(*paths)
 
 
@@ -106,7 +106,7 @@ def test_too_short(tmp_path: Path) -> None:
 
 
 def test_what_can_be_read_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="finding the offset reads - once more"):
+    with pytest.raises(InputError, match="the search for the offset reads - a second time"):
         find_offset("-", _y4m(tmp_path / "a.y4m", CONTENT))
 
 
@@ -136,7 +136,7 @@ def test_a_low_score_of_shifted_clips_gives_a_hint(tmp_path: Path) -> None:
     (hint,) = _hints(report)
     assert "frame i of " in hint
     assert "looks like frame i+13 of" in hint
-    assert hint.endswith("--offset 13 compares these, or --find-offset")
+    assert hint.endswith("--offset 13 or --find-offset would match them")
     assert _hints(_scored(_pair(tmp_path, 13), selection=Selection(offset=13))) == []
 
 
@@ -191,7 +191,7 @@ def test_a_batch_gives_the_hint_for_each_pair_that_is_shifted(tmp_path: Path) ->
     rows, said = _batch(tmp_path, "--backend", "cpu")
     assert ["seem to be shifted" in (row["warnings"] or "") for row in rows] == [True, False, True]
     assert rows[1]["float_ssim_mean"] < 0.9
-    assert "late.y4m, in the 12 frames that were looked at. --offset -13 compares these, and shifts every other pair" in said
+    assert "late.y4m, in the 12 frames that were compared. --offset -13 would match them, and shifts every other pair" in said
     assert "--find-offset" not in said, "a batch has no such option"
 
 

@@ -84,7 +84,7 @@ def test_from_the_first_bad_line_on_all_is_dropped(path: Path, name: str) -> Non
     with journal:
         assert list(map(repr, _begun(journal))) == list(map(repr, FRAMES[:left]))
         journal.add(FRAMES[left:])
-    damaged = f"{path} is damaged behind {counted(left, 'frame')}; what follows is scored again"
+    damaged = f"{path} is damaged behind {counted(left, 'frame')}; the frames behind them are scored again"
     assert told[:1] == ([] if name == "empty" else [damaged])
     assert list(map(repr, _found(path))) == list(map(repr, FRAMES))
 
@@ -107,7 +107,7 @@ def test_no_damage_gives_another_score(tmp_path_factory: pytest.TempPathFactory,
 def test_another_file_is_not_taken_for_a_journal(path: Path) -> None:
     path.write_text("my diary\n")
     for resume in (False, True):
-        with pytest.raises(InputError, match="is no journal of vkssim; move it away"):
+        with pytest.raises(InputError, match="is not a journal of vkssim; move it away"):
             _opened(path, resume)
     assert path.read_text() == "my diary\n"
 
@@ -128,12 +128,12 @@ def test_another_run_is_an_error_that_says_what_differs(
     before = b"".join(_written(path))
     with _opened(path, identity=identity)[0] as journal, pytest.raises(OptionError) as caught:
         journal.begin(OPTIONS, info, names)
-    assert f"is of another run: {differing}. Without `resume` it is begun anew" in str(caught.value)
+    assert f"belongs to another run: {differing}. Without `resume` the run starts again" in str(caught.value)
     assert path.read_bytes() == before
     journal, told = _opened(path, resume=False, identity=identity)
     with journal:
         assert journal.begin(OPTIONS, info, names).frames == ()
-    assert told == [f"{path} had 7 frames of a run that was cut off; `resume` would have kept them"]
+    assert told == [f"{path} had 7 frames of a run that was cut off; with `resume` the run would have continued from them"]
 
 
 def test_it_goes_when_the_run_is_done(path: Path) -> None:
@@ -151,7 +151,7 @@ def test_it_stays_where_the_run_was_cut_off(path: Path, error: InterruptedRunErr
     with _opened(path)[0] as journal:
         _begun(journal)
         journal.settle([error])
-    assert str(error).endswith("; `resume` goes on from there")
+    assert str(error).endswith("; `resume` continues from there")
     assert len(_found(path)) == len(FRAMES)
 
 

@@ -118,6 +118,6 @@ def test_an_older_journal_is_known_and_not_believed(path: Path, kind: bytes, dat
 def test_another_file_is_left_alone(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     for kind in (RUN, BATCH):
-        with pytest.raises(InputError, match="is no journal of vkssim; move it away"):
+        with pytest.raises(InputError, match="is not a journal of vkssim; move it away"):
             _opened(path, kind)
     assert path.read_bytes() == data

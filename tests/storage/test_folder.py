@@ -189,7 +189,7 @@ def test_what_is_no_record_is_not_taken_for_one(bucket: Bucket, ladder: str) -> 
     Folder("s3://results").write("out.csv.journal/x.json", b"[]")
     result = vkssim("batch", ladder, "-o", "s3://results/out.csv", *raw_flags(clip(1)), *TINY)
     assert result.exit_code == 2
-    assert "s3://results/out.csv.journal/x.json is no record of a batch" in result.output
+    assert "s3://results/out.csv.journal/x.json is not a record of a batch" in result.output
 
 
 def test_a_report_to_a_bucket(tmp_path: Path, bucket: Bucket, ladder: str) -> None:

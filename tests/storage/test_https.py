@@ -166,7 +166,7 @@ def test_a_file_that_is_changed_between_ranges(server: Server, header: str) -> N
         else:
             server.modified = "Mon, 01 Jan 2024 00:00:01 GMT"
         assert len(read(source, range(2, 4))) == 0
-        assert f"was changed on its server while it was read: its {header} is another one" in str(source.problem)
+        assert f"was changed on its server while it was read: its {header} differs" in str(source.problem)
     with open_source(server.url, describe(LUMA)) as source:
         assert len(read(source)) == len(LUMA), "opened anew, it is read again"
 
@@ -188,7 +188,7 @@ def test_another_range_than_was_asked_for(server: Server) -> None:
     with open_source(server.url, describe(LUMA)) as source:
         server.shift = 7
         assert len(read(source, range(1))) == 0
-        assert "the server was asked for bytes 0-767 and gives others" in str(source.problem)
+        assert "the server was asked for bytes 0-767 and sent others" in str(source.problem)
 
 
 def test_scores_of_two_versions(server: Server, reference: str) -> None:

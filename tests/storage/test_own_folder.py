@@ -86,7 +86,7 @@ def test_it_is_the_users_alone(tmp_path: Path, folder: OwnFolder) -> None:
 
 def test_a_worker_makes_no_folder(place: str) -> None:
     """On a node without the share, for one, it would stay for good."""
-    with pytest.raises(OutputError, match="there is no such folder"):
+    with pytest.raises(OutputError, match="the folder does not exist"):
         OwnFolder(place).write("a.whole", b"1")
     assert not OwnFolder(place).exists()
 
@@ -272,7 +272,7 @@ def test_a_folder_of_that_name_that_is_not_vkssims(tmp_path: Path, words: list[s
     before, names = contents(tmp_path), sorted(path.name for path in tmp_path.rglob("*"))
     result = vkssim(*words)
     assert result.exit_code == 2
-    assert f"{place} is in the way: vkssim keeps unfinished scores in a folder of that name" in result.stderr
+    assert f"{place} is in the way: vkssim stores unfinished scores in a folder of that name" in result.stderr
     assert "It was not touched; move it away, or give another --output" in result.stderr
     assert contents(tmp_path) == before
     assert sorted(path.name for path in tmp_path.rglob("*")) == names

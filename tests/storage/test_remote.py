@@ -150,7 +150,7 @@ def test_what_is_no_file(tmp_path: Path, name: str) -> None:
         import os
 
         os.mkfifo(tmp_path / name)
-    with pytest.raises(InputError, match=rf"file://\S+/{name} cannot be read: (there is no such|it is no ordinary) file"):
+    with pytest.raises(InputError, match=rf"file://\S+/{name} cannot be read: (no such file|it is not an ordinary file)"):
         open_source(f"file://{tmp_path / name}", NOTHING_SAID)
 
 
@@ -279,7 +279,7 @@ def test_a_manifest_names_urls_only_with_leave(tmp_path: Path, bucket: Bucket) -
     words = ("batch", path, "-o", str(target), *raw_flags(luma), *TINY)
     for refused in (vkssim(*words), vkssim("correlate", *words[1:])):
         assert refused.exit_code == 2
-        assert "names the URL s3://clips/a.yuv; --urls lets" in refused.output
+        assert "names the URL s3://clips/a.yuv; with --urls" in refused.output
     assert not bucket.ranges
     with pytest.raises(InputError, match="`urls`"):
         read_manifest(_manifest(tmp_path))

@@ -71,7 +71,7 @@ def test_keys_that_came_later_or_are_not_known() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([], r"outer is \[\]; it has to be an object"),
+        ([], r"outer is \[\]; it must be an object"),
         ({}, "outer: .*rate"),
         ({"rate": "1"}, r"outer\.rate is '1'"),
         ({"rate": True}, r"outer\.rate is True"),

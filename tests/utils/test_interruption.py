@@ -93,7 +93,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, number: si
     assert 20 <= frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
     assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
-    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in told
     assert _lines(output) == HEAD + frames
     assert vkssim(*_words(folder, "long", output, "--resume")).exit_code == 0
     assert output.read_bytes() == (folder / "long.json").read_bytes()
@@ -278,7 +278,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_lost(folder: Path, tmp_path: Pat
     process = python_process("-c", LIMITED, str(limit), *_words(folder, "long", output))
     told = process.stderr.decode()
     assert process.returncode == 2, told
-    assert f"{full} cannot be written: File too large; --resume goes on from there" in told
+    assert f"{full} cannot be written: File too large; --resume continues from there" in told
     assert "Traceback" not in told
     assert output.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "scores.json.journal"]
@@ -356,7 +356,7 @@ def test_without_resume_it_is_begun_anew(folder: Path, tmp_path: Path) -> None:
     assert kept > 0
     words = [word for word in _words(folder, "short", output) if word != "-q"]
     result = vkssim(*words)
-    assert f"had {kept} frames of a run that was cut off; --resume would have kept them" in result.stderr
+    assert f"had {kept} frames of a run that was cut off; with --resume the run would have continued from them" in result.stderr
     assert output.read_bytes() == (folder / "short.json").read_bytes()
 
 
@@ -368,7 +368,7 @@ def test_a_command_that_fails_at_the_start_leaves_the_journal(folder: Path, tmp_
         assert vkssim(*_words(folder, "short", output, *wrong)).exit_code == 2
         assert journal_path(output).read_bytes() == before
     result = vkssim(*_words(folder, "short", output, "--resume", "--subsample", "2"))
-    assert "is of another run: selection of frames differ. Without --resume it is begun anew" in result.stderr
+    assert "belongs to another run: selection of frames differ. Without --resume the run starts again" in result.stderr
 
 
 def test_live_page_and_maps_go_on_too(folder: Path, tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ def test_the_journal_is_no_input(folder: Path, tmp_path: Path) -> None:
     assert "would overwrite another file of this command" in vkssim(*words).stderr
     manifest(tmp_path / "ladder.csv", [{"reference": mine, "distorted": mine}])
     result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "scores.csv"), *TINY)
-    assert "is no journal of vkssim" in result.stderr
+    assert "is not a journal of vkssim" in result.stderr
     assert Path(mine).read_bytes() == raw_bytes(clip(FEW))
 
 

@@ -152,7 +152,7 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
         label, equals, value = condition.partition("=")
         if not equals or label not in rows[0]:
             raise OptionError(
-                f"{flag} {condition}; it has to be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
+                f"{flag} {condition}; it must be LABEL=VALUE, LABEL one of {', '.join(['reference', *labels_of(rows)])}"
             )
         values = dict.fromkeys(_text(row[label]) for row in rows)
         rows = [row for row in rows if _text(row[label]) == value]

@@ -131,7 +131,7 @@ def command(
     opinion = opinion or _opinion(rows, table)
     for column in (opinion, by):
         if column is not None and column not in rows[0]:
-            raise InputError(f"{table} has no column {column!r}; there are {', '.join(labels_of(rows)) or 'no labels'}")
+            raise InputError(f"{table} has no column {column!r}. The columns are {', '.join(labels_of(rows)) or 'no labels'}")
     by = by or (_KIND if _KIND in rows[0] else None)
     if not is_results(rows):
         options = ScoreOptions(features, planes, selection, sync, pictures, **split_devices(where)[1])
@@ -173,7 +173,7 @@ def _opinion(rows: Sequence[Row], table: Path) -> str:
     found = next((name for name in _OPINIONS if name in rows[0]), None)
     if found is None:
         there = ", ".join(labels_of(rows)) or "no labels"
-        raise InputError(f"{table} has no column {' or '.join(_OPINIONS)}; there are {there}. --score names the opinions")
+        raise InputError(f"{table} has no column {' or '.join(_OPINIONS)}. The columns are {there}. --score names the opinions")
     return found
 
 

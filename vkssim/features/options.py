@@ -153,7 +153,7 @@ def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
 
 def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
     """Return the error for an unknown feature."""
-    return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}; there are {', '.join(sorted(known))}")
+    return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}. Available features: {', '.join(sorted(known))}")
 
 
 def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:

@@ -68,7 +68,7 @@ class FrameMetrics:
         if not texts:
             raise OptionError("no feature asked for")
         if len(texts) > MOST_FEATURES:
-            raise OptionError(f"{len(texts)} features asked for; {MOST_FEATURES} are the most there can be")
+            raise OptionError(f"{len(texts)} features were given; the limit is {MOST_FEATURES}")
         self._total = total
         self.planes = tuple(
             PlaneMetrics(name, plane, _scorers(texts, plane, name)) for name, plane in zip(PLANES, formats, strict=False)

@@ -1,5 +1,5 @@
-"""Many clips are scored from a manifest, compared with each other, and compared with what people said of them.
+"""Work with many clips: score the pairs of a manifest, compare results with each other, and correlate them with opinions.
 
-It knows how pairs are scored, on one device or on several, and the page of their results; no door of the Python API knows it.
-Read `manifest` first, then `batch`.
+This package knows how pairs are scored, on one device or on several, and the page of their results. The functions of the Python
+API do not use it. Read `manifest` first, then `batch`.
 """

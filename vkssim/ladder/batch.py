@@ -1,4 +1,4 @@
-"""Scores the pairs of a manifest, each reference together with its distorted clips."""
+"""Score the pairs of a manifest, each reference together with its distorted clips."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ from .together import MOST_IN_STEP, TogetherScorer
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
 _ASKED_AT_ONCE = 32
-_REPEATED = "the device failed at first; it was opened again, and the pair was scored anew"
+_REPEATED = "the device failed at first; it was opened again, and the pair was scored again"
 
 
 Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
-"""Pairs by their keys, each with its report, or why there is none, as they are done."""
+"""Pairs with their keys, each with its report or its error, in the order in which they are finished."""
 
 Scored = Callable[[Sequence[tuple[str, Pair]], ScoreOptions], Outcomes]
-"""Scores pairs by their keys."""
+"""A function that scores pairs with their keys."""
 
 
 def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
-    """Return what each pair and its scores are known by: its files with size and time of change, and how they are scored.
+    """Return the key of each pair: a digest of its files with their sizes and change times, and of the options.
 
-    Which device scores them is not part of it: every row says it. Every file is asked for once, and servers many at a time.
+    The device is not part of the key, because every row names it. Each file is examined once, and many URLs at a time.
     """
     entries = [(pair.reference_path, pair.distorted_path, pair.raw) for pair in pairs]
     clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
@@ -63,7 +63,7 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
 
 
 def _key(reference: str, distorted: str, raw: str, how: str) -> str:
-    """Return the digest of what a pair's scores depend on, each given as JSON."""
+    """Return the digest of everything that the scores of a pair depend on. Each argument is JSON."""
     scored = f"[{_as_json(__version__)}, [{reference}, {distorted}], {raw}, {how}]"
     return hashlib.sha256(scored.encode()).hexdigest()
 
@@ -73,9 +73,9 @@ def _as_json(value: object) -> str:
 
 
 def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text: None) -> Journal | ObjectJournal:
-    """Return the journal beside a file of results, local or by URL; use with `with`. `tell` hears of records that are damaged.
+    """Return the journal beside a file of results, local or by URL; use with `with`. `tell` gets notes about damaged records.
 
-    Raises InputError, OutputError.
+    Raises InputError or OutputError.
     """
     if is_url(results):
         return ObjectJournal(Folder(f"{results}.journal"), tell)
@@ -85,7 +85,7 @@ def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text:
 def frames_file(pair: Pair, key: str) -> str:
     """Return the name of the file with the scores of each frame.
 
-    It is that of the distorted clip, made harmless, and part of the key.
+    It consists of the distorted clip's name, with harmless characters only, and of the start of the key.
     """
     stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(named(pair.distorted)).stem)[:_LONGEST_NAME]
     return f"{stem}-{key[:12]}.json"
@@ -100,36 +100,36 @@ def score_pairs(
     scored: Scored | None = None,
     worded: Callable[[str], str] = str,
 ) -> list[Record]:
-    """Return the record of each pair; pairs that the journal has are not scored again, unless they failed.
+    """Return the record of each pair. Pairs that the journal has are not scored again, unless they failed.
 
     Parameters
     ----------
     pairs
-        What to score.
+        The pairs to score.
     options
-        How.
+        The options for all pairs.
     journal
-        Each record is written there as soon as it is there.
+        Each record is written to it as soon as its pair is finished.
     frames
-        A folder for the scores of every frame, a file a pair, named by `frames_file`.
+        A folder for files with the scores of every frame, one file for each pair, named by `frames_file`.
     progress
-        Called with the pairs done so far and their number.
+        A function that gets the number of finished pairs and the number of all pairs.
     scored
-        What scores them: `together` on one device by default, which shares what is decoded of a reference.
+        A function that scores the pairs. The default scores them on one device, and decodes a reference once for several clips.
     worded
-        Gives the message of an error as its record has it: the command line names its flags.
+        A function that rewrites the message of an error for its record: the command line inserts the names of its flags.
 
     Raises
     ------
     OptionError
-        A feature or an option that does not exist; before anything is scored.
+        A feature or an option does not exist. It is raised before anything is scored.
     DeviceError
-        The device cannot be used, or fails. Pairs that were on it when it was lost are scored again first, once, with a warning
-        in their records. That it has not enough memory for a pair is that pair's failure.
+        The device cannot be used, or fails. If a device is lost, its pairs are first scored again, once, with a warning in
+        their records. If the device has not enough memory for a pair, only this pair fails.
     OutputError
         The journal or a file of `frames` cannot be written.
     InterruptedRunError
-        The user stopped it.
+        The user stopped the run.
 
     """
     check_options(options)
@@ -137,7 +137,7 @@ def score_pairs(
     written = None if frames is None else frames.names()
     records = journal.records
     left = {key: pair for key, pair in zip(keys, pairs, strict=True) if not _is_done(records.get(key), pair, key, written)}
-    todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # what failed before keeps nothing else waiting
+    todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # pairs that failed before come last
     total = len(set(keys))
     done = total - len(todo)
     report_progress = progress or (lambda _done, _total: None)
@@ -147,12 +147,12 @@ def score_pairs(
             for (key, pair), outcome in outcomes:
                 try:
                     _add_hint(pair, outcome, options)
-                finally:  # what was scored is kept where the user stops the run meanwhile
+                finally:  # the scores are recorded even if the user stops the run during the search for the hint
                     _keep(journal, key, pair, outcome, frames, worded)
                     done += 1
                 report_progress(done, total)
     except (KeyboardInterrupt, InterruptedRunError) as stop:
-        stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command goes on from there")
+        stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command continues from there")
         stopped.signal = getattr(stop, "signal", signal.SIGINT)
         raise stopped from None
     return [journal.records[key] for key in keys]
@@ -167,9 +167,9 @@ def _together(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcom
 
 
 def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
-    """Yield each pair of a group with what came of it, as they are done.
+    """Yield each pair of a group with its report or its error, in the order in which they are finished.
 
-    Pairs that were on a device that failed are scored anew where `failure_policy` allows it.
+    Pairs whose device failed are scored again where `failure_policy` allows it.
     """
     left, failed = group, False
     while left:
@@ -198,14 +198,14 @@ def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> O
 
 
 def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> TypeGuard[DeviceError]:
-    """Return whether the device was lost, or ran out of memory on the way, while it scored files that can be read again."""
+    """Return whether the device was lost or ran out of memory later in a run whose files can be read again."""
     lost = isinstance(outcome, DeviceLostError)
-    full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # it was enough at the start
+    full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # the memory was enough at the start
     return (lost or full) and readable_again([pair.reference_path, pair.distorted_path])
 
 
 def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]]:
-    """Yield pairs of one reference, at most MOST_IN_STEP in a group, in the order in which the references come."""
+    """Yield pairs of one reference, at most MOST_IN_STEP in a group, in the order of the references."""
     by_reference: dict[tuple[str, RawDescription], list[tuple[str, Pair]]] = {}
     for key, pair in todo:
         by_reference.setdefault((pair.reference_path, pair.raw), []).append((key, pair))
@@ -215,7 +215,7 @@ def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]
 
 
 def _add_hint(pair: Pair, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
-    """Warn where the clips of a pair that scored low seem to be shifted."""
+    """Add a warning if the clips of a pair scored low and seem to be shifted."""
     add_hint(outcome, pair.clips, options, of_many=True)
 
 

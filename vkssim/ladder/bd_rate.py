@@ -1,4 +1,4 @@
-"""Bjøntegaard deltas of two ladders: how much bit rate the one saves at the quality of the other, and the other way round."""
+"""Compute the Bjøntegaard deltas of two ladders: the mean differences of bit rate and of quality."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENOUGH_OVERLAP = 0.75
 
 @dataclass(frozen=True)
 class Curve:
-    """A ladder: its name, bit rates over 0 in any one unit, and their scores, in rising order of rates, both (points,)."""
+    """Hold a ladder: its name, its bit rates in ascending order, over 0 in any unit, and their scores, both (points,)."""
 
     name: str
     rates: Doubles
@@ -27,7 +27,7 @@ class Curve:
 
     @classmethod
     def of(cls, name: str, points: Sequence[tuple[float, float]]) -> Curve:
-        """From (rate, score) in any order. Raises InputError where no curve goes through them."""
+        """Return the ladder of points (rate, score) in any order. Raises InputError if no curve can be drawn through them."""
         if len(points) < _LEAST_POINTS:
             raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {_LEAST_POINTS} or more")
         rates, scores = np.array(sorted(points), np.float64).T
@@ -47,10 +47,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Deltas:
-    """What the test curve is to the anchor.
+    """Hold the differences between the test curve and the anchor.
 
-    `bd_rate` is the mean difference of bit rate at equal score in percent, below 0 where the test needs less; `bd_score` the
-    mean difference of score at equal rate, above 0 where the test is better. `points` are those of anchor and test.
+    `bd_rate` is the mean difference of bit rate at equal score in percent; it is below 0 if the test needs less. `bd_score` is
+    the mean difference of score at equal rate; it is above 0 if the test is better. `points` are the numbers of points of
+    anchor and test.
     """
 
     bd_rate: float
@@ -60,20 +61,22 @@ class Deltas:
 
 
 def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Deltas:
-    """Return both deltas, integrated over what the curves share, with rates as logarithms; by the package bjontegaard.
+    """Return both deltas, integrated over the range that the curves share, with logarithmic rates.
+
+    The package bjontegaard computes them.
 
     Parameters
     ----------
     anchor, test
         The two ladders.
     method
-        How the points are joined: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares
-        polynomial, as VCEG-M33 has it).
+        The interpolation: `akima` or `pchip` (piecewise, through every point) or `cubic` (one least-squares polynomial, as in
+        VCEG-M33).
 
     Raises
     ------
     InputError
-        The curves share no scores or no rates.
+        The curves have no common range of scores or of rates.
     OptionError
         The package is not installed.
 
@@ -88,25 +91,28 @@ def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Del
         if share <= 0:
             raise InputError(
                 f"the {what} of {anchor.name}, {one.min():g} to {one.max():g}, and of {test.name}, {other.min():g} to"
-                f" {other.max():g}, do not overlap; there is nothing to compare"
+                f" {other.max():g}, do not overlap, so they cannot be compared"
             )
         if share < _ENOUGH_OVERLAP:
-            notes.append(f"{anchor.name} and {test.name} share {share:.0%} of their {what} only; more overlap is more reliable")
+            notes.append(
+                f"{anchor.name} and {test.name} share {share:.0%} of their {what} only; the deltas are more reliable with"
+                " more overlap"
+            )
     library = need("bjontegaard", "report", "a Bjøntegaard delta")
     by_score = [column[np.argsort(curve.scores)] for curve in (anchor, test) for column in (curve.rates, curve.scores)]
     by_rate = [anchor.rates, anchor.scores, test.rates, test.scores]
     options = {"method": method, "require_matching_points": False, "min_overlap": 0}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a cubic through points close together; what matters is checked above
+        warnings.simplefilter("ignore")  # polyfit warns about close points; the checks above cover the cases that matter
         rate, score = library.bd_rate(*by_score, **options), library.bd_psnr(*by_rate, **options)
     return Deltas(float(rate), float(score), (len(anchor.rates), len(test.rates)), notes)
 
 
 def in_decibels(scores: Doubles) -> Doubles:
-    """Return -10 log10(1 - score), which spreads scores near 1. Raises InputError where one is 1 or more."""
+    """Return -10 log10(1 - score), which spreads scores near 1. Raises InputError if a score is 1 or more."""
     if (scores > 1).any():
         raise InputError(
-            f"a score of {scores.max():g} is no similarity, which is 1 at most; leave it out (--score), or do without --db"
+            f"a score of {scores.max():g} is not a similarity, which is 1 at most; leave it out (--score), or do without --db"
         )
     if (scores >= 1).any():
         raise InputError("a score of 1 is infinite in dB; leave that point out, or do without `db`")

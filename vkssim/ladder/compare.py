@@ -1,4 +1,4 @@
-"""Two reports of the same frames: what changed from the one to the other, and whether that may be."""
+"""Compare two reports of the same frames: compute the change of each score, and check it against thresholds."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from ..types import Doubles
 from ..utils.wording import did_you_mean
 
 FRAME = "frame"
-"""In a demand instead of a pooling: every frame by itself."""
+"""The word of a threshold that stands for every single frame in place of a pooled value."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """How one score changed. Differences are the second report's less the first's; a drop is a difference turned round.
+    """Hold the change of one score.
 
-    `before` and `after` are the pooled values of each report's own frames. `mean_difference`, `max_drop` and
-    `max_drop_frame` are of the `frames` that both have; NaN and None where a frame has no score in one of them.
+    A difference is the second report's value minus the first's; a drop is the negated difference.
+
+    `before` and `after` are the pooled values of each report's own frames. `mean_difference`, `max_drop` and `max_drop_frame`
+    are computed over the `frames` that both reports have; they are NaN and None if a frame has no score in one of them.
     """
 
     before: Mapping[str, float]
@@ -35,7 +37,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Threshold:
-    """That a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
+    """Require that a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
 
     score: str
     pooling: str
@@ -43,33 +45,33 @@ class Threshold:
 
     @classmethod
     def parse(cls, text: str, *, frame: bool = False) -> Threshold:
-        """Return the demand that `NAME=X` or `NAME:POOLING=X` makes. Raises OptionError."""
+        """Return the threshold that `NAME=X` or `NAME:POOLING=X` states. Raises OptionError."""
         name = "max_frame_drop" if frame else "max_drop"
         score, pooling, most = split_threshold(text)
         if not (score and most >= 0 and np.isfinite(most)) or (pooling is not None and (frame or not pooling)):
             form = "NAME=X" if frame else "NAME=X or NAME:POOLING=X"
-            raise OptionError(f"`{name}` {text!r}; it has to be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
+            raise OptionError(f"`{name}` {text!r}; it must be {form}, X a number of 0 or more, as in float_ms_ssim=0.002")
         if frame:
             return cls(score, FRAME, most)
         return cls(score, pooling or "mean", most)
 
     def drop(self, changes: Mapping[str, Change]) -> float:
-        """By how much it dropped; below 0 where it rose. Raises OptionError where the reports have no such value."""
+        """Return the drop of the value; below 0 if it rose. Raises OptionError if the reports have no such value."""
         if self.score not in changes:
             meant = did_you_mean(self.score, changes)
-            raise OptionError(f"no score {self.score} in both reports{meant}; there are {', '.join(changes)}")
+            raise OptionError(f"no score {self.score} in both reports{meant}. Available scores: {', '.join(changes)}")
         change = changes[self.score]
         if self.pooling == FRAME:
             return change.max_drop
         if self.pooling not in change.before:
             meant = did_you_mean(self.pooling, POOLINGS)
-            raise OptionError(f"no pooled value {self.pooling}{meant}; there are {', '.join(change.before)}")
+            raise OptionError(f"no pooled value {self.pooling}{meant}. Available: {', '.join(change.before)}")
         return change.before[self.pooling] - change.after[self.pooling]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A demand and what became of it. A score that does not exist in either report meets no demand."""
+    """Hold a threshold and its result. A score that exists in neither report fails every threshold."""
 
     threshold: Threshold
     drop: float
@@ -95,14 +97,14 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change
 
 
 def judge(changes: Mapping[str, Change], thresholds: Sequence[Threshold]) -> list[Verdict]:
-    """Return the verdict on each demand. Raises OptionError where a demand is of what the reports do not have."""
+    """Return the verdict on each threshold. Raises OptionError if the reports lack the score or the pooled value of one."""
     return [Verdict(threshold, threshold.drop(changes)) for threshold in thresholds]
 
 
 def _change(before: Doubles, after: Doubles, rows: np.ndarray, numbers: Sequence[int]) -> Change:
-    with np.errstate(invalid="ignore"):  # two infinite scores, in dB, differ by NaN
+    with np.errstate(invalid="ignore"):  # two infinite scores in dB have the difference NaN
         differences = after[rows[:, 1]] - before[rows[:, 0]]
-    worst = int(np.argmin(differences))  # a NaN if there is any
+    worst = int(np.argmin(differences))  # argmin returns a NaN if there is one
     complete = not np.isnan(differences[worst])
     return Change(
         pool(before),

@@ -1,4 +1,4 @@
-"""How well scores foretell what people said: correlations and the error of a fit, with confidence intervals."""
+"""Measure how well scores predict opinions: correlations and the error of a fit, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ LEAST_PAIRS = 6
 
 _PARAMETERS = 4
 _CONFIDENCE = 0.95
-_REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0  # of the fit's middle beyond the scores and of its width, in standard deviations
+# Bounds of the fit, in standard deviations: how far its middle may lie beyond the scores, and its smallest and largest width.
+_REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value and its 95 % confidence interval; NaN where there is none."""
+    """Hold a value and its 95 % confidence interval; NaN if there is none."""
 
     value: float
     low: float
@@ -30,12 +31,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How `pairs` scores and opinions go together.
+    """Hold the correlation of `pairs` scores and opinions.
 
-    `plcc` is Pearson's correlation of the opinions with the fitted scores. The others are of the scores themselves: `plcc_raw`
-    is Pearson's, as papers give it that fit nothing, `srocc` Spearman's and `krocc` Kendall's (tau-b); they are below 0 for
-    opinions that fall as quality rises. `rmse` is that of the fit in units of the opinions. `fit` are the logistic's four
-    parameters, see `logistic`.
+    `plcc` is Pearson's correlation of the opinions with the fitted scores. The others use the scores themselves: `plcc_raw` is
+    Pearson's, as in papers that do not fit, `srocc` is Spearman's and `krocc` Kendall's (tau-b). They are negative for opinions
+    that fall as quality rises. `rmse` is the error of the fit in units of the opinions. `fit` has the four parameters of the
+    logistic, see `logistic`.
     """
 
     pairs: int
@@ -48,7 +49,7 @@ class Correlation:
 
 
 def logistic(scores: Doubles, best: float, worst: float, middle: float, width: float) -> Doubles:
-    """Return the monotonic logistic of four parameters of VQEG's FR-TV Phase I report (2000).
+    """Return the monotonic logistic function with four parameters of VQEG's FR-TV Phase I report (2000).
 
     worst + (best - worst) / (1 + exp(-(scores - middle) / |width|))
     """
@@ -62,10 +63,10 @@ def logistic(scores: Doubles, best: float, worst: float, middle: float, width: f
 def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     """Return the correlation of scores with mean opinions, both (pairs,), finite.
 
-    Intervals: Fisher's z for PLCC, before and after the fit; for SROCC z with the variance (1 + r²/2) / (N - 3) of Bonett and
-    Wright (2000); for KROCC z with 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957); for RMSE, with N - 4 degrees of
-    freedom as in ITU-T P.1401, chi-squared. Raises InputError where there are fewer than LEAST_PAIRS, or all scores or all
-    opinions are the same.
+    Intervals: PLCC, before and after the fit, uses Fisher's z. SROCC uses z with the variance (1 + r²/2) / (N - 3) of Bonett
+    and Wright (2000). KROCC uses z with the variance 0.437 / (N - 4) of Fieller, Hartley and Pearson (1957). RMSE uses
+    chi-squared with N - 4 degrees of freedom, as in ITU-T P.1401. Raises InputError if there are fewer than LEAST_PAIRS pairs,
+    or if all scores or all opinions are equal.
     """
     stats = need("scipy.stats", "report", "a correlation")
     count = len(scores)
@@ -75,7 +76,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
         )
     for what, values in (("scores", scores), ("opinions", opinions)):
         if np.ptp(values) == 0:
-            raise InputError(f"all {what} are {values[0]:g}; there is nothing to correlate")
+            raise InputError(f"all {what} are {values[0]:g}; equal values cannot be correlated")
     fit = _fit(scores, opinions)
     fitted = logistic(scores, *fit)
     plcc, plcc_raw = (float(np.corrcoef(values, opinions)[0, 1]) for values in (fitted, scores))
@@ -97,10 +98,10 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
 
 
 def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float]:
-    """Return the parameters of `logistic` with the least squares.
+    """Return the parameters of `logistic` with the least squared error.
 
-    For a given middle and width the best `best` and `worst` are a linear matter; what is left is searched for within bounds,
-    from several starts, so that opinions in a straight line, whose logistic has no ends, do no harm.
+    For a given middle and width, the best `best` and `worst` are a linear problem. The middle and the width are searched within
+    bounds, from several starts. The bounds handle opinions on a straight line, whose logistic function has no finite ends.
     """
     from scipy.optimize import least_squares
     from scipy.special import expit
@@ -123,7 +124,7 @@ def _fit(scores: Doubles, opinions: Doubles) -> tuple[float, float, float, float
 
 
 def _by_fisher(value: float, variance: float) -> Estimate:
-    """Return the interval by Fisher's z = artanh(r), taken as normal with that variance."""
+    """Return the interval by Fisher's z = artanh(r), treated as normal with that variance."""
     if abs(value) >= 1:
         return Estimate(value, value, value)
     from scipy.stats import norm

@@ -1,4 +1,4 @@
-"""Ladders among reports: clips grouped by reference and codec, and the Bjøntegaard deltas between the groups."""
+"""Find ladders among reports: group clips by reference and codec, and compute the Bjøntegaard deltas between the groups."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ..report.results import ScoreReport
 from .bd_rate import Curve, bjontegaard_deltas, in_decibels
 
 LEAST_RUNGS = 2
-"""A ladder of a single clip is no curve."""
+"""The fewest clips of a ladder: one clip is not a curve."""
 
 
 def find_ladders(
     reports: Sequence[ScoreReport], names: Sequence[str], rates: Sequence[float | None], metrics: Sequence[str], unit: str
 ) -> Ladders:
-    """Return the ladders of reports and what they save over each other.
+    """Return the ladders of reports, and the Bjøntegaard deltas between them.
 
     Parameters
     ----------
     reports
-        One for each clip.
+        The reports, one for each clip.
     names
-        The ladder that each clip belongs to, such as its codec; a ladder is of one reference.
+        The name of the ladder of each clip, such as its codec. Clips of different references are in different ladders.
     rates
-        The bit rate of each clip, over 0; None where it is not known, which keeps a clip out of ladders.
+        The bit rate of each clip, over 0; None where it is unknown, which excludes the clip from ladders.
     metrics
-        The scores of which there are deltas, by their means.
+        The scores to compute deltas of, by their means.
     unit
-        What the rates are in.
+        The unit of the rates.
 
     """
     groups: dict[tuple[str, str], list[Rung]] = {}
@@ -49,7 +49,7 @@ def find_ladders(
 
 
 def _deltas(ladders: Ladders, reports: Sequence[ScoreReport], metrics: Sequence[str]) -> Iterator[Delta]:
-    """Yield the deltas of each pair of ladders of one reference; the ladder that came first is the anchor."""
+    """Yield the deltas of each pair of ladders of one reference. The ladder that came first is the anchor."""
     pooled = [report.pooled() for report in reports]
     for metric in metrics:
         decibels = any(metric in report.similarities for report in reports)
@@ -74,7 +74,7 @@ def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric
 
 
 def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:
-    """Yield the mean over all references of each pair of ladders, where there are several references and all have deltas."""
+    """Yield the mean over all references of each pair of ladders, if there are several references and all have deltas."""
     pairs: dict[tuple[str, str, str], list[Delta]] = {}
     for delta in deltas:
         pairs.setdefault((delta.metric, delta.test, delta.anchor), []).append(delta)

@@ -1,4 +1,4 @@
-"""What a batch will read and take, before anything of it runs."""
+"""Estimate how much a batch will read, and how long it will take, before it runs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from ..storage.remote import size as remote_size
 from .manifest import Pair
 
 MOST_OPENED = 1000
-"""Pairs that are looked at; more are estimated by these."""
+"""The number of pairs that are opened; larger batches are estimated from these."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What is expected of `pairs` pairs, `opened` of which were looked at; `failed` of those cannot be scored.
+    """Hold the estimate for `pairs` pairs, of which `opened` were opened and `failed` cannot be scored.
 
-    `bytes` are read in `tasks` tasks, which take `seconds` of one of the first kind of workers, `elapsed` of all of them.
+    `tasks` tasks read `bytes` bytes. They take `seconds` on one worker of the first kind, and `elapsed` on all workers
+    together.
     """
 
     pairs: int
@@ -48,9 +49,10 @@ class _Expected:
 
 
 def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str], cores: int, task_seconds: float) -> Forecast:
-    """Return what scoring pairs takes on workers of these `kinds` (`WorkerSpec.kind`), which share that many `cores`.
+    """Return the estimate for pairs on workers of these `kinds` (`WorkerSpec.kind`), which share `cores` cores.
 
-    Clips are opened, and nothing is scored. Rates are `rates`, so that the time is right within a factor, not a percent.
+    Clips are opened, but nothing is scored. The speeds come from `rates`, so the time is right within a factor, not within
+    percents.
     """
     chosen = pairs if len(pairs) <= MOST_OPENED else [pairs[len(pairs) * n // MOST_OPENED] for n in range(MOST_OPENED)]
 
@@ -78,7 +80,7 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
 
 
 def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Expected:
-    pictures = replace(options.pictures, crop=None)  # looking for bars takes longer than anything else here
+    pictures = replace(options.pictures, crop=None)  # the search for black bars would take longer than everything else here
     with ExitStack() as stack:
         clips = zip((pair.reference_path, pair.distorted_path), options.selection.streams, strict=True)
         files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
@@ -96,7 +98,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
 
 
 def _bytes(source: FrameSource, frames: int, planes: str) -> int:
-    """Return the bytes that are read of a file: those of the planes where every frame has its place, else the frames' share."""
+    """Return the bytes that will be read of a file: the planes of raw frames, or the proportional share of another file."""
     info = source.info
     if source.concurrent:
         return frames * sum(plane.nbytes for plane in info.new_planes(1 if planes == "y" else 3))

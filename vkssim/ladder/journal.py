@@ -1,4 +1,4 @@
-"""The journal of a batch: a record of every pair that is done, so that a run cut off goes on where it was."""
+"""Keep the journal of a batch: a record of every finished pair, so that an interrupted run can continue."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ..storage.checked_lines import BATCH
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 
 Record = Mapping[str, Any]
-"""What is known of a pair that was scored, as JSON has it; `key` says of which."""
+"""The facts about a pair that was scored, as values of JSON; `key` identifies the pair."""
 
 
 class Journal:
-    """Opens the journal of a batch, or begins one; use with `with`.
+    """Open the journal of a batch, or begin one; use with `with`.
 
-    `records` are the records by key, the latest of each. `tell` is called with what the user should know of records that cannot
-    be believed: from the first damaged one on they are dropped, and their pairs are scored again. Raises InputError where the
-    file is no such journal, OutputError where it cannot be written or another process has it.
+    `records` are the latest records by key. `tell` gets notes for the user about damaged records: they and all records behind
+    them are dropped, and their pairs are scored again. Raises InputError if the file is not such a journal, OutputError if it
+    cannot be written or another process has locked it.
     """
 
     def __init__(self, path: Path, tell: Callable[[str], None] = lambda _text: None) -> None:
@@ -27,9 +27,9 @@ class Journal:
         self._begun = self._journal.head is not None
         self.records: dict[str, Record] = {record["key"]: record for record in self._journal.entries}
         if self._journal.older:
-            tell(f"{path} is of an older version, without checksums: it is not believed, and all pairs are scored again")
+            tell(f"{path} was written by an older version, without checksums: it is ignored, and all pairs are scored again")
         elif self._journal.damaged:
-            tell(f"{path} is damaged behind {len(self._journal.entries)} records; what follows is scored again")
+            tell(f"{path} is damaged behind {len(self._journal.entries)} records; the pairs behind them are scored again")
         try:
             if self._begun:
                 self._journal.go_on()
@@ -58,8 +58,8 @@ class Journal:
 
 
 def as_record(entry: Any) -> Record:
-    """Return an entry of a journal as a record. Raises TypeError or KeyError where it is none."""
+    """Return an entry of a journal as a record. Raises TypeError or KeyError if it is not a record."""
     record: Record = entry
     if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
-        raise TypeError("a record has the key of its pair, and its error or none")
+        raise TypeError("a record must have the key of its pair, and its error or null")
     return record

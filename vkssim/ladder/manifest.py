@@ -1,4 +1,4 @@
-"""Manifests: CSV with a header or JSON lines, a row a pair of clips."""
+"""Read manifests: CSV with a header or JSON lines, with one row for each pair of clips."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_C
 from ..utils.wording import counted
 
 Label = str | int | float | bool | None
-"""What a column says of a row."""
+"""The value of a column that labels a row."""
 
 JSON_LINES = (".jsonl", ".ndjson")
-"""Endings of files that are read as JSON lines; any other is CSV."""
+"""The file endings that are read as JSON lines. Every other file is read as CSV."""
 
 _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
 _LARGEST_NUMBER = 2**63 - 1
@@ -34,10 +34,9 @@ _LARGEST_NUMBER = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A row of a manifest: what to score, and whatever else the row says.
+    """Hold a row of a manifest: the clips to score, and the labels of the row.
 
-    `reference` and `distorted` are as they are written; `folder`, a path or a URL, is what they are relative to if they are no
-    URLs.
+    `reference` and `distorted` are as written in the manifest. `folder`, a path or a URL, is the base of relative names.
     """
 
     reference: str
@@ -48,17 +47,17 @@ class Pair:
 
     @property
     def reference_path(self) -> str:
-        """Return where the reference is."""
+        """Return the path or URL of the reference."""
         return self._place(self.reference)
 
     @property
     def distorted_path(self) -> str:
-        """Return where the distorted clip is."""
+        """Return the path or URL of the distorted clip."""
         return self._place(self.distorted)
 
     @property
     def clips(self) -> Clips:
-        """Return both clips by where they are."""
+        """Return both clips, by path or URL."""
         return Clips(self.reference_path, self.distorted_path, self.raw)
 
     def _place(self, name: str) -> str:
@@ -68,25 +67,26 @@ class Pair:
 def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: bool = False) -> list[Pair]:
     """Return the rows of a manifest.
 
-    Columns `reference` and `distorted` are files, relative to the manifest's folder; `width`, `height`, `pixel_format` and
-    `bitdepth` describe raw files and go before `raw`; every other column is a label. The manifest may be a URL. Its rows may
-    name others only with `urls`, or whoever wrote it would decide what is connected to. Raises InputError, with the line.
+    Columns `reference` and `distorted` are files, relative to the manifest's folder. `width`, `height`, `pixel_format` and
+    `bitdepth` describe raw files and override `raw`. Every other column is a label. The manifest may be a URL. Its rows may
+    name other URLs only with `urls`, otherwise its author could choose the servers that vkssim connects to. Raises InputError,
+    which names the line.
     """
     name, folder = named(path), parent_of(path)
     pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
     for pair in () if urls else pairs:
         for clip in filter(is_url, (pair.reference, pair.distorted)):
-            raise InputError(f"{name} names the URL {named(clip)}; `urls` lets what it names be connected to")
+            raise InputError(f"{name} names the URL {named(clip)}; with `urls` vkssim connects to the URLs of a manifest")
     if not pairs:
         raise InputError(f"{name} has no rows; a manifest has a row for each pair, with columns reference and distorted")
     return pairs
 
 
 def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of a CSV file or of JSON lines by column, each with its line. Raises InputError."""
+    """Yield the rows of a CSV file or of JSON lines, by column, each with its line. Raises InputError."""
     name, is_json = named(path), suffix_of(path) in JSON_LINES
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
-    # Decoded line after line, to take less memory. Ends of lines within cells of CSV stay what they are.
+    # Each line is decoded by itself, which takes less memory. Line ends within cells of CSV stay unchanged.
     text = io.TextIOWrapper(data, "utf-8-sig", newline="\n" if is_json else "")
     try:
         yield from (_json_rows if is_json else _csv_rows)(name, text)
@@ -105,9 +105,9 @@ def _json_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, 
             raise InputError(f"{path}, line {line} is not JSON: {error}") from None
         cells += len(row) if isinstance(row, dict) else 1
         if cells > MOST_CELLS or line > MOST_ROWS:
-            raise InputError(f"{path}, line {line}: {MOST_ROWS} rows and {MOST_CELLS} values are the most that are read")
+            raise InputError(f"{path}, line {line}: the limit is {MOST_ROWS} rows and {MOST_CELLS} values")
         if not isinstance(row, dict):
-            raise InputError(f'{path}, line {line} is no object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
+            raise InputError(f'{path}, line {line} is not an object, such as {{"reference": "a.mp4", "distorted": "b.mp4"}}')
         yield line, row
 
 
@@ -116,14 +116,14 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
     try:
         header = [name.strip() for name in next(reader, [])]
         if len(header) > MOST_COLUMNS:
-            raise InputError(f"{path} has {len(header)} columns; {MOST_COLUMNS} are the most that are read")
+            raise InputError(f"{path} has {len(header)} columns; the limit is {MOST_COLUMNS}")
         twice = sorted(name for name, count in Counter(header).items() if count > 1)
         if twice:
             raise InputError(f"{path} has more than one column {', '.join(map(repr, twice))}")
         for row, cells in enumerate(reader, 1):
             if row > MOST_ROWS or row * len(header) > MOST_CELLS:
                 limit = f"{MOST_ROWS} rows and {MOST_CELLS} cells"
-                raise InputError(f"{path}, line {reader.line_num}: {limit} are the most that are read")
+                raise InputError(f"{path}, line {reader.line_num}: the limit is {limit}")
             if not any(cells):
                 continue
             if len(cells) != len(header):
@@ -139,7 +139,7 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
     labels = {name: value for name, value in row.items() if name not in ("reference", "distorted", *_RAW)}
     for name, value in labels.items():
         if not (_encodable(name) and _encodable(value if isinstance(value, str) else "")):
-            raise InputError(f"{where}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is no text")
+            raise InputError(f"{where}: {abbreviated(name)} is {abbreviated(value)}; half a surrogate pair is not text")
         if not isinstance(value, Label):
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
@@ -149,10 +149,12 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:
     if name not in row:
-        raise InputError(f"{where}: no column {name}; there are {', '.join(row) or 'none'}, needed are reference and distorted")
+        raise InputError(
+            f"{where}: no column {name}. The columns are {', '.join(row) or 'none'}; reference and distorted are needed"
+        )
     value = row[name]
     if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _nameable(value):
-        raise InputError(f"{where}: {name} is {named(str(value))[:80]!r}; it has to be the name of a file")
+        raise InputError(f"{where}: {name} is {named(str(value))[:80]!r}; it must be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
     return value
@@ -167,7 +169,7 @@ def _encodable(text: str) -> bool:
 
 
 def _nameable(text: str) -> bool:
-    """Return True for names that the system can have; bytes that are no text are spelt as half surrogate pairs in them."""
+    """Return True for names that the system allows. Bytes that are not text appear in them as half surrogate pairs."""
     try:
         os.fsencode(text)
     except UnicodeEncodeError:
@@ -176,7 +178,7 @@ def _nameable(text: str) -> bool:
 
 
 def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a RawDescription that the row gives."""
+    """Return the fields of a RawDescription that the row sets."""
     found: dict[str, Any] = {}
     for column, field in _RAW.items():
         text = str(row.get(column) or "").strip()
@@ -190,6 +192,6 @@ def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
         if not valid:
             choices = {"pixel_format": PIXEL_FORMATS, "bits": BIT_DEPTHS}.get(field)
             allowed = f"one of {', '.join(map(str, choices))}" if choices else "a whole number over 0"
-            raise InputError(f"{where}: {column} is {text[:80]!r}; it has to be {allowed}")
+            raise InputError(f"{where}: {column} is {text[:80]!r}; it must be {allowed}")
         found[field] = text if field == "pixel_format" else int(text)
     return found

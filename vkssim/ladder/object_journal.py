@@ -1,4 +1,4 @@
-"""The journal of a batch whose results go to a URL: an object for every pair that is done."""
+"""Keep the journal of a batch whose results go to a URL, as an object for every finished pair."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _READ_AT_ONCE = 32
 
 
 class ObjectJournal:
-    """As `Journal`, but a folder of records, each in a file named by its key.
+    """Keep records as `Journal` does, but in a folder, each in a file named by its key.
 
-    Nothing keeps two processes from one folder: both then score, and their records are the same.
+    No lock keeps two processes from using one folder. In that case both score the pairs, and their records are the same.
 
-    `tell` is called with what the user should know of records that cannot be believed: their pairs are scored again. Raises
-    InputError where something else has the name of a record, OutputError where it cannot be read.
+    `tell` gets notes for the user about damaged records, whose pairs are scored again. Raises InputError if something else has
+    the name of a record, OutputError if it cannot be read.
     """
 
     def __init__(self, folder: Folder, tell: Callable[[str], None] = lambda _text: None) -> None:
@@ -30,7 +30,7 @@ class ObjectJournal:
         names = sorted(name for name in folder.names() if name.endswith(".json"))
         for name in names:
             if _NAME.fullmatch(name) is None:
-                raise InputError(f"{folder.path(name)} is no record of a batch; move it away, or give another -o")
+                raise InputError(f"{folder.path(name)} is not a record of a batch; move it away, or give another -o")
         with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
             found = list(zip(names, pool.map(self._read, names), strict=True))
         self.records = {record["key"]: record for _, record in found if record is not None}
@@ -42,7 +42,7 @@ class ObjectJournal:
             )
 
     def _read(self, name: str) -> Record | None:
-        """Return the record of an object; None for anything that `add` did not write."""
+        """Return the record of an object; None if `add` did not write it."""
         try:
             record = as_record(unpack_record(BATCH, self._folder.read(name) or b"", name))
         except (ValueError, RecursionError, KeyError, TypeError):
@@ -59,7 +59,7 @@ class ObjectJournal:
         self.records[record["key"]] = record
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since no file is open."""
 
     def __enter__(self) -> Self:
         return self

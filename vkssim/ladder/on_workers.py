@@ -1,4 +1,4 @@
-"""The pairs of a manifest on several workers."""
+"""Score the pairs of a manifest on several workers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def in_parts(
     tell: Callable[[str], None],
     on_frames: Callable[[int, int], None],
 ) -> Scored:
-    """Return what scores pairs in parts, for `score_pairs`.
+    """Return a function for `score_pairs` that scores pairs in ranges.
 
-    Scores are kept in `folder`, by path or by URL, until their pair is done; the folder stays. `tell` hears of workers that
-    fail, `on_frames` how many frames were scored so far, and how many workers there are.
+    Scores are stored in `folder`, a path or a URL, until their pair is finished; the folder itself stays. `tell` gets notes
+    about workers that fail. `on_frames` gets the number of frames scored so far, and the number of workers.
     """
 
     def scored(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
@@ -45,7 +45,7 @@ def in_parts(
             coordinator = Coordinator(scheduler, options, ranges=RangeFolder(folder), seconds=seconds, on_part=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
-                if isinstance(outcome, OutputError):  # of the folder, which is no pair's fault
+                if isinstance(outcome, OutputError):  # the folder failed, not the pair
                     raise outcome
                 yield (job.key, pairs[job.key]), outcome
 

@@ -1,4 +1,4 @@
-"""The clips of a page: reports as JSON, and the rows of a batch's results."""
+"""Read the clips of a page from reports in JSON and from the results of a batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .manifest import JSON_LINES
 from .tables import FORMS, Row, is_results, number, read_table, scores_of, scoring_of
 
 MOST_CLIPS = 500
-"""A page has so many clips at most."""
+"""The most clips of a page."""
 
 _TABLES = (*FORMS, *JSON_LINES)
 _RATES = ("bitrate", "measured_kbps")
@@ -30,10 +30,10 @@ _MEASURED = "kbit/s"
 
 @dataclass(frozen=True)
 class PageClip:
-    """A clip with its scores.
+    """Hold a clip with its scores.
 
-    `file` is what names the clip where its report does not, `source` the file that the scores were read from. `ladder` is the
-    name of the ladder that it belongs to, `rate` its bit rate there; None where it is not known.
+    `file` names the clip where its report does not. `source` is the file from which the scores were read. `ladder` is the name
+    of the clip's ladder, `rate` its bit rate there; None where it is unknown.
     """
 
     file: str
@@ -45,7 +45,10 @@ class PageClip:
 
 @dataclass(frozen=True)
 class PageClips:
-    """All clips of a page; `unit` is what their bit rates are in, `warnings` name the pairs that a batch could not score."""
+    """Hold all clips of a page.
+
+    `unit` is the unit of their bit rates, and `warnings` name the pairs that a batch could not score.
+    """
 
     clips: tuple[PageClip, ...]
     unit: str
@@ -58,20 +61,20 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
     Parameters
     ----------
     paths
-        JSON of `vkssim score`, or results of `vkssim batch` by their endings. A row whose report with the scores of each frame
-        is not there has its pooled scores alone.
+        JSON of `vkssim score`, or results of `vkssim batch`, recognized by their endings. A row without its report with the
+        scores of each frame contributes only its pooled scores.
     ladder
-        The columns of tables that tell one ladder from another; without them ``codec``, else the codec of the clip.
+        The columns of tables that identify a ladder; without them ``codec``, or the codec of the clip.
     rate
-        The column with the bit rates; without it ``bitrate`` where all clips come from tables that have it, else the measured
+        The column with the bit rates; without it ``bitrate`` if all clips come from tables that have it, otherwise the measured
         bit rate of the video in kbit/s.
 
     Raises
     ------
     InputError
-        A file cannot be read, or is neither.
+        A file cannot be read, or is neither a report nor results.
     OptionError
-        A column is not there, or there are more than `MOST_CLIPS` clips.
+        A column does not exist, or there are more than `MOST_CLIPS` clips.
 
     """
     tables = {path: _results(path) for path in paths if suffix_of(path) in _TABLES}
@@ -100,15 +103,15 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
 def _results(path: Path) -> list[Row]:
     rows = read_table(path)
     if not is_results(rows):
-        raise InputError(f"{path} is a table, but not of the results of `vkssim batch`; of single clips the JSON is read")
+        raise InputError(f"{path} is a table, but not the results of `vkssim batch`; for single clips give the JSON reports")
     return rows
 
 
 def _checked(path: Path, row: Row, names: Sequence[str]) -> list[str]:
-    """Return names of columns. Raises OptionError where one is not there."""
+    """Return the names of columns. Raises OptionError if one does not exist."""
     for name in names:
         if name not in row:
-            raise OptionError(f"{path} has no column {name!r}; there are {', '.join(row)}")
+            raise OptionError(f"{path} has no column {name!r}. The columns are {', '.join(row)}")
     return list(names)
 
 
@@ -129,7 +132,7 @@ def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str) -> PageClip:
 
 
 def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
-    """Return the report of a row with the scores of each frame, else with its pooled scores, and where it was read from."""
+    """Return the report of a row and its file: with the scores of each frame, otherwise with the pooled scores only."""
     place = str(row["report"] or "")
     if not place:
         return path, _pooled(row)
@@ -167,7 +170,7 @@ def _pooled(row: Row, warning: str = "") -> PooledReport:
 
 
 def _pooled_values(row: Row, name: str) -> dict[str, float]:
-    """Return the pooled values of a score; NaN where a cell is empty, as that of a null is. Only a metric itself has dB."""
+    """Return the pooled values of a score. An empty cell, which stands for null, is NaN. Only a metric itself has dB."""
     columns = {pooling: f"{name}_{pooling}" for pooling in POOLED if f"{name}_{pooling}" in row}
     return {
         pooling: math.nan if row[column] in (None, "") else number(row, column, str(row["distorted"]))
@@ -177,12 +180,12 @@ def _pooled_values(row: Row, name: str) -> dict[str, float]:
 
 
 def _whole(row: Row, name: str) -> int:
-    """Return a cell as a whole number, 0 where it is empty. Raises InputError where it is none."""
+    """Return a cell as a whole number, 0 if it is empty. Raises InputError if it is not a whole number."""
     if row[name] in (None, ""):
         return 0
     value = number(row, name, str(row["distorted"]))
     if not 0 <= value <= LARGEST_NUMBER:
-        raise InputError(f"{row['distorted']}: {name} is {value:g}; it has to be within 0 to {LARGEST_NUMBER}")
+        raise InputError(f"{row['distorted']}: {name} is {value:g}; it must be within 0 to {LARGEST_NUMBER}")
     return int(value)
 
 

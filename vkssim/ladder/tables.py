@@ -1,4 +1,4 @@
-"""Results of a batch as a table, a row a pair: Parquet, CSV or JSON lines, written and read back."""
+"""Write and read the results of a batch as a table with one row for each pair: Parquet, CSV or JSON lines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CLIP_COLUMNS = tuple(name for name, entry in facts_of(ClipFacts).items() if entr
 """The facts of the distorted clip that have columns of their own, with ``distorted_`` before their names."""
 
 SCORING = "scoring"
-"""The column that says how a row was scored: a `ScoringRecord` as JSON, without what has its default."""
+"""The column that records how a row was scored: a `ScoringRecord` as JSON, without defaults."""
 
 _CLIP_FACTS_COMPARED = [name for name, entry in facts_of(ClipFacts).items() if entry.is_compared]
 
@@ -56,10 +56,10 @@ _OLDEST_COLUMNS = (
     "error_type",
     "error",
 )
-"""The columns by which results are known: those that there were from the first version on."""
+"""The columns that identify results: those of the first version."""
 
 COLUMNS = (*_OLDEST_COLUMNS, *(f"distorted_{name}" for name in CLIP_COLUMNS), SCORING)
-"""The columns of every table beside the labels and the scores; a score's are `NAME_POOLING`, as in float_ssim_mean."""
+"""The columns of every table besides labels and scores. A score has the columns `NAME_POOLING`, such as float_ssim_mean."""
 
 Row = dict[str, Any]
 
@@ -69,7 +69,7 @@ _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 
 
 def check_results_path(path: PathOrUrl) -> None:
-    """Raise OptionError where results cannot be written in the form of that ending."""
+    """Raise OptionError if the ending of the path is not a form of results."""
     if suffix_of(path) not in FORMS:
         raise OptionError(f"`output={named(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
@@ -77,15 +77,15 @@ def check_results_path(path: PathOrUrl) -> None:
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
-    """Raise InputError where a label has the name of a column that results have themselves."""
+    """Raise InputError if a label has the name of a column of the results themselves."""
     scores = tuple(f"{name}_" for name in FEATURES)
     for name in dict.fromkeys(name for pair in pairs for name in pair.labels):
         if name in COLUMNS or name.startswith(scores):
-            raise InputError(f"the manifest has a column {name}, which results have themselves; rename it")
+            raise InputError(f"the manifest has a column {name}, which is also the name of a column of the results; rename it")
 
 
 def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[str | None]) -> list[Row]:
-    """Flat rows, all with the same columns. `reports` are the files with the scores of each pair's frames."""
+    """Return flat rows that all have the same columns. `reports` are the files with the scores of each pair's frames."""
     labels = _typed_labels(pairs)
     scores = _score_columns(records)
     missing = dict.fromkeys(scores.values())
@@ -103,16 +103,16 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
 
 
 def _score_columns(records: Iterable[Record]) -> dict[tuple[str, str], str]:
-    """Return the column of each score and pooling that any of the records has, in the order in which they come."""
+    """Return the column of each score and pooling that any record has, in the order of the records."""
     found = {}
-    for record in {id(record): record for record in records}.values():  # many rows may be of one pair
+    for record in {id(record): record for record in records}.values():  # many rows may share one pair
         for name, pooled in record.get("pooled", {}).items():
             found.update({(name, pooling): f"{name}_{pooling}" for pooling in pooled if (name, pooling) not in found})
     return found
 
 
 def render_rows(rows: Sequence[Row], form: str) -> bytes:
-    """Return the table in the form of that ending. File names that are no UTF-8 are spelt, for no form can have them."""
+    """Return the table in the form of that ending. File names that are not UTF-8 are escaped, because no form can hold them."""
     if form == ".parquet":
         return _parquet(rows)
     lines = _csv_lines(rows) if form == ".csv" else _json_lines(rows)
@@ -127,7 +127,7 @@ def _json_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """CSV. A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """Return the rows as CSV. A text that a spreadsheet would read as a formula gets an apostrophe in front."""
     return "".join(_csv_lines(rows))
 
 
@@ -143,12 +143,12 @@ def _csv_cell(value: Any) -> Any:
 
 def _csv_line(values: Sequence[Any]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow(values)  # only where \r\n ends lines are cells with either of them quoted
+    csv.writer(line).writerow(values)  # the writer quotes cells with \r or \n only if \r\n is its line end
     return line.getvalue().removesuffix("\r\n") + "\n"
 
 
 def read_table(path: PathOrUrl) -> list[Row]:
-    """Return the rows of a table or of a manifest, by the ending of its name; cells of CSV are text. Raises InputError."""
+    """Return the rows of a table or of a manifest, read by the ending of its name. Cells of CSV are text. Raises InputError."""
     if suffix_of(path) != ".parquet":
         rows = [{text_of_cell(name): _original(value) for name, value in row.items()} for _, row in read_rows(path)]
     else:
@@ -159,12 +159,11 @@ def read_table(path: PathOrUrl) -> list[Row]:
 
 
 def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
-    """Return rows that all have the same columns, in which single values stand."""
+    """Return rows that all have the same columns, with a single value in each cell."""
     columns: Row = dict.fromkeys(name for row in rows for name in row)
     if len(rows) * len(columns) > MOST_CELLS:
         raise InputError(
-            f"{path} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')};"
-            f" {MOST_CELLS} cells are the most that are read"
+            f"{path} has {counted(len(rows), 'row')} of {counted(len(columns), 'column')}; the limit is {MOST_CELLS} cells"
         )
     for line, row in enumerate(rows, 1):
         for name, value in row.items():
@@ -179,12 +178,12 @@ def is_results(rows: Sequence[Row]) -> bool:
 
 
 def how_scored(rows: Iterable[Row]) -> list[Scored]:
-    """Return how each row of results was scored, as far as comparisons go. Raises InputError."""
+    """Return the record of each row of results, as far as comparisons need it. Raises InputError."""
     return [Scored(str(row["distorted"]), str(row["reference"]), _record(row)) for row in rows]
 
 
 def _record(row: Row) -> ScoringRecord | None:
-    """Return how a row was scored, without what is different in every row and free to be; None where it does not say."""
+    """Return the record of a row, without the facts that may differ in every row; None if the row has no record."""
     data = _scoring_data(row)
     if data is None:
         return None
@@ -196,7 +195,7 @@ def _record(row: Row) -> ScoringRecord | None:
 
 
 def scoring_of(row: Row) -> ScoringRecord | None:
-    """Return how a row was scored, with all that is known of its clips; None where it does not say. Raises InputError."""
+    """Return the complete record of a row, with all facts of its clips; None if the row has no record. Raises InputError."""
     data = _scoring_data(row)
     if data is None:
         return None
@@ -214,11 +213,11 @@ def _scoring_data(row: Row) -> Any:
 
 @contextmanager
 def _named(row: Row) -> Iterator[None]:
-    """Turn what goes wrong with the column that says how a row was scored into an InputError that names the row."""
+    """Turn an error in the column that records how a row was scored into an InputError that names the row."""
     try:
         yield
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"{row['distorted']}: the column {SCORING} does not say how it was scored ({error})") from None
+        raise InputError(f"{row['distorted']}: the column {SCORING} is not a record of how it was scored ({error})") from None
 
 
 @lru_cache(maxsize=1024)
@@ -227,75 +226,75 @@ def _record_of(text: str) -> ScoringRecord:
 
 
 def check_scored(rows: Sequence[Row]) -> None:
-    """Raise InputError where a pair failed in the batch."""
+    """Raise InputError if a pair failed in the batch."""
     for row in rows:
         if row["error"] not in (None, ""):
-            raise InputError(f"{row['distorted']} was not scored ({row['error']}); put that right, or leave its row out")
+            raise InputError(
+                f"{row['distorted']} was not scored ({row['error']}); repair the cause and score it again, or leave its row out"
+            )
 
 
 def scores_of(rows: Sequence[Row]) -> list[str]:
-    """Return the scores that results have columns of."""
-    pooled = "_harmonic_mean"  # of all poolings the one that no label ends in by chance
+    """Return the names of the scores that have columns in the results."""
+    pooled = "_harmonic_mean"  # the one pooling with which no label is likely to end
     return [name.removesuffix(pooled) for name in rows[0] if name.endswith(pooled)]
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
-    """Return the columns that are neither scores nor what every table has."""
+    """Return the columns that are neither scores nor columns of every table."""
     scores = tuple(f"{name}_" for name in scores_of(rows))
     return [name for name in rows[0] if name not in COLUMNS and not (scores and name.startswith(scores))]
 
 
 def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> dict[str, str]:
-    """Return the column of each score asked for, all of them where none is asked for, pooled that way, by its name.
+    """Return the columns of the scores in `names`, or of all scores if it is empty, with that pooling, by score.
 
-    Raises OptionError, naming what there is, for a score or a pooling that results do not have.
+    Raises OptionError, which names the available ones, for a score or a pooling that the results do not have.
     """
     there = scores_of(rows)
     unknown = [name for name in names if name not in there]
     if unknown or not there:
         meant = did_you_mean(unknown[0], there) if unknown else ""
         raise OptionError(
-            f"no score {', '.join(unknown) or 'at all'} in the results{meant}; there are {', '.join(there) or 'none'}"
+            f"no score {', '.join(unknown) or 'at all'} in the results{meant}. Available scores: {', '.join(there) or 'none'}"
         )
     columns = {name: f"{name}_{pooling}" for name in names or there}
     for name, column in columns.items():
         if column not in rows[0]:
             there = [other.removeprefix(f"{name}_") for other in rows[0] if other.startswith(f"{name}_")]
             meant = did_you_mean(pooling, there)
-            raise OptionError(f"{name} is not pooled as {pooling!r}{meant}; there are {', '.join(there)}")
+            raise OptionError(f"{name} is not pooled as {pooling!r}{meant}. Available: {', '.join(there)}")
     return columns
 
 
 def is_in_decibels(rows: Sequence[Row], score: str) -> bool:
-    """Return whether a score of results is in dB already: a metric itself that is pooled without a mean_db."""
+    """Return whether a score of results is in dB already, which is true for a metric that has no mean_db column."""
     return is_metric(score) and f"{score}_mean_db" not in rows[0]
 
 
 def number(row: Mapping[str, Any], column: str, where: str) -> float:
-    """Return a cell as a finite number. Raises InputError, naming the columns or the value, where it is none."""
+    """Return a cell as a finite number. Raises InputError, which names the columns or the value, if it is not a number."""
     if column not in row:
-        raise InputError(f"{where}: no column {column!r}; there are {', '.join(row)}")
+        raise InputError(f"{where}: no column {column!r}. The columns are {', '.join(row)}")
     value = row[column]
     try:
         found = math.nan if value is None or isinstance(value, bool) else float(value)
     except (ValueError, TypeError, OverflowError):
         found = math.nan
     if not math.isfinite(found):
-        raise InputError(
-            f"{where}: {column} is {'empty' if value in (None, '') else abbreviated(value)}; it has to be a number"
-        )
+        raise InputError(f"{where}: {column} is {'empty' if value in (None, '') else abbreviated(value)}; it must be a number")
     return found
 
 
 def _typed_labels(pairs: Sequence[Pair]) -> list[dict[str, Label]]:
-    """Return the labels of each pair, all with the same names."""
+    """Return the labels of each pair, with the same names for all pairs."""
     names = dict.fromkeys(name for pair in pairs for name in pair.labels)
     columns = {name: _typed([pair.labels.get(name) for pair in pairs]) for name in names}
     return [{name: columns[name][row] for name in names} for row in range(len(pairs))]
 
 
 def _typed(values: list[Label]) -> list[Label]:
-    """Return a column in one type: numbers where every text in it is one, text where types are mixed; what is empty is None."""
+    """Return a column in one type: numbers if every text is a number, text if types are mixed; an empty value is None."""
     given = [value for value in values if value not in (None, "")]
     types = {type(value) for value in given}
     if types == {str} and all(_NUMBER.match(str(value)) for value in given):

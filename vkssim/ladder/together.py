@@ -1,4 +1,4 @@
-"""Scores several distorted clips of one reference in step, so that the reference is decoded once."""
+"""Score several distorted clips of one reference in step, so that the reference is decoded once."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 
 MOST_IN_STEP = 8
-"""Distorted clips that are decoded at a time; the reference of more is decoded again."""
+"""The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
 
 _LEAST_BATCHES = 4
-_BATCHES_EACH = 2  # one that is filled while the device has the other
+_BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
 
 class TogetherScorer:
-    """Scores distorted clips against their reference, several at a time; use with `with`.
+    """Score distorted clips against their reference, several at a time; use with `with`.
 
-    The device stays open from one reference to the next while their frames are alike. `most` is how many clips may be in
-    step, 1 to MOST_IN_STEP.
+    The device stays open from one reference to the next if their frames have the same format. `most` is the number of clips
+    that may be in step, 1 to MOST_IN_STEP.
     """
 
     def __init__(self, options: ScoreOptions, most: int = MOST_IN_STEP) -> None:
@@ -53,7 +53,7 @@ class TogetherScorer:
     def score(
         self, reference: str, distorted: Sequence[str], raw: RawDescription
     ) -> Generator[tuple[int, ScoreReport | Exception], None, None]:
-        """Yield the report of each distorted clip, or why there is none, with its place in `distorted`, as they are done.
+        """Yield the report or the error of each distorted clip, with its index in `distorted`, as they are finished.
 
         An error's attribute `report` may hold the frames scored before it.
         """
@@ -89,7 +89,7 @@ class TogetherScorer:
                 yield places[future], _outcome(future)
 
     def _end(self, stack: ExitStack, pool: ThreadPool, runs: Collection[Future[ScoreReport]], *_exception: object) -> None:
-        """Stop runs that nobody listens to any more, as after Ctrl-C. The reference of one that does not end stays open."""
+        """Stop runs whose results nobody needs, as after Ctrl-C. The reference of a run that does not end stays open."""
         self._stopped.set()
         ended = pool.close()
         if ended:
@@ -121,7 +121,8 @@ class TogetherScorer:
         source = stack.enter_context(open_regular(path, raw, stream))
         if readers == 1:
             return [source]
-        # Where there is nothing to decode, or each clip decides which frames are read and in which colours, each has its own.
+        # A source that needs no decoding gets one reader for each clip. So does a source of which each clip chooses frames or
+        # colours.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
             return [source, *(stack.enter_context(open_regular(path, raw, stream)) for _ in range(readers - 1))]
         return Tee(oriented(source), readers).readers
@@ -140,7 +141,7 @@ class TogetherScorer:
             raise InterruptedRunError("stopped")
 
     def close(self) -> None:
-        """Let go of the device, unless a run that did not end uses it; a second call does nothing."""
+        """Close the device, unless a run that did not end still uses it; a second call does nothing."""
         self._engine.close()
 
     def __enter__(self) -> Self:
@@ -151,7 +152,7 @@ class TogetherScorer:
 
 
 def _why_missing(path: str, raw: RawDescription) -> InputError | None:
-    """Return the error for a path that names nothing: then no reference need be opened. None for every other path."""
+    """Return the error for a path that does not exist, so that no reference need be opened. None for every other path."""
     if is_url(path) or os.path.exists(path):
         return None
     try:

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing beside it: verdicts, tables, charts and the worst frames.
+"""Make one self-contained HTML page of reports: verdicts, tables, charts and the worst frames.
 
-It knows reports, maps and what tells whether scores may be compared; nothing below it knows the page. Read `render` first.
+This package knows reports, maps and the rules of comparisons. No lower package knows the page. Read `render` first.
 """

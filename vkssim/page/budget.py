@@ -1,4 +1,4 @@
-"""Pictures within a number of bytes: encoded once, then made smaller or left out until they fit."""
+"""Fit pictures into a number of bytes: encode each once, then shrink them or leave some out until they fit."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 import numpy.typing as npt
 
 Step = tuple[int, int]
-"""Pixels across that a picture has at most, and the quality of WebP."""
+"""The largest width of a picture in pixels, and the quality of WebP."""
 
 STEPS: tuple[Step, ...] = ((960, 90), (960, 80), (720, 80), (480, 75))
-"""What is tried one after the other. A map is half as wide: its windows of 11x11 have no finer detail."""
+"""The encodings, tried in this order. A map is half as wide, because its windows of 11x11 have no finer detail."""
 
-_DOWN = 2  # a picture may be so many times as high as it may be wide
+_DOWN = 2  # the largest height of a picture, in multiples of its largest width
 _PREFIX = "data:image/webp;base64,"
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Pictures that fit: as ``data:`` URIs, empty for those of frames that are left out.
+    """Hold pictures that fit, as ``data:`` URIs. The URIs of frames that are left out are empty.
 
-    `kept` says of each frame whether it stays, `step` is how its pictures were encoded, `note` says all that to the user.
+    `kept` tells for each frame whether it stays, `step` is the encoding of the pictures, and `note` explains both to the user.
     """
 
     pictures: tuple[str, ...]
@@ -36,7 +36,7 @@ class Fitted:
 
 
 class EncodedPictures:
-    """Pictures as WebP, each once: a picture that was added before has the number that it had then."""
+    """Hold pictures as WebP, each once. Adding the same picture again returns its first number."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -46,7 +46,7 @@ class EncodedPictures:
         return len(self._encoded)
 
     def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
-        """Return the number of an (H, W, 3) picture."""
+        """Add an (H, W, 3) picture, and return its number."""
         digest = hashlib.sha256(repr((picture.shape, is_map)).encode() + np.ascontiguousarray(picture).tobytes()).digest()
         if digest not in self._numbers:
             self._numbers[digest] = len(self._encoded)
@@ -54,7 +54,7 @@ class EncodedPictures:
         return self._numbers[digest]
 
     def at(self, step: Step) -> list[bytes]:
-        """Return all pictures encoded as a step says."""
+        """Return all pictures in the encoding of a step."""
         if step == STEPS[0]:
             return [data for data, _ in self._encoded]
         return [_again(data, *_step_of(step, is_map)) for data, is_map in self._encoded]
@@ -63,8 +63,7 @@ class EncodedPictures:
 def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
     """Return pictures within a budget of bytes. `frames` are the numbers of the pictures of each frame, by importance.
 
-    Where the pictures do not fit as they are they are made smaller, step by step; where the smallest do not fit the last frames
-    are left out.
+    If the pictures do not fit, they are shrunk step by step. If even the smallest do not fit, the last frames are left out.
     """
     for step in STEPS:
         encoded = pictures.at(step)
@@ -77,7 +76,7 @@ def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: i
 
 
 def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int) -> tuple[list[bool], set[int]]:
-    """Return which frames fit, one after the other until one does not, and the pictures of those that do."""
+    """Return whether each frame fits, up to the first that does not, and the pictures of the frames that fit."""
     kept: list[bool] = []
     used: set[int] = set()
     for frame in frames:
@@ -89,9 +88,9 @@ def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int
 
 
 def _note(step: Step, kept: Sequence[bool], size: int, budget: int) -> str:
-    said = f"The pictures take {_megabytes(size)} of the {_megabytes(budget)} that they may take (--picture-budget)."
+    said = f"The pictures take {_megabytes(size)} of the {_megabytes(budget)} of the budget (--picture-budget)."
     if step != STEPS[0]:
-        said += f" To fit they are {step[0]} pixels wide at most, WebP of quality {step[1]}."
+        said += f" To fit, they are at most {step[0]} pixels wide, as WebP of quality {step[1]}."
     if not all(kept):
         said += f" {len(kept) - sum(kept)} of {len(kept)} frames are left out."
     return said
@@ -106,7 +105,7 @@ def _step_of(step: Step, is_map: bool) -> Step:
 
 
 def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:
-    """Return an (H, W, 3) uint8 picture as WebP, shrunk to so many pixels across and twice as many down."""
+    """Return an (H, W, 3) uint8 picture as WebP, shrunk to at most `widest` pixels across and twice as many down."""
     from PIL import Image
 
     return _webp(Image.fromarray(picture), widest, quality)
@@ -133,5 +132,5 @@ def data_uri(data: bytes) -> str:
 
 
 def _embedded_size(size: int) -> int:
-    """Return the length of the ``data:`` URI of so many bytes."""
+    """Return the length of a ``data:`` URI with `size` bytes."""
     return len(_PREFIX) + 4 * -(-size // 3)

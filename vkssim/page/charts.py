@@ -1,6 +1,6 @@
-"""The charts of a page as data for SVG: axes with round ticks, and paths in a plot of `WIDTH` by `HEIGHT` units.
+"""Compute the charts of a page as data for SVG: axes with round ticks, and paths in a plot of `WIDTH` by `HEIGHT` units.
 
-The plot is stretched to the width of the page; its axes are drawn beside it, in per cent, so that their text is not.
+The plot is stretched to the width of the page. Its axes are drawn beside it, in per cent, so that their text is not stretched.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import numpy as np
 from ..types import Doubles
 
 WIDTH, HEIGHT = 1000, 400
-_COLUMNS = 800  # of a plot, each drawn as the least and the greatest score in it
-_STEPS = 400  # of a cumulative distribution
+_COLUMNS = 800  # columns of a plot; each shows the lowest and the highest score in it
+_STEPS = 400  # points of a cumulative distribution
 _TICKS = 6
-_MARKS = 7  # of a line
-_GOLDEN = 0.618  # so that no two lines have their marks at one place
+_MARKS = 7  # markers of a line
+_GOLDEN = 0.618  # an irrational shift, so that no two lines have markers at the same position
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From `low` to `high`, with round `ticks` between them."""
+    """Describe an axis from `low` to `high`, with round `ticks` between them."""
 
     low: float
     high: float
@@ -32,20 +32,20 @@ class Axis:
     decimals: int = 0
 
     def share(self, value: float) -> float:
-        """Return where a value lies, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return (value - self.low) / (self.high - self.low)
 
     def labels(self) -> list[tuple[float, str]]:
-        """(per cent along the axis, text) of each tick."""
+        """Return (per cent along the axis, text) of each tick."""
         return [(round(100 * self.share(tick), 3), f"{tick:.{self.decimals}f}") for tick in self.ticks]
 
 
 @dataclass(frozen=True)
 class RateAxis(Axis):
-    """A logarithmic axis of bit rates."""
+    """Describe a logarithmic axis of bit rates."""
 
     def share(self, value: float) -> float:
-        """Return where a value lies, from 0 to 1."""
+        """Return the position of a value on the axis, from 0 to 1."""
         return math.log(value / self.low) / math.log(self.high / self.low)
 
     def labels(self) -> list[tuple[float, str]]:
@@ -55,9 +55,9 @@ class RateAxis(Axis):
 
 @dataclass(frozen=True)
 class Line:
-    """One series of a chart: an SVG path, and the places of frames that have no score.
+    """Hold one series of a chart: an SVG path, and the positions of frames that have no score.
 
-    `marks` are points of the line that its marker stands at, in per cent across and down.
+    `marks` are the positions of the line's markers, in per cent across and down.
     """
 
     series: int
@@ -68,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over two axes."""
+    """Hold the lines and the two axes of a chart."""
 
     across: Axis
     up: Axis
@@ -102,14 +102,17 @@ def rate_axis(low: float, high: float) -> RateAxis:
 
 
 def _round_step(extent: float, least: float) -> float:
-    """1, 2 or 5 times a power of ten, so that an extent has about `_TICKS` of them."""
+    """Return 1, 2 or 5 times a power of ten, chosen so that an extent has about `_TICKS` steps."""
     wanted = max(extent / _TICKS, least)
     power = 10.0 ** math.floor(math.log10(wanted))
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= wanted * (1 - 1e-9))
 
 
 def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
-    """Return the chart of scores over frames, from (number, frames, scores) a series, by frame; None without any score."""
+    """Return the chart of scores over frames.
+
+    Each series is (number, frames, scores), ordered by frame; None without any score.
+    """
     finite = [scores[np.isfinite(scores)] for _, _, scores in series]
     if not any(map(len, finite)):
         return None
@@ -127,7 +130,10 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
 
 
 def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
-    """Return the share of frames that score so much or less, from (number, scores) a series; None where there is no score."""
+    """Return the chart of the share of frames at or below each score.
+
+    Each series is (number, scores); None without any score.
+    """
     finite = [(number, np.sort(scores[np.isfinite(scores)])) for number, scores in series]
     if not any(len(scores) for _, scores in finite):
         return None
@@ -146,7 +152,7 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
 
 
 def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Chart | None:
-    """Return the chart of scores over bit rates, from (number, (rate, score) by rate) a series; None without any score."""
+    """Return the chart of scores over bit rates. Each series is (number, (rate, score) by rate); None without any score."""
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
     rates = [rate for _, points in finite for rate, _ in points]
     if not rates:
@@ -163,7 +169,7 @@ def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> C
 
 
 def _marks(across: Doubles, down: Doubles, number: int) -> tuple[tuple[float, float], ...]:
-    """Return some points of a line, evenly spread over the chart, elsewhere for each of several lines."""
+    """Return some points of a line, spread evenly over the chart, and at other positions for each line."""
     wanted = (np.arange(_MARKS) + (number * _GOLDEN) % 1) * 100 / _MARKS
     near = {int(np.argmin(np.abs(across - place))) for place in wanted} if len(across) else set()
     return tuple(
@@ -177,7 +183,7 @@ def _scores_axis(scores: Sequence[Doubles]) -> Axis:
 
 
 def _extremes(places: Doubles, scores: Doubles) -> list[int]:
-    """Return which points are drawn: all of a few, else the least and the greatest of each column, so that outliers stay."""
+    """Return the points to draw: all if they are few, else the lowest and highest of each column, so that outliers stay."""
     if len(scores) <= 2 * _COLUMNS:
         return list(range(len(scores)))
     starts = np.searchsorted(places, np.arange(_COLUMNS + 1) / _COLUMNS)
@@ -195,7 +201,7 @@ def _extremes(places: Doubles, scores: Doubles) -> list[int]:
 
 
 def _polyline(across: Doubles, down: Doubles) -> str:
-    """Return a path through the points, interrupted where one has no number; a lone point is a dot."""
+    """Return a path through the points, interrupted where a value is not a number; a lone point is a dot."""
     return "".join("M" + "L".join(run) + ("h0" if len(run) == 1 else "") for run in _runs(across, down))
 
 

@@ -1,4 +1,4 @@
-"""What the script of a page reads: frame numbers, times and scores, column by column, ladders, and how lines look."""
+"""Prepare the data for the script of a page: frame numbers, times and scores by column, ladders, and the styles of lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .ladders import Ladders
 from .styles import MARKERS, line_style
 
 _DECIMALS = 6
-_DECIMALS_NEAR_1 = 8  # where a decibel is a small part of the score
+_DECIMALS_NEAR_1 = 8  # near 1, one decibel is a small difference of the score
 _NEAR_1 = 0.99
 
 
@@ -50,7 +50,7 @@ def embedded(
 
 
 def _columns(report: ScoreReport, label: str, number: int, names: Sequence[str]) -> dict[str, Any]:
-    """Return a clip; its scores and means have an entry for each name, None where it was not scored."""
+    """Return the data of a clip. Its scores and means have an entry for each name, None where it was not scored."""
     pooled = report.pooled()
     scored = set(report.names) if report.frames else set()
     return {
@@ -73,14 +73,14 @@ def _timed(report: ScoreReport) -> bool:
 
 
 def frame_time(report: ScoreReport, frame: FrameScores) -> float | None:
-    """Return when a frame is shown, in seconds: as its clip says, else by the frame rate."""
+    """Return the presentation time of a frame in seconds, from the clip or else computed from the frame rate."""
     if frame.time is not None:
         return frame.time
     return frame.index / report.rate if report.rate else None
 
 
 def rounded(values: Doubles | list[float | None]) -> list[float | None]:
-    """Return numbers as JSON has them: what is no number, or infinite, is None."""
+    """Return numbers as JSON has them. NaN and infinite values become None."""
     column = np.array(values, np.float64)
     near = np.round(column, _DECIMALS_NEAR_1)
     return [

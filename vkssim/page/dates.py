@@ -1,4 +1,4 @@
-"""When scores were written, as a page says it."""
+"""Format the dates at which scores were written, for a page."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 _FIXED = "SOURCE_DATE_EPOCH"
-"""The variable by which builds that have to repeat to the byte give the only date that there is, in seconds since 1970."""
+"""The variable with which reproducible builds set the only date, in seconds since 1970."""
 
 
 def date_of_file(path: Path) -> str:
-    """Return when a file was changed last; empty where nobody knows."""
+    """Return when a file was last changed; empty if that is unknown."""
     try:
         return _text(path.stat().st_mtime)
     except OSError:
@@ -19,12 +19,12 @@ def date_of_file(path: Path) -> str:
 
 
 def date_of_now() -> str:
-    """Return the time now."""
+    """Return the current time."""
     return _text(datetime.now(UTC).timestamp())
 
 
 def _text(seconds: float) -> str:
-    """Return a time to the minute, in UTC: a page is read anywhere."""
+    """Return a time to the minute, in UTC, because a page is read in any time zone."""
     fixed = os.environ.get(_FIXED, "")
     try:
         return datetime.fromtimestamp(int(fixed) if fixed.isdecimal() else seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,4 +1,4 @@
-"""The worst frames as the page shows them: each picture where it stands first, and where it stands again a word instead."""
+"""Prepare the worst frames for the page: each picture appears once, and its repetitions are replaced by a reference to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .tables import number, time_code
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A picture at one place of the page.
+    """Hold a picture at one position of the page.
 
-    `picture` is its number. `uri` is empty where the picture stands elsewhere, `where` then says at which frame.
+    `picture` is its number. If the picture appears elsewhere, `uri` is empty and `where` names the frame at which it appears.
     """
 
     picture: int
@@ -26,7 +26,7 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class PageClip:
-    """A clip in one frame, with its scores as (name, text)."""
+    """Hold a clip in one frame, with its scores as (name, text)."""
 
     clip: int
     distorted: PageFigure
@@ -36,7 +36,7 @@ class PageClip:
 
 @dataclass(frozen=True)
 class PageFrame:
-    """A frame; `worst` is the clip that scores least in it, and `score` what it scores, by the metric of the group."""
+    """Hold a frame. `worst` is the clip with the lowest score in it, and `score` that score, in the metric of the group."""
 
     index: int
     time: str
@@ -48,7 +48,10 @@ class PageFrame:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """Clips that can be compared frame by frame, by their numbers; `metric` is what their worst frames were chosen by."""
+    """Hold clips that can be compared frame by frame, by their numbers.
+
+    `metric` is the metric that chose their worst frames.
+    """
 
     reference: str
     metric: str
@@ -57,7 +60,7 @@ class PageGroup:
 
 
 def frame_groups(reports: Sequence[ScoreReport], gallery: Gallery, metrics: Sequence[str]) -> list[PageGroup]:
-    """Return the frames of a gallery with what the page says of them."""
+    """Return the frames of a gallery with all texts that the page shows about them."""
     places: dict[int, str] = {}
     return [_group(reports, gallery, group, metrics, places) for group in gallery.groups]
 

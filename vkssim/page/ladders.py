@@ -1,4 +1,4 @@
-"""Ladders on a page: clips of one reference at several bit rates, and how much rate one ladder saves over another."""
+"""Hold ladders on a page, which are clips of one reference at several bit rates, and the rate that one saves over another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rung:
-    """A clip of a ladder, by its number on the page, and its bit rate."""
+    """Hold a clip of a ladder, by its number on the page, and its bit rate."""
 
     clip: int
     rate: float
@@ -16,7 +16,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A ladder by its name, such as a codec, and its rungs in rising order of bit rates."""
+    """Hold a ladder: its name, such as a codec, and its rungs in ascending order of bit rates."""
 
     name: str
     reference: str
@@ -25,11 +25,11 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Delta:
-    """The Bjøntegaard deltas of one ladder against another, by their names.
+    """Hold the Bjøntegaard deltas of one ladder against another, both given by name.
 
-    `rate` is in per cent, `score` in dB where `decibels`, else in units of the metric. Both are None where there are no deltas:
-    `reason` says why. `reference` is empty for the mean over all references. `warnings` are to be thought of before the deltas
-    are believed.
+    `rate` is in per cent. `score` is in dB if `decibels` is True, else in units of the metric. Both are None if the deltas
+    cannot be computed, and `reason` says why. `reference` is empty for the mean over all references. `warnings` limit how far
+    the deltas can be trusted.
     """
 
     metric: str
@@ -45,7 +45,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Ladders:
-    """All ladders of a page, and the deltas between them; `unit` is what their bit rates are in."""
+    """Hold all ladders of a page, and the deltas between them; `unit` is the unit of their bit rates."""
 
     ladders: tuple[Ladder, ...] = ()
     deltas: tuple[Delta, ...] = ()

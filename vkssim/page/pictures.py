@@ -1,4 +1,4 @@
-"""The pictures of a page: the worst frames of its clips and their SSIM maps, every picture once."""
+"""Collect the pictures of a page: the worst frames of its clips and their SSIM maps, every picture once."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from ..frames.options import RawDescription
     from ..maps.frames import FramePictures
 
-_BACKGROUND = 128  # beyond the SSIM map, which has no values within half a window of the border
+_BACKGROUND = 128  # grey border of the SSIM map, which has no values within half a window of the edge
 
 
 @dataclass(frozen=True)
 class ClipView:
-    """A frame of a distorted clip: the number of the clip, and its two pictures as places in `Gallery.pictures`."""
+    """Hold a frame of a distorted clip: the number of the clip, and the indices of its two pictures in `Gallery.pictures`."""
 
     clip: int
     distorted: int
@@ -33,7 +33,7 @@ class ClipView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """A frame in all clips that were scored in it; `reference` is a place in `Gallery.pictures`."""
+    """Hold a frame in all clips that were scored in it; `reference` is an index in `Gallery.pictures`."""
 
     index: int
     reference: int
@@ -47,7 +47,7 @@ class FrameView:
 
 @dataclass(frozen=True)
 class FrameGroup:
-    """Clips whose frames of one number show the same picture of the reference, and frames of them, the worst first."""
+    """Hold clips whose frames of one number show the same picture of the reference, and their frames, the worst first."""
 
     clips: tuple[int, ...]
     frames: tuple[FrameView, ...]
@@ -55,10 +55,10 @@ class FrameGroup:
 
 @dataclass(frozen=True)
 class Gallery:
-    """All pictures of a page, as ``data:`` URIs.
+    """Hold all pictures of a page, as ``data:`` URIs.
 
-    `scale` has the colours of the maps from 0 to 1. `reasons` say, by the number of a clip, why it has no pictures; `note` says
-    what was done to keep the pictures within their budget.
+    `scale` has the colours of the maps from 0 to 1. `reasons` say, by the number of a clip, why it has no pictures. `note` says
+    how the pictures were fitted into their budget.
     """
 
     pictures: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Gallery:
 
 
 def no_pictures(reports: Sequence[ScoreReport], reason: str) -> Gallery:
-    """Return a gallery without pictures, for one reason."""
+    """Return a gallery without pictures, with the same reason for every clip."""
     return Gallery(reasons=dict.fromkeys(range(len(reports)), reason))
 
 
@@ -86,10 +86,11 @@ def worst_frames(
     """Return the worst frames of the clips that reports name, `count` of each reference.
 
     Clips of one reference show the same frames, so that they can be compared: see `shared_worst`. Clips by URL are read only
-    with `urls`. A clip that cannot be read is a reason, no error. All pictures together take at most `budget` bytes.
+    with `urls`. A clip that cannot be read adds a reason and raises no error. All pictures together take at most `budget`
+    bytes.
     """
     if count == 0:
-        return no_pictures(reports, "none were asked for (`worst=0`)")
+        return no_pictures(reports, "pictures are switched off (`worst=0`)")
     collected = _Collected()
     for alike in _alike(reports):
         readable = [number for number in alike if collected.accepts(number, reports[number])]
@@ -103,11 +104,11 @@ def worst_frames(
 
 
 def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
-    """Return the numbers of the `count` worst frames of several clips, the one with the lowest score of any clip first.
+    """Return the numbers of the `count` worst frames of several clips, the frame with the lowest score of any clip first.
 
-    The worst frame of each clip is chosen before the second worst of any, so that the worst clip does not choose all of them;
-    of those that are equally bad in their clips, the lower score is chosen. Scores are those of float_ms_ssim, without it of
-    float_ssim, without that of the first metric; a frame without a score is worse than any.
+    The worst frame of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
+    frames. Among frames of equal rank, the lower score is chosen. Scores are those of float_ms_ssim, else of float_ssim, else
+    of the first metric. A frame without a score counts as the worst.
     """
     from ..report.worst import metric_of_choice
     from ..report.worst import worst_frames as worst_of_clip
@@ -127,12 +128,12 @@ def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
 
 
 def _without_nan(score: float) -> float:
-    """Return a score, or what is below any where there is none."""
+    """Return a score, or a value below all scores if it is NaN."""
     return -math.inf if math.isnan(score) else score
 
 
 def _alike(reports: Sequence[ScoreReport]) -> Iterable[list[int]]:
-    """Return the numbers of the reports in groups whose frames of one number should be the same frame of the reference."""
+    """Return the numbers of the reports, grouped so that frames of one number should show the same frame of the reference."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, report in enumerate(reports):
         size = report.width, report.height
@@ -143,14 +144,14 @@ def _alike(reports: Sequence[ScoreReport]) -> Iterable[list[int]]:
 
 @dataclass
 class _OpenGroup:
-    """Clips that have the same pictures of the reference so far: `references` and `views` are by the numbers of frames."""
+    """Hold clips that so far have the same pictures of the reference; `references` and `views` are by the numbers of frames."""
 
     references: dict[int, int] = field(default_factory=dict)
     views: dict[int, list[ClipView]] = field(default_factory=dict)
     clips: list[int] = field(default_factory=list)
 
     def fits(self, references: dict[int, int]) -> bool:
-        """Return whether a clip with these pictures of the reference belongs here."""
+        """Return whether a clip with these pictures of the reference belongs to the group."""
         return all(self.references.get(index, place) == place for index, place in references.items())
 
     def add(self, clip: int, references: dict[int, int], views: dict[int, ClipView]) -> None:
@@ -162,7 +163,7 @@ class _OpenGroup:
 
 
 class _Collected:
-    """The pictures that were read so far, and the frames that they are of."""
+    """Collect the pictures that were read so far, and their frames."""
 
     def __init__(self) -> None:
         self._pictures = EncodedPictures()
@@ -171,14 +172,14 @@ class _Collected:
         self._reasons: dict[int, str] = {}
 
     def accepts(self, number: int, report: ScoreReport) -> bool:
-        """Return whether the clips of a report can be read, and note the reason where they cannot."""
+        """Return whether the clips of a report can be read, and store the reason if they cannot."""
         reason = _unreadable(report)
         if reason:
             self._reasons[number] = reason
         return not reason
 
     def read(self, number: int, report: ScoreReport, indices: Sequence[int], **how: Any) -> None:
-        """Read frames of a clip. The clip joins those that have the same pictures of the reference."""
+        """Read frames of a clip. The clip joins the group of clips with the same pictures of the reference."""
         from ..maps.frames import scored_pictures, window_of
 
         references, views = {}, {}
@@ -197,7 +198,7 @@ class _Collected:
         group.add(number, references, views)
 
     def end_group(self, indices: Sequence[int]) -> None:
-        """Put the frames of the clips that were read since the last call in order, the worst first."""
+        """Sort the frames of the clips that were read since the last call, the worst first."""
         for group in self._open:
             shown = [index for index in indices if index in group.references]
             frames = tuple(FrameView(index, group.references[index], tuple(group.views[index])) for index in shown)
@@ -205,7 +206,7 @@ class _Collected:
         self._open = []
 
     def gallery(self, budget: int) -> Gallery:
-        """Return all of it, within so many bytes."""
+        """Return all pictures, within a budget of bytes."""
         if not any(group.frames for group in self._groups):
             return Gallery(reasons=self._reasons)
         order = _by_rank(self._groups)
@@ -217,15 +218,15 @@ class _Collected:
         )
         for group in groups:
             for clip in group.clips if not group.frames else ():
-                self._reasons[clip] = "there was no room for them within the budget (`budget`)"
+                self._reasons[clip] = "they did not fit into the budget (`budget`)"
         scale = data_uri(encode(_colours(), *fit.step))
         return Gallery(fit.pictures, tuple(group for group in groups if group.frames), scale, self._reasons, fit.note)
 
 
 def _unreadable(report: ScoreReport) -> str:
-    """Return why the clips of a report cannot be read again; empty where they may be tried."""
+    """Return why the clips of a report cannot be read again; empty if reading can be tried."""
     if not report.frames and report.frame_count:
-        return "the report has pooled scores alone, none of single frames"
+        return "the report has pooled scores only, and no scores of single frames"
     if not report.frames or not report.names:
         return "the report has no scores"
     if not report.reference or not report.distorted:
@@ -236,7 +237,7 @@ def _unreadable(report: ScoreReport) -> str:
 
 
 def _by_rank(groups: Sequence[FrameGroup]) -> list[tuple[int, FrameView]]:
-    """Return all frames with the number of their group: the first of each group before the second of any."""
+    """Return all frames with the number of their group: the first frame of each group before the second of any group."""
     deepest = max(len(group.frames) for group in groups)
     return [
         (number, group.frames[rank])
@@ -247,14 +248,14 @@ def _by_rank(groups: Sequence[FrameGroup]) -> list[tuple[int, FrameView]]:
 
 
 def padded_map(pictures: FramePictures) -> npt.NDArray[np.uint8]:
-    """Return the map of a frame in colours, (H, W, 3) uint8, with a border, so that it lies over the pictures."""
+    """Return the map of a frame in colours, (H, W, 3) uint8, with a border that gives it the size of the pictures."""
     from ..maps.frames import colour
 
     coloured = colour(pictures.ssim_map)
     borders = []
     for full, part in zip(pictures.reference.shape[:2], coloured.shape[:2], strict=True):
         before = (full - part) // 2
-        borders.append((before, full - part - before))  # that of an even window is wider at one side
+        borders.append((before, full - part - before))  # an even window makes one border wider
     return np.pad(coloured, (*borders, (0, 0)), constant_values=_BACKGROUND)
 
 

@@ -1,6 +1,6 @@
-"""A report as one HTML page that needs nothing beside it: verdicts, tables, charts and the worst frames.
+"""Render reports as one self-contained HTML page: verdicts, tables, charts and the worst frames.
 
-Tables and charts are made here and are there without JavaScript. The scripts beside this file add what can be moved and chosen.
+This module makes the tables and charts, so they work without JavaScript. The scripts beside this file add the interaction.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 _SCRIPTS = ("state.js", "axes.js", "charts.js", "scores.js", "ladder.js", "tables.js", "viewer.js", "page.js")
-_PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # the last colours SSIM maps
+_PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # matplotlib colours the SSIM maps
 _WORD_ENDS = re.compile(r"(?<=[/_])|(?<=[:=])(?=[A-Za-z])|(?=\.[A-Za-z])")
-_FEW = 3  # warnings that are not folded
+_FEW = 3  # warnings that are shown without a fold
 
 
 @dataclass(frozen=True)
 class MetricCharts:
-    """The charts of one metric; None where no frame has a score. `rates` has a chart for each reference with ladders."""
+    """Hold the charts of one metric; None if no frame has a score. `rates` has a chart for each reference with ladders."""
 
     name: str
     scores: Chart | None
@@ -50,12 +50,12 @@ class MetricCharts:
 
 
 def check_installed() -> None:
-    """Raise OptionError where a package that pages need is missing; asked before anything is scored."""
+    """Raise OptionError if a package that pages need is missing. It is called before anything is scored."""
     from importlib.util import find_spec
 
     missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
     if missing:
-        raise OptionError(f"an HTML page needs {', '.join(missing)}; `pip install 'vkssim[report]'` brings them")
+        raise OptionError(f"an HTML page needs {', '.join(missing)}; `pip install 'vkssim[report]'` installs them")
 
 
 def render_page(
@@ -74,20 +74,20 @@ def render_page(
     Parameters
     ----------
     reports
-        One for each distorted clip.
+        The reports, one for each distorted clip.
     gallery
         Their pictures; see `pictures.worst_frames`.
     files
-        Those that the reports were read from: reports of libvmaf's tools have no other name.
+        The files from which the reports were read: reports of libvmaf's tools have no other name.
     limits
         The verdicts on each report.
     ladders, rates
-        What `vkssim.ladder.curves.find_ladders` found, and the bit rate of each report in their unit; without them the rates
-        that reports record, in kbit/s.
+        The result of `vkssim.ladder.curves.find_ladders`, and the bit rate of each report in its unit. Without them, the bit
+        rates in the reports are used, in kbit/s.
     dates
         When each report was written, as text.
     warnings
-        What is to be said of all clips.
+        Warnings that concern all clips.
 
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -152,13 +152,13 @@ def render_page(
 def _common_tiles(
     reports: Sequence[ScoreReport], limits: Sequence[Sequence[tables.Limit]], rates: Sequence[float | None], unit: str
 ) -> list[tiles.Tile]:
-    """Return the tiles that are the same whatever the metric."""
+    """Return the tiles that do not depend on the metric."""
     found = tiles.verdict_tile(limits), tiles.rate_tile(rates, [tables.codec_of(report) for report in reports], unit)
     return [tile for tile in found if tile is not None]
 
 
 def _lead(compared: tables.Facts) -> str:
-    """Return a line of what all clips share."""
+    """Return a line with the facts that all clips share."""
     shared = dict(compared.same)
     texts = [shared.get(title, "") for title in ("size", "depth", "frame rate", "notes")]
     if "planes" in shared:
@@ -172,25 +172,25 @@ def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tupl
 
 
 def _unlike(reports: Sequence[ScoreReport], names: Sequence[str], warnings: Sequence[str]) -> list[tuple[str, str]]:
-    """Return what is to be said of all clips together: that they stand side by side says that they can be compared."""
+    """Return warnings about all clips together, because clips side by side on a page look comparable."""
     found = find_differences(scored(reports, names))
     return [("all clips", text) for text in (*found.refused, *found.warnings, *found.notes, *warnings)]
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
-    """Return how reports were scored, by these names."""
+    """Return the records of reports, under the given names, for the comparison."""
     return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
 
 
 def _breakable(text: str) -> Markup:
-    """Return a text as HTML that is broken across lines where one of its words ends, such as a part of a file's name."""
+    """Return a text as HTML that may break across lines after each of its words, such as the folders of a path."""
     from markupsafe import Markup
 
     return Markup("<wbr>").join(_WORD_ENDS.split(visible(text)))
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy: nothing is fetched, and only this style and this script count."""
+    """Return the Content-Security-Policy: nothing is fetched, and only this style and this script are allowed."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
     return (
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:;"
@@ -218,7 +218,7 @@ def _charts(reports: Sequence[ScoreReport], name: str) -> MetricCharts:
 
 
 def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequence[str]) -> list[list[tuple[str, Chart]]]:
-    """Return for each score the charts of means over bit rates, one for each reference with ladders."""
+    """Return, for each score, the charts of means over bit rates, one for each reference with ladders."""
     means = [{name: values.get("mean") for name, values in report.pooled().items()} for report in reports]
     charts: list[list[tuple[str, Chart]]] = []
     for name in names:
@@ -236,7 +236,7 @@ def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequen
 
 
 def _tick_times(report: ScoreReport, axis: Axis) -> tuple[tuple[float, str], ...]:
-    """Return (per cent, time code) of those ticks of an axis of frames that are frames of the report."""
+    """Return (per cent, time code) of the ticks of a frame axis that are frames of the report."""
     ticks = set(axis.ticks)
     times = {frame.index: frame_time(report, frame) for frame in report.frames if frame.index in ticks}
     codes = [(place, tables.time_code(times.get(int(text)))) for place, text in axis.labels()]

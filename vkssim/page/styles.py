@@ -1,4 +1,4 @@
-"""How the lines of a page look: a colour, a dash and a marker each, so that no two of them are alike."""
+"""Define the styles of a page's lines: a colour, a dash and a marker for each, so that no two lines look alike."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ MARKERS = (
     "M0 4.6L4.4-3.2H-4.4Z",  # a triangle on its tip
     "M-3.6-3.6L3.6 3.6M-3.6 3.6L3.6-3.6",  # a cross
 )
-"""SVG paths around the point that they mark, in pixels."""
+"""SVG paths around the marked point, in pixels."""
 
-_COLOURS = 6  # of page.css: c0 to c5
+_COLOURS = 6  # colours of page.css: c0 to c5
 _DASHES = ("", "7 5", "1 4")
-_CHEAP_DASHES = 4  # that repeat within a few pixels; markers change before lines get longer dashes
+_CHEAP_DASHES = 4  # dashes with a short period; markers change before lines get longer dashes
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """The number of a colour of page.css and of a path of `MARKERS`, and the dashes as SVG has them, empty for none."""
+    """Hold the numbers of a colour of page.css and of a path of `MARKERS`, and the dashes in SVG's form, empty for none."""
 
     colour: int
     dashes: str
@@ -29,15 +29,16 @@ class LineStyle:
 
     @property
     def classes(self) -> str:
-        """Return the class of page.css."""
+        """Return the class name of page.css."""
         return f"c{self.colour}"
 
 
 def line_style(number: int) -> LineStyle:
-    """Return the look of the line with a number. No two numbers have the same.
+    """Return the style of the line with a number. No two numbers have the same style.
 
-    Neighbours differ in colour and in marker, so that they are told apart without colours as well. After each six lines the
-    dashes change, after all short dashes the marker that goes with a colour, and after all markers the dashes get longer.
+    Neighbours differ in colour and in marker, so that they can be distinguished without colours as well. The dashes change
+    after every six lines. After all short dashes, the pairing of markers and colours changes; after all markers, the dashes get
+    longer.
     """
     block, colour = divmod(number, _COLOURS)
     round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
@@ -46,5 +47,5 @@ def line_style(number: int) -> LineStyle:
 
 
 def _dashes(number: int) -> str:
-    """Return lengths of dashes and gaps in pixels: none, dashes, dots, and then a dash with more and more dots."""
+    """Return the lengths of dashes and gaps in pixels: none, dashes, dots, and then a dash with more and more dots."""
     return _DASHES[number] if number < len(_DASHES) else "9 4" + " 1 4" * (number - len(_DASHES) + 1)

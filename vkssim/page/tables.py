@@ -1,4 +1,4 @@
-"""The tables of a page: pooled values, limits, luminance, contrast and structure scale by scale, and what was compared."""
+"""Prepare the tables of a page: pooled values, limits, luminance, contrast and structure by scale, and the compared clips."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _IN_FACTS = (
 )
 _OF_CLIPS = ("reference: ", "distorted clip: ", "command")
 _TERM = re.compile(r"(?P<metric>.+)_(?P<term>[lcs])(?:_scale(?P<scale>\d+))?(?P<plane>_y|_cb|_cr)?")
-_HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # each bound that a mean falls below makes its cell a shade darker
+_HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # for each bound above the mean, its cell is one shade darker
 
 
 @dataclass(frozen=True)
 class PooledGroup:
-    """The pooled values of one score: (clip, values as text) rows."""
+    """Hold the pooled values of one score, as rows (clip, values as text)."""
 
     metric: str
     rows: tuple[tuple[int, tuple[str, ...]], ...]
@@ -46,7 +46,7 @@ class PooledGroup:
 
 @dataclass(frozen=True)
 class TermGroups:
-    """The pooled luminance, contrast and structure of one metric."""
+    """Hold the pooled luminance, contrast and structure of one metric."""
 
     metric: str
     groups: tuple[PooledGroup, ...]
@@ -54,7 +54,7 @@ class TermGroups:
 
 @dataclass(frozen=True)
 class Heat:
-    """A mean as text and its shade, 0 (nothing lost) to 8."""
+    """Hold a mean as text and its shade, from 0 (no loss) to 8."""
 
     text: str
     shade: int
@@ -62,7 +62,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class TermTable:
-    """Means of l, c and s of one metric: of each term (clip, cells) rows, in which a column is a scale."""
+    """Hold the means of l, c and s of one metric. Each term has rows (clip, cells), with one column for each scale."""
 
     metric: str
     scales: tuple[str, ...]
@@ -71,7 +71,7 @@ class TermTable:
 
 @dataclass(frozen=True)
 class Limit:
-    """A demand on a clip as text, what the clip has, and whether that is enough."""
+    """Hold a limit as text, the value of the clip, and whether the clip meets the limit."""
 
     text: str
     value: str
@@ -79,14 +79,14 @@ class Limit:
 
     @classmethod
     def of(cls, verdict: Verdict) -> Limit:
-        """Return the verdict on a demand as a page shows it."""
+        """Return the limit of a page for the verdict on a threshold."""
         threshold = verdict.threshold
         return cls(f"{threshold.name} {threshold.pooling} ≥ {verdict.limit:g}", number(verdict.value), verdict.met)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of clips: `same` for all, as (title, text), and a table of those that differ, a (clip, texts) row for each clip."""
+    """Hold facts of clips: `same` for all clips, as (title, text), and the others as a table with rows (clip, texts)."""
 
     same: tuple[tuple[str, str], ...]
     titles: tuple[str, ...]
@@ -94,14 +94,14 @@ class Facts:
 
 
 def length_limit(report: ScoreReport) -> Limit:
-    """Return whether both clips ended together, which `--strict` demands."""
+    """Return the limit of `--strict`: both clips end together and have the same pace."""
     return Limit("clips of equal length and pace (--strict)", report.unequal or "they are", report.unequal is None)
 
 
 def labels(reports: Sequence[ScoreReport], files: Sequence[str]) -> list[str]:
-    """Return a short name for each clip: its file, with as many folders as tell it from the others, else a number.
+    """Return a short name for each clip: its file, with as many folders as make it unique, or else with a number.
 
-    A report that does not name its distorted clip goes by its own file.
+    The name of a report's own file replaces a missing name of its distorted clip.
     """
     named = [report.distorted or file for report, file in zip(reports, files, strict=True)]
     paths = [path.replace(os.sep, "/").split("/") for path in named]
@@ -120,19 +120,19 @@ def _differs(parts: list[str], others: list[list[str]], depth: int) -> bool:
 
 
 def split_names(reports: Sequence[ScoreReport]) -> tuple[list[str], list[str]]:
-    """Return the metrics of all reports, of each of their planes, and apart from them their l, c and s."""
+    """Return the metrics of all reports, for each of their planes, and separately their l, c and s."""
     names = list(dict.fromkeys(name for report in reports for name in report.names))
     terms = [name for name in names if (match := _TERM.fullmatch(name)) and _owner(match) in names]
     return [name for name in names if name not in terms], terms
 
 
 def _owner(match: re.Match[str]) -> str:
-    """Return the metric that a term belongs to, of the plane that the term is of."""
+    """Return the metric to which a term belongs, in the term's plane."""
     return match["metric"] + (match["plane"] or "")
 
 
 def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[str]:
-    """Return what any report has of these scores, in the order of `POOLED`: dB are of similarities alone."""
+    """Return the poolings that any report has of these scores, in the order of `POOLED`. Only similarities have dB."""
     pooled = [values for report in reports for name, values in report.pooled().items() if name in names]
     found = {pooling for values in pooled for pooling in values}
     return [pooling for pooling in POOLED if pooling in found]
@@ -141,7 +141,10 @@ def poolings_of(reports: Sequence[ScoreReport], names: Collection[str]) -> list[
 def pooled_groups(
     reports: Sequence[ScoreReport], names: Sequence[str], poolings: Sequence[str] = tuple(POOLED)
 ) -> list[PooledGroup]:
-    """Return a group for each of these scores, a row in it for each report that has it, with a cell for each pooling."""
+    """Return a group for each of these scores.
+
+    A group has a row for each report with the score, and a cell for each pooling.
+    """
     pooled = [report.pooled() for report in reports]
     return [
         PooledGroup(
@@ -158,12 +161,12 @@ def pooled_groups(
 
 
 def pooled_text(value: float, pooling: str) -> str:
-    """Return a pooled value as text; null where there is no number."""
+    """Return a pooled value as text; "null" if it is not a number."""
     return decibel_text(value) if pooling == "mean_db" else number(value)
 
 
 def decibel_text(value: float) -> str:
-    """Return a number of decibels as text, null where there is none."""
+    """Return a number of decibels as text; "null" if it is not a number."""
     return "infinite" if value == math.inf else f"{value:.3f}" if math.isfinite(value) else "null"
 
 
@@ -176,7 +179,7 @@ def term_groups(reports: Sequence[ScoreReport], terms: Sequence[str], poolings: 
 
 
 def term_tables(reports: Sequence[ScoreReport], terms: Sequence[str]) -> list[TermTable]:
-    """Return the mean l, c and s of each metric that they were scored of, scale by scale."""
+    """Return the mean l, c and s of each metric whose terms were scored, by scale."""
     pooled = [report.pooled() for report in reports]
     means = [{_parts(name): values[name]["mean"] for name in terms if name in values} for values in pooled]
     tables = []
@@ -209,19 +212,19 @@ def _heat(mean: float | None) -> Heat | None:
 
 
 def number(value: float) -> str:
-    """Return a score with six decimals, or null where there is no number."""
+    """Return a score with six decimals, or "null" if it is not a number."""
     return f"{value:.6f}" if math.isfinite(value) else "null"
 
 
 def rate_text(rate: float | None) -> str:
-    """Return a bit rate with three significant digits at least; empty where it is not known."""
+    """Return a bit rate with three significant digits at least; empty if it is unknown."""
     if rate is None or not math.isfinite(rate):
         return ""
     return f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def time_code(seconds: float | None) -> str:
-    """Return hours, minutes, seconds and milliseconds; empty where the time is not known."""
+    """Return hours, minutes, seconds and milliseconds; empty if the time is unknown."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     thousandths = round(abs(seconds) * 1000)
@@ -231,19 +234,19 @@ def time_code(seconds: float | None) -> str:
 
 
 def codec_of(report: ScoreReport) -> str:
-    """Return the codec of the distorted clip; empty where it is not known."""
+    """Return the codec of the distorted clip; empty if it is unknown."""
     return "" if report.scoring is None else report.scoring.distorted.codec or ""
 
 
 def kbps_of(report: ScoreReport) -> float | None:
-    """Return the bit rate of the video of the distorted clip in kbit/s; None where it is not known."""
+    """Return the bit rate of the distorted clip's video in kbit/s; None if it is unknown."""
     return None if report.scoring is None else report.scoring.distorted.kbps
 
 
 def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[tuple[str, list[str]]]:
-    """Return (what, one text a report) of what was compared; what no report says is left out.
+    """Return (title, one text for each report) of the facts about the comparison. Facts that no report has are left out.
 
-    `dates` say when the scores were written; empty for nothing.
+    `dates` say when the scores were written; an empty sequence adds no row.
     """
 
     def of_each(text: Callable[[ScoreReport], str]) -> list[str]:
@@ -267,12 +270,12 @@ def facts(reports: Sequence[ScoreReport], dates: Sequence[str] = ()) -> list[tup
 
 
 def clip_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """Return (what, one text a report) of what is known of the clips as they were before, and the commands that score them."""
+    """Return (title, one text for each report) of the facts about the source clips, and of the commands that score them."""
     return [(title, texts) for title, texts in scoring(reports) if title.startswith(_OF_CLIPS)]
 
 
 def device_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """Return (what, one text a report) of what scored the clips."""
+    """Return (title, one text for each report) of the backend, the device and the version."""
     rows = [
         ("device", [report.backend.device for report in reports]),
         ("driver", [report.backend.driver for report in reports]),
@@ -283,7 +286,7 @@ def device_facts(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
 
 
 def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
-    """Return facts with what all clips share apart from what they differ in."""
+    """Return facts, with those that all clips share separated from those in which they differ."""
     same = tuple((title, texts[0]) for title, texts in rows if len(set(texts)) == 1)
     different = [(title, texts) for title, texts in rows if len(set(texts)) > 1]
     count = len(different[0][1]) if different else 0
@@ -295,7 +298,7 @@ def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
 
 
 def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
-    """Return how the reports were scored, as `facts`: all but what is in its rows, and what all of them left alone."""
+    """Return how the reports were scored, in the form of `facts`, without the rows of `facts` and unchanged options."""
     said = [
         {} if report.scoring is None else {title: (text, default) for title, text, default in leaves(report.scoring)}
         for report in reports
@@ -320,7 +323,7 @@ def _skipped(report: ScoreReport) -> str:
 
 
 def _version(report: ScoreReport) -> str:
-    """Return what scored a report. Libvmaf writes no backend; its version is not one of vkssim."""
+    """Return the version that scored a report. libvmaf writes no backend, and its version is not a version of vkssim."""
     if not report.version:
         return ""
     return f"vkssim {report.version}" if report.backend.backend else f"written by version {report.version} of another tool"

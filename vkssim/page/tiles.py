@@ -1,4 +1,4 @@
-"""The tiles at the top of a page: what somebody wants to know first."""
+"""Prepare the tiles at the top of a page: the values that most readers look for first."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .tables import Limit, decibel_text, number, rate_text
 
 @dataclass(frozen=True)
 class Tile:
-    """A value with its name and what else there is to say of it.
+    """Hold a value with its name and a further remark.
 
-    `clip` and `frame` are what the value is of, by their numbers; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
+    `clip` and `frame` are the numbers of the clip and the frame of the value; None for all. `state` is ``"pass"``, ``"fail"``
+    or empty.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Tile:
 
 
 def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
-    """Return whether all clips keep within their limits; None where there are no limits."""
+    """Return whether all clips meet their limits; None if there are no limits."""
     count = len(limits)
     if not any(limits):
         return None
@@ -43,7 +44,7 @@ def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
 
 
 def rate_tile(rates: Sequence[float | None], codecs: Sequence[str], unit: str) -> Tile | None:
-    """Return the bit rates of the clips, from the lowest to the highest; None where none is known."""
+    """Return the range of the bit rates of the clips; None if no rate is known."""
     known = [rate for rate in rates if rate is not None and math.isfinite(rate)]
     if not known:
         return None
@@ -53,7 +54,7 @@ def rate_tile(rates: Sequence[float | None], codecs: Sequence[str], unit: str) -
 
 
 def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
-    """Return mean, p5 and lowest score of a metric; of several clips those of the clip that has the lowest."""
+    """Return the mean, p5 and lowest score of a metric. With several clips, each tile has the clip with the lowest value."""
     pooled = [report.pooled().get(metric) for report in reports]
     tiles = []
     for pooling in ("mean", "p5", "min"):
@@ -79,7 +80,7 @@ def _more(pooling: str, values: dict[str, float]) -> str:
 
 
 def _lowest_frame(report: ScoreReport, metric: str) -> int | None:
-    """Return the number of the frame with the lowest score; None where the frames are not known, or none has a score."""
+    """Return the number of the frame with the lowest score; None if no frame has a score."""
     if not report.frames:
         return None
     scores = report.column(metric)

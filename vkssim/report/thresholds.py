@@ -71,7 +71,7 @@ def _pooling(name: str | None, where: str) -> str:
     if name in POOLINGS:
         return name
     meant = " (did you mean p50?)" if name == "median" else did_you_mean(name.replace("percentile", "p"), POOLINGS)
-    raise OptionError(f"{where}: unknown pooling {name!r}{meant}; there are {', '.join(POOLINGS)}")
+    raise OptionError(f"{where}: unknown pooling {name!r}{meant}. Available poolings: {', '.join(POOLINGS)}")
 
 
 def check_names(thresholds: Sequence[Threshold], names: Collection[str], similarities: Collection[str]) -> None:
@@ -79,7 +79,9 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
     for threshold in thresholds:
         if threshold.name not in names:
             meant = did_you_mean(threshold.name, names)
-            raise OptionError(f"`{threshold.parameter}`: {threshold.name} is not scored{meant}; there are {', '.join(names)}")
+            raise OptionError(
+                f"`{threshold.parameter}`: {threshold.name} is not scored{meant}. Available scores: {', '.join(names)}"
+            )
         if threshold.pooling == "mean_db" and threshold.name not in similarities:
             raise OptionError(
                 f"`{threshold.parameter}`: {threshold.name} has no mean_db: only a metric itself has, unless it is in dB"

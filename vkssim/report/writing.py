@@ -54,5 +54,5 @@ def render(report: ScoreReport, form: str, precision: str = "6") -> str:
 
     """
     if form not in WRITERS:
-        raise OptionError(f"unknown output form {form!r}; there are {', '.join(WRITERS)}")
+        raise OptionError(f"unknown output form {form!r}. Available forms: {', '.join(WRITERS)}")
     return WRITERS[form](report, NumberFormat.parse(precision))

@@ -1,4 +1,5 @@
-"""One pair of clips from start to end: which frames are compared, the loop over batches, ranges, and what is wrong at the end.
+"""Score one pair of clips from start to end: choose the frames, run the batches, divide clips into ranges, judge the result.
 
-It knows frames, backends and reports; it does not know who runs it, in which process, or on how many devices. Read `run` first.
+This package knows frames, backends and reports. It does not know its caller, the process that it runs in, or the number of
+devices. Read `run` first.
 """

@@ -1,4 +1,4 @@
-"""Whether scores may be compared: what differs in how they were made, and what becomes of that."""
+"""Decide whether scores may be compared: find differences in how they were made, and refuse, warn or note each of them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Scored:
-    """Something that was scored: its `name` for people, the `reference` that it was compared with, and how.
+    """Hold a name for people, the reference that a clip was compared with, and the record of how it was scored.
 
-    `record` is None where it does not say how, as reports of libvmaf's tools and of older versions of vkssim.
+    `record` is None where nothing is recorded, as in reports of libvmaf's tools and of older versions of vkssim.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Scored:
 
 @dataclass
 class Findings:
-    """What is to be said of scores that are going to be compared; each a sentence."""
+    """Hold the sentences about scores that are going to be compared, sorted by their severity."""
 
     refused: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -35,9 +35,9 @@ class Findings:
 
 
 def check_alike(scored: Sequence[Scored], *, force: bool) -> Findings:
-    """Return what is to be said of scores that may be compared; with `force` what would be refused is a warning.
+    """Return warnings and notes about scores that are going to be compared; `force` turns a refusal into a warning.
 
-    Raises InputError, naming what differs, where they were not scored alike.
+    Raises InputError, which names the differences, where the clips were not scored alike.
     """
     found = find_differences(scored)
     if found.refused and not force:
@@ -46,10 +46,10 @@ def check_alike(scored: Sequence[Scored], *, force: bool) -> Findings:
 
 
 def find_differences(scored: Sequence[Scored]) -> Findings:
-    """Return what differs in how things were scored.
+    """Return the differences in how clips were scored.
 
-    Those of one reference have to be scored alike in the end, to the last option. Of different references what was asked for
-    has to be alike: options that were left to the size of the frames, and that size itself, are different by nature.
+    Clips of one reference must agree in every effective option. Clips of different references must agree in the options that
+    the user asked for: the frame size, and options that follow from the frame size, differ by nature.
     """
     found: dict[tuple[Differs, str], list[str]] = {}
     first_of: dict[str, tuple[str, ScoringRecord]] = {}
@@ -96,7 +96,7 @@ def _feature_key(record: ScoringRecord) -> tuple[object, ...]:
 
 
 def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Iterator[Difference]:
-    """Yield what differs in how two things were scored; `across` different references, see `find_differences`."""
+    """Yield the differences between two records; `across` says that their references differ, see `find_differences`."""
     of_second = {(feature.name, feature.plane): feature for feature in second.features}
     for feature in first.features:
         other = of_second.get((feature.name, feature.plane))
@@ -107,7 +107,7 @@ def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Ite
 
 
 def _unlike_options(first: FeatureFacts, second: FeatureFacts, *, across: bool) -> Iterator[str]:
-    """Yield the options of a feature that differ, but for those that only add further scores."""
+    """Yield the options of a feature that differ, except options that only add further scores."""
     name = first.name if first.plane == "y" else f"{first.name} of {first.plane}"
     known = FEATURES[first.name].options if first.name in FEATURES else {}
     for option, value in first.options.items():

@@ -1,4 +1,4 @@
-"""Inputs that cannot be scored whatever is in them, refused by name before anything is read."""
+"""Refuse inputs that cannot be scored whatever their content is, before anything is read."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def check_inputs(reference: str, distorted: str) -> None:
     states = [_state(name) for name in (reference, distorted)]
     for name, state in zip((reference, distorted), states, strict=True):
         if name != _STANDARD_INPUT and state is not None and stat.S_ISCHR(state.st_mode):
-            raise InputError(f"{named(name)} is a character device and no video; give a file, a pipe, or - for standard input")
+            raise InputError(f"{named(name)} is a character device, not a video; give a file, a pipe, or - for standard input")
     first, second = states
     if first is not None and second is not None and stat.S_ISFIFO(first.st_mode) and os.path.samestat(first, second):
         raise InputError(
-            f"reference and distorted are the same pipe, {named(reference)}; what one of them reads is gone for the other: give"
-            " two pipes, or a file"
+            f"reference and distorted are the same pipe, {named(reference)}; each frame goes to only one of them."
+            " Give two pipes, or a file"
         )
 
 
 def _state(name: str) -> os.stat_result | None:
-    """Return what the system knows of an input; None for URLs, and for what is not there, which is refused when opened."""
+    """Return the file status of an input. Return None for a URL and for a missing file, which is refused when it is opened."""
     if is_url(name):
         return None
     try:

@@ -1,8 +1,9 @@
-"""Finds by how many frames a clip is shifted against its reference, from a small signature of each frame.
+"""Find by how many frames a clip is shifted against its reference, from a small signature of each frame.
 
-A signature is the luma averaged over a grid of 16x9 blocks. For every offset that can be, the differences of the signatures of
-the same frames of the distorted clip are looked at: their variance over time is smallest at the offset at which both clips move
-alike. What is constant, as another range of the samples or a logo, does not count.
+A signature is the luma averaged over a grid of 16x9 blocks. For every possible offset, the signatures of the reference and of
+the distorted clip are subtracted over the same frames of the distorted clip. The variance of the differences over time is
+smallest at the offset at which both clips move alike. Constant differences, such as another sample range or a logo, do not
+count.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from ..utils.wording import counted
 from .options import Clips, ScoreOptions
 
 MOST = 120
-"""Frames that a clip may be shifted by, either way; fewer for short clips, of which enough frames have to be left."""
+"""Largest shift in frames, in both directions. It is smaller for short clips, because enough frames must remain to compare."""
 
 _GRID = 9, 16
-_BLOCK = 8  # samples of a block's side that are averaged
-_LONGEST = 4096  # frames of each clip that are looked at where fewer do not tell
+_BLOCK = 8  # at most so many rows and columns of a block are averaged
+_LONGEST = 4096  # most frames of each clip that are read, where fewer give no certain answer
 _FIRST = 4 * MOST
-_LEAST = 8  # frames that are looked at, and at least a quarter of the shorter clip
-_AS_GOOD, _NOISE = 1.2, 0.02  # an offset whose variance is not beyond as many times the least, and that of noise, is as good
+_LEAST = 8  # fewest frames to compare; at least a quarter of the shorter clip as well
+# Another offset counts as equally good if its variance is at most 1.2 times the least variance plus 0.02 of noise.
+_AS_GOOD, _NOISE = 1.2, 0.02
 _MOST_NAMED = 8
-_LOW = 0.9  # the mean of a similarity below which the clips are looked at, for they may be shifted
-_ALIKE = 0.5  # of the variance at most offsets; at the right one it is less
+_LOW = 0.9  # mean similarity below which clips are suspected to be shifted
+_ALIKE = 0.5  # share of the median variance; the right offset must stay below it
 
 Signatures = npt.NDArray[np.float64]
 """(frames, blocks), in units of 8-bit luma."""
@@ -43,7 +45,7 @@ Signatures = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shift:
-    """An offset that was found, and how many frames of the distorted clip it was found in."""
+    """Hold an offset that was found, and the number of frames of the distorted clip that support it."""
 
     offset: int
     frames: int
@@ -57,7 +59,7 @@ def find_offset(
     selection: Selection = Selection(),  # noqa: B008 - frozen
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
 ) -> int:
-    """Return the offset at which two clips show the same.
+    """Return the offset at which two clips show the same pictures.
 
     Parameters
     ----------
@@ -66,27 +68,27 @@ def find_offset(
     raw : RawDescription
         Size, pixel format and depth of raw files.
     selection : Selection
-        The frames to skip, and the offset to begin with: offsets of up to 120 frames beside it are tried, fewer for short
-        clips.
+        The frames to skip, and the offset at which the search begins. Offsets up to 120 frames away from it are tried,
+        fewer for short clips.
     pictures : PictureOptions
         Whether pictures are scaled or cropped first.
 
     Returns
     -------
     int
-        Frame i of the reference shows the same as frame i+offset of the distorted clip. It is the offset of `selection` where
-        no other is better.
+        Frame i of the reference shows the same picture as frame i+offset of the distorted clip. The result is the offset of
+        `selection` where no other offset is better.
 
     Raises
     ------
     InputError
-        The clips move too little to tell, show nothing alike at any of the offsets, or cannot be read twice.
+        The clips move too little for a certain answer, match at none of the offsets, or cannot be read twice.
 
     """
     paths = os.fspath(reference), os.fspath(distorted)
     for path in paths:
         if not readable_twice(path):
-            raise InputError(f"finding the offset reads {path} once more, which it does not allow; give `offset`")
+            raise InputError(f"the search for the offset reads {path} a second time, which is not possible; give `offset`")
     return selection.offset + _found(paths, raw, selection, pictures, _LONGEST).offset
 
 
@@ -97,37 +99,37 @@ def add_hint(
     *,
     of_many: bool = False,
 ) -> None:
-    """Add a warning to the report of two clips, or to that of a DemandError, where they scored low and seem to be shifted.
+    """Add a warning to the report of two clips, or to the report of a DemandError, if they scored low and seem to be shifted.
 
-    The first frames of both clips are read once more for that. `of_many` says that the pair is one of many: the options hold
-    for the others too, and clips by URL are not read again, for other machines may have scored them.
+    This reads the first frames of both clips once more. `of_many` says that the pair is one of many: the options hold for the
+    other pairs too, and clips by URL are not read again, because other machines may have scored them.
     """
-    report = outcome.report if isinstance(outcome, DemandError) else outcome  # then too all frames were scored
+    report = outcome.report if isinstance(outcome, DemandError) else outcome  # a DemandError also comes after the last frame
     if not isinstance(report, ScoreReport) or options.sync != "index" or (of_many and any(map(is_url, clips.paths))):
         return
     if options.selection.takes_all and len(report.frames) <= _LEAST:
         return  # one of the clips is too short to tell
-    name = next(iter(report.similarities), None)  # none where all scores are in dB, which say little by themselves
+    name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
     if name is not None and report.frames and np.nanmean(report.column(name)) < _LOW:
         warning = _hint(clips, options, of_many)
         report.warnings += [] if warning is None else [warning]
 
 
 def _hint(clips: Clips, options: ScoreOptions, of_many: bool) -> str | None:
-    """Return the sentence on two clips that seem to be shifted; None where they do not."""
+    """Return the warning about two clips that seem to be shifted; None where they do not."""
     if not all(map(readable_twice, clips.paths)):
         return None
     try:
         shift = _found(clips.paths, clips.raw, options.selection, options.pictures, _FIRST)
-    except (VkssimError, MemoryError):  # the offset is not certain, or cannot be looked for; the scores are there all the same
+    except (VkssimError, MemoryError):  # the search failed or gave no certain offset; the scores are valid all the same
         return None
     if not shift.offset:
         return None
     offset = options.selection.offset + shift.offset
-    cure = "compares these, and shifts every other pair as well" if of_many else "compares these, or --find-offset"
+    cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
     return (
         f"the clips seem to be shifted: frame i of {named(clips.reference)} looks like frame i{offset:+d} of"
-        f" {named(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were looked at. --offset {offset} {cure}"
+        f" {named(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset {offset} {cure}"
     )
 
 
@@ -150,7 +152,7 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
 
 
 class _Reader:
-    """Reads the signatures of a clip, from one of its frames on."""
+    """Read the signatures of a clip, beginning with one of its frames."""
 
     def __init__(self, source: FrameSource, first: int) -> None:
         self._source = source
@@ -160,7 +162,7 @@ class _Reader:
         self._ended = False
 
     def signatures(self, count: int) -> Signatures:
-        """Return those of the first `count` frames; fewer where the clip ends before."""
+        """Return the signatures of the first `count` frames; fewer where the clip ends before."""
         while len(self._found) < count and not self._ended:
             check()
             if self._source.read([self._next], [self._planes]):
@@ -172,7 +174,7 @@ class _Reader:
 
 
 def signature(luma: npt.NDArray[np.uint8] | npt.NDArray[np.uint16], bits: int) -> npt.NDArray[np.float64]:
-    """Return the means of a plane's blocks, in units of 8-bit luma; of large planes only some rows and columns are read."""
+    """Return the means of a plane's blocks, in units of 8-bit luma. Large planes are sampled in some rows and columns only."""
     step = max(1, min(side // (blocks * _BLOCK) for side, blocks in zip(luma.shape, _GRID, strict=True)))
     thin = luma[::step, ::step].astype(np.float64)
     for axis, blocks in enumerate(_GRID):
@@ -185,8 +187,8 @@ def signature(luma: npt.NDArray[np.uint8] | npt.NDArray[np.uint16], bits: int) -
 
 
 def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, str]:
-    """Return the offset that is certain; None, and why, where none is."""
-    if len(distorted) > len(reference):  # the same the other way round: the longer clip leaves more offsets to look at
+    """Return the offset if it is certain, else None and the reason."""
+    if len(distorted) > len(reference):  # swap the clips: the longer one allows more offsets
         shift, problem = _best(distorted, reference)
         return None if shift is None else Shift(-shift.offset, shift.frames), problem
     counts = len(reference), len(distorted)
@@ -196,21 +198,21 @@ def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, s
         return None, f"clips of {counts[1]} frames are too short to find an offset"
     offsets = np.arange(-most, most + 1)
     end = min(counts[1], counts[0] - most)
-    window = distorted[most:end]  # the same frames at each offset, or still ones would win
+    window = distorted[most:end]  # every offset compares the same frames, or still frames would win
     variances = np.array([_variance(window - reference[most - offset : end - offset]) for offset in offsets])
     as_good = variances <= _AS_GOOD * variances.min() + _NOISE
     best = 0 if as_good[most] else int(offsets[variances.argmin()])
     if abs(best) == most or variances.min() > max(_NOISE, _ALIKE * np.median(variances)):
-        return None, f"at no offset of less than {most} frames do they show the same"
+        return None, f"at no offset of less than {most} frames do the clips show the same pictures"
     if best == 0:
         return Shift(0, len(window)), ""
     if as_good.sum() > 1:
-        return None, f"they move too little to find the offset; it may be one of {_listed(offsets[as_good])}"
+        return None, f"the clips move too little to find the offset; it may be one of {_listed(offsets[as_good])}"
     return Shift(best, len(window)), ""
 
 
 def _variance(differences: Signatures) -> float:
-    """Return the variance over time, averaged over the blocks."""
+    """Return the variance over time, averaged over the blocks, of an array of shape (frames, blocks)."""
     return float(differences.var(axis=0).mean())
 
 

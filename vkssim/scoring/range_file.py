@@ -1,4 +1,4 @@
-"""The scores of a part as bytes, so that a run cut off finds them again: a checked line for the name that the part has."""
+"""Pack the scores of a range into bytes, as a checked line bound to the range's name, for a run that continues later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TUPLES = ("names", "similarities")
 
 
 def packed(scores: PartScores, name: str) -> bytes:
-    """Return the file of a part that was read without a problem."""
+    """Return the content of the file of a range that was read without a problem."""
     report = scores.report
     return pack_record(
         _SCORES,
@@ -53,7 +53,7 @@ def packed(scores: PartScores, name: str) -> bytes:
 
 
 def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None:
-    """Return the scores again, for how the clips were scored; None for anything that `packed` did not give for this name."""
+    """Return the scores of a range, scored with `options`; None if `packed` did not write these bytes for this name."""
     entry = _unpacked(_SCORES, data, name)
     if entry is None:
         return None
@@ -83,13 +83,13 @@ def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None
 
 
 def packed_parts(parts: list[Part], packets: ClipPackets | None, name: str) -> bytes:
-    """Return the file that says how clips were divided, and the packets of their video streams."""
+    """Return the content of the file that holds the division of clips into ranges, and the packets of their video streams."""
     cuts = [asdict(part.start) for part in parts[1:] if part.start is not None]
     return pack_record(_DIVISION, {"cuts": cuts, "packets": plain(packets)}, name)
 
 
 def unpacked_parts(data: bytes, name: str) -> tuple[list[Part], ClipPackets | None] | None:
-    """Return the same again; None for anything that `packed_parts` did not give for this name."""
+    """Return the division and the packets; None if `packed_parts` did not write these bytes for this name."""
     entry = _unpacked(_DIVISION, data, name)
     if entry is None:
         return None

@@ -1,7 +1,7 @@
-"""The folder of finished ranges: a file for each, which stays until the scores of its clips are where they belong.
+"""Hold finished ranges in a folder, a file for each, until the scores of their clips are written to the output.
 
-A pair of clips has a key of small letters and digits. ``KEY.parts`` says how the clips were divided, ``KEY.FIRST-STOP`` has the
-scores of one range, and ``KEY.whole`` those of clips that were scored in one go. Workers write there what they have scored.
+A pair of clips has a key of lower-case letters and digits. ``KEY.parts`` holds the division of the clips, ``KEY.FIRST-STOP``
+the scores of one range, and ``KEY.whole`` the scores of clips that were scored in one piece. Workers write their scores there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DIVISION, _WHOLE = "parts", "whole"
 
 
 class RangeFolder:
-    """A folder by path or by URL, which need not be there. Every method raises OutputError where it is not vkssim's."""
+    """A folder by path or by URL, which need not exist. Every method raises OutputError where the folder is not vkssim's."""
 
     def __init__(self, place: PathOrUrl) -> None:
         self.place = os.fspath(place)
@@ -28,21 +28,21 @@ class RangeFolder:
         return str(self._folder)
 
     def check(self) -> None:
-        """Raise OutputError where something that is not vkssim's has the name of the folder."""
+        """Raise OutputError where something else has the name of the folder."""
         self._folder.exists()
 
     def make(self) -> None:
-        """Make the folder where it is not there."""
+        """Make the folder if it does not exist."""
         self._folder.make()
 
     def names(self) -> set[str]:
-        """Return the names of the files that are there."""
+        """Return the names of the files in the folder."""
         return self._folder.names()
 
     def find(self, key: str, options: ScoreOptions, names: set[str] | None = None) -> DividedScores:
-        """Return what is there of a pair of clips, which was scored as `options` say.
+        """Return the stored scores of a pair of clips, which were scored with `options`.
 
-        `names` are those of the folder, where they are known: to ask for the names of a bucket takes long.
+        `names` are the names in the folder, where the caller has them: a bucket takes long to list its names.
         """
         there = self.names() if names is None else names
         name = name_of(key)
@@ -65,25 +65,28 @@ class RangeFolder:
         return divided
 
     def write_division(self, key: str, divided: DividedScores) -> None:
-        """Write how a pair of clips was divided."""
+        """Write the division of a pair of clips."""
         name = _division_of(key)
         self._folder.write(name, packed_parts(divided.parts, divided.packets, name))
 
     def write(self, name: str, scores: PartScores) -> None:
-        """Write the scores of a range under its `name_of`. The folder has to be there."""
+        """Write the scores of a range under its `name_of`. The folder must exist."""
         self._folder.write(name, packed(scores, name))
 
     def remove(self, key: str, parts: list[Part]) -> None:
-        """Remove what is there of a pair of clips that was divided into these ranges."""
+        """Remove the files of a pair of clips that was divided into these ranges."""
         self._folder.remove([_division_of(key), *(name_of(key, part) for part in parts), name_of(key)])
 
     def discard(self) -> None:
-        """Remove all files of vkssim's, and the folder, unless somebody put something else into it."""
+        """Remove all files of vkssim's, and also the folder if it has no other files."""
         self._folder.discard()
 
 
 def name_of(key: str, part: Part = Part()) -> str:  # noqa: B008 - frozen
-    """Return the name of the file with the scores of a range; of clips that are scored in one go without one."""
+    """Return the name of the file with the scores of a range.
+
+    Clips that are scored in one piece have a name without a range.
+    """
     return f"{key}.{_WHOLE}" if part.is_whole else f"{key}.{part.first:012d}-{part.stop or ''}"
 
 

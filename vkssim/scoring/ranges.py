@@ -1,4 +1,4 @@
-"""Parts of the pairs of two clips that are scored by themselves, and what is known of each afterwards."""
+"""Describe ranges of the pairs of two clips that are scored by themselves, hold their results, and join them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .timing import Clock
 from .verdict import ClipEnd, judge
 
 Fingerprints = tuple[int | None, int | None]
-"""Of a frame of the reference and one of the distorted clip."""
+"""The fingerprints of a frame of the reference and of a frame of the distorted clip."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A place between two pairs: `pairs` are before it.
+    """A position between two pairs; `pairs` is the number of pairs before it.
 
-    Of each clip, the reference first, `last` is where the last frame before it is, `next` where the first one behind it is; see
-    `frames.marks`.
+    For each clip, the reference first, `last` is the position of the last frame before the cut and `next` the position of the
+    first frame behind it; see `frames.marks`.
     """
 
     pairs: int
@@ -35,36 +35,37 @@ class Cut:
 
 @dataclass(frozen=True)
 class Part:
-    """The pairs from one cut to another; None for the first pair, and for wherever the clips end."""
+    """Hold the pairs between two cuts. None stands for the start of the clips, and for their end."""
 
     start: Cut | None = None
     end: Cut | None = None
 
     @property
     def first(self) -> int:
-        """Return the first pair."""
+        """Return the number of the first pair."""
         return 0 if self.start is None else self.start.pairs
 
     @property
     def stop(self) -> int | None:
-        """Return the pair behind the last."""
+        """Return the number of the pair behind the last one; None at the end of the clips."""
         return None if self.end is None else self.end.pairs
 
     @property
     def is_whole(self) -> bool:
-        """Return True where it is all there is."""
+        """Return True where the range covers the whole clips."""
         return self.start is None and self.end is None
 
 
 @dataclass
 class PartScores:
-    """The scores of a part, and what only reading it told.
+    """Hold the scores of a range, and the facts that only reading it could show.
 
-    `report` has the frames of the part, `others` are when the distorted clip shows each of them. `ends` are how the reference
-    and the distorted clip ended, `shorter` what to say where one did before the other, `starts` when the first frames that are
-    not skipped are shown, where pairs are made by time. `pairs` is how many all parts together should have. `begins` and
-    `behind` are the fingerprints of both clips' first frames, and of those behind the last; see `FrameSource.check_passed`.
-    `packets` are those of both clips' video streams where the part is all there is.
+    `report` has the frames of the range. `others` are the presentation times of these frames in the distorted clip. `ends` say
+    how reading the reference and the distorted clip ended, and `shorter` is the message for one clip that ended before the
+    other. `starts` are the presentation times of the first frames that are not skipped, where pairs are made by time. `pairs`
+    is the number of pairs that all ranges together should have. `begins` and `behind` are the fingerprints of both clips' first
+    frames, and of the frames behind the last ones; see `FrameSource.check_passed`. `packets` are the packets of both video
+    streams where the range covers the whole clips.
     """
 
     report: ScoreReport
@@ -79,7 +80,7 @@ class PartScores:
 
     @property
     def problem(self) -> bool:
-        """Return whether a clip ended early."""
+        """Return True where a clip ended early."""
         return any(end.problem is not None for end in self.ends)
 
 
@@ -93,7 +94,7 @@ class EarlierScores:
 
 
 def consecutive(scores: Iterable[EarlierScores], part: Part = Part()) -> EarlierScores:
-    """Return what there is of a range from its first pair on without a gap; of the whole clips where none is given."""
+    """Return the scores of a range from its first pair up to the first gap; without a range, of the whole clips."""
     frames: list[FrameScores] = []
     backends: list[BackendInfo] = []
     for block in sorted(scores, key=lambda block: block.first):
@@ -107,9 +108,9 @@ def consecutive(scores: Iterable[EarlierScores], part: Part = Part()) -> Earlier
 
 @dataclass
 class DividedScores:
-    """How a pair of clips is divided into ranges, and the scores of those that were scored, by their place among `parts`.
+    """Hold the division of a pair of clips into ranges, and the scores of finished ranges by their index in `parts`.
 
-    `packets` are those of the clips' video streams, where they were counted when the clips were divided.
+    `packets` are the packets of both video streams, where they were counted when the clips were divided.
     """
 
     parts: list[Part] = field(default_factory=list)
@@ -122,7 +123,7 @@ class DividedScores:
         return bool(self.parts) and len(self.scores) == len(self.parts)
 
     def fits(self, place: int) -> bool:
-        """Return whether a range begins and ends with the frames that its neighbours found there."""
+        """Return whether a range begins and ends with the same frames that its neighbours found there."""
         seams = [(first, first + 1) for first in (place - 1, place) if {first, first + 1} <= self.scores.keys()]
         return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
 
@@ -136,7 +137,7 @@ class DividedScores:
 
 
 def merged(parts: Sequence[PartScores]) -> ScoreReport:
-    """Return one report with the frames of several parts, in order."""
+    """Return one report with the frames of several ranges, in order."""
     reports = [part.report for part in parts]
     return replace(
         reports[0],
@@ -159,9 +160,9 @@ def joined(
     strict: bool = False,
     thresholds: Sequence[Threshold] = (),
 ) -> ScoreReport:
-    """Return the report of two clips from all their parts, in order: the same as if they had been one.
+    """Return the report of two clips from all their ranges, in order. It equals the report of clips scored in one piece.
 
-    `packets` are those of the clips' video streams, where they were counted as the clips were divided.
+    `packets` are the packets of both video streams, where they were counted when the clips were divided.
 
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """
@@ -182,7 +183,10 @@ def joined(
 
 
 def _ends(parts: Sequence[PartScores]) -> list[ClipEnd]:
-    """Return how both clips ended; where parts were read of files that are not the same, with that as their problem."""
+    """Return how both clips ended.
+
+    If ranges were read from files with different content, the ends carry that as their problem.
+    """
     ends = []
     for clip, end in enumerate(parts[-1].ends):
         versions = {part.ends[clip].version for part in parts}

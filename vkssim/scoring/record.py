@@ -1,4 +1,4 @@
-"""Makes the record of how two clips were scored: before the first frame, and when both were read to their ends."""
+"""Make the record of how two clips were scored, before the first frame, and complete it after both clips were read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .options import Clips, ScoreOptions
 from .verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
-"""Of the reference and of the distorted clip; see `FrameSource.packets`."""
+"""The packets of the reference and of the distorted clip; see `FrameSource.packets`."""
 
 
 def scoring_record(
@@ -26,7 +26,7 @@ def scoring_record(
     backend: str,
     options: ScoreOptions,
 ) -> ScoringRecord:
-    """Return how two sources are going to be scored, reference first. What only reading tells comes by `with_whole_clips`."""
+    """Return the record of two sources, reference first. `with_whole_clips` adds the facts that only reading shows."""
     info = sources[0].info
     features = tuple(
         FeatureFacts(scorer.names[0], plane.name, scorer.settings.options, scorer.settings.automatic, scorer.settings.limit_db)
@@ -61,10 +61,10 @@ def scoring_record(
 def with_whole_clips(
     record: ScoringRecord | None, packets: ClipPackets | None, ends: Sequence[ClipEnd], shorter: str | None
 ) -> ScoringRecord | None:
-    """Return the record with what only reading both clips to their ends tells; as it was where `packets` are None.
+    """Return the record completed after both clips were read to their ends; unchanged where `packets` are None.
 
-    `packets` are those of their video streams. How many frames there are is known of clips that ended together: how far a clip
-    is read on behind the end of the other, and so whether its own end is met, is different on each device.
+    `packets` are the packets of both video streams. The number of frames is recorded only for clips that ended together. A
+    device reads the longer clip some frames beyond the end of the shorter one, and this distance differs between devices.
     """
     if record is None or packets is None:
         return record
@@ -74,7 +74,7 @@ def with_whole_clips(
 
 
 def merged_records(records: Sequence[ScoringRecord | None]) -> ScoringRecord | None:
-    """Return the record of the parts of a run, which differ by nothing but the decoders of their machines."""
+    """Return one record for the ranges of a run, whose records differ only in the decoders of their machines."""
     known = [record for record in records if record is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Goes on after the device failed, where what was on its way can be read again."""
+"""Continue a run after its device failed, if its inputs can be read again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from ..utils.wording import counted
 
 
 def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: FailurePolicy, *, again: bool) -> ScoreReport:
-    """Return the report of a run that `score` makes, given the frames that an earlier try scored.
+    """Return the report of the run that `score` makes. `score` gets the frames that an earlier try has scored.
 
-    Where the device fails and `policy` allows another try, the run goes on behind what was scored, and the report has a
-    warning; not unless the sources can be read `again`. An error has all that was scored in its `report`.
+    If the device fails and `policy` allows another try, the run continues behind the frames that were scored, and the report
+    has a warning. This needs sources that can be read `again`. An error has all scored frames in its `report`.
     """
     earlier: ScoreReport | None = None
     done: Sequence[FrameScores] = ()
@@ -34,7 +34,7 @@ def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: Fail
                 done = earlier.frames or done
                 frames = counted(len(earlier.frames), "frame")
                 if isinstance(error, DeviceLostError):
-                    warning = f"was lost after {frames}; it was opened again, and the run went on behind them"
+                    warning = f"was lost after {frames}; it was opened again, and the run continued behind them"
                 else:
                     warning = f"ran out of memory after {frames}; batches of {policy.batch} were used from there on"
                 earlier.warnings.append(f"{earlier.backend.device} {warning}")
@@ -43,7 +43,7 @@ def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: Fail
 
 
 def _joined(earlier: ScoreReport | None, report: ScoreReport) -> ScoreReport:
-    """Return the later report with the warnings and the times of the earlier one as well."""
+    """Return the later report with the warnings and the times of the earlier one added."""
     if earlier is not None:
         report.warnings = earlier.warnings + [warning for warning in report.warnings if warning not in earlier.warnings]
         report.seconds += earlier.seconds

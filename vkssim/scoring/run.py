@@ -1,4 +1,4 @@
-"""A run: frames read ahead of the device, batch after batch, and scored in order."""
+"""Run a pair of clips: read frames ahead of the device, batch by batch, and score them in order."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .ranges import Part
 from .run_settings import RunSettings
 from .timing import PairTimes
 
-_MOST_READERS = 4  # of each file; more only wait for each other between their reads
+_MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
 
 
 class Run:
-    """Batches on their way: reading, then on the device, then scored. Use with `with`.
+    """Read batches, pass them to the device, and collect their scores. Use with `with`.
 
-    The report may have frames already: the run goes on behind them. The times of each pair go to `on_times`. Frames whose
-    numbers are `already_reported` go neither to `settings.on_frames` nor to the store. Of a `part` only the pairs in it are
-    read, from sources that are there already.
+    If the report has frames already, the run continues behind them. `on_times` gets the times of each pair. Frames whose
+    numbers are in `already_reported` go neither to `settings.on_frames` nor to the store. Of a `part`, only its pairs are read,
+    from sources that are positioned there already.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Run:
         self._found_beyond = False
 
     def score(self) -> None:
-        """Read, submit and collect until a source ends, from behind the frames that the report has already."""
+        """Read, submit and collect until a source ends, beginning behind the frames that are already in the report."""
         engine, schedule, step = self._engine, self._schedule, self._schedule.step
         limit = schedule.stop if self._part.stop is None else schedule.start + self._part.stop * step
         total = schedule.pairs
@@ -90,7 +90,8 @@ class Run:
                 free.append(self._collect(*in_flight.popleft(), total, started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
-                frames = 0 if ended else self._frames_read(numbers, futures)  # behind a bad frame there may be good ones
+                # Frames behind a bad one may be good, but do not count.
+                frames = 0 if ended else self._frames_read(numbers, futures)
                 ended = ended or frames < len(numbers)
                 if frames:
                     engine.submit(batch, frames)
@@ -132,7 +133,7 @@ class Run:
             self._end_at(numbers, batch.beyond)
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
-        if self._scored_before:  # known now that the sources are past them
+        if self._scored_before:  # the sources know these times only after they have read the frames
             first = self._schedule.start + self._part.first * numbers.step
             self._on_times(self._pair_times(range(first, numbers.start, numbers.step)))
             self._scored_before = 0
@@ -152,7 +153,7 @@ class Run:
         return batch
 
     def _end_at(self, numbers: range, beyond: Beyond) -> None:
-        """Let the run end before a pair with a sample that is larger than its depth allows."""
+        """End the run before a pair with a sample that is larger than its depth allows."""
         pairing, source = self._schedule.pairing, self._sources[beyond.clip]
         frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
         source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
@@ -164,7 +165,7 @@ class Run:
         return [(index, reference.time(first), distorted.time(second)) for index, first, second in numbers]
 
     def _note_lengths(self) -> None:
-        """Note a shorter file whose end reading did not meet: lengths are known at the start, or subsampling passed it."""
+        """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""
         pairing, asked = self._schedule.pairing, self._schedule.asked_stop
         lengths = [source.length for source in self._sources]
         left = [length - skip for length, skip in zip(lengths, pairing.skips, strict=True) if length is not None]
@@ -182,7 +183,7 @@ class Run:
 
     def __exit__(self, _kind: type[BaseException] | None, failure: BaseException | None, _trace: TracebackType | None) -> None:
         for source in self._sources:
-            if failure is not None:  # nobody waits any more for what is being read
+            if failure is not None:  # nobody needs the frames that are being read
                 source.give_up()
         ended = [reader.close() for reader in self._readers]
         if failure is not None and not all(ended):
@@ -194,7 +195,7 @@ def _all_done(futures: list[list[Future[int]]]) -> bool:
 
 
 class _Reader:
-    """Reads one source on threads of its own, so that reading overlaps with the device and with the other source."""
+    """Read one source on its own threads, so that reading overlaps with the device and with the other source."""
 
     def __init__(self, source: FrameSource) -> None:
         self._source = source
@@ -211,7 +212,7 @@ class _Reader:
         ]
 
     def finish(self, parts: list[Future[int]], frames: int) -> int:
-        """Return how many of `frames` frames were read before the first that was not: a file may be cut while it is read."""
+        """Return how many of `frames` frames were read without a gap: a file may be truncated while it is read."""
         size, count = self._part_size(frames), 0
         for read in [result_of(future) for future in parts]:
             count += read
@@ -223,5 +224,5 @@ class _Reader:
         return max(1, -(-frames // self._threads))
 
     def close(self) -> bool:
-        """Wait for what is being read; False where that does not come."""
+        """Wait for the reads in progress, and return False where they do not end in time."""
         return self._pool.close()

@@ -1,4 +1,4 @@
-"""Everything that a run is given besides its clips and options. None of it changes a score."""
+"""Hold the settings of a run besides its clips and options. None of them changes a score."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..report.thresholds import Threshold
 from .run_store import RunStore
 
 Progress = Callable[[int, int | None], None]
-"""Called with the frames scored so far and their total, None where it is not known."""
+"""A function that gets the number of frames scored so far and the total, which is None where it is not known."""
 
 OnFrames = Callable[[Sequence[FrameScores]], None]
-"""Called with frames that have just been scored, in order."""
+"""A function that gets frames that have just been scored, in order."""
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Whom a run tells what, and where it keeps what it has scored; see `score_files`.
+    """Hold the callbacks of a run and the store of its scores; see `score_files`.
 
-    `thresholds` are the thresholds that its scores have to reach, and the pooled values that will be asked of them.
+    `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for.
     """
 
     profile: bool = False

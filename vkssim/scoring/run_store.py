@@ -1,11 +1,12 @@
-"""The store of a run: everything that was scored so far, so that a run that was cut off goes on where it was.
+"""Store every score of a run, so that an interrupted run can continue.
 
-It lies beside the output until the output is written. ``OUTPUT.journal`` says which run it is, and has a line for every frame
-that one device scored, in order. ``OUTPUT.parts`` is a folder with a file for every range of frames that one of several devices
-scored; see `range_folder`. A run that was begun on one device goes on with several, and the other way round.
+The store lies beside the output until the output is written. ``OUTPUT.journal`` identifies the run, and has a line for every
+frame that one device scored, in order. ``OUTPUT.parts`` is a folder with a file for every range of frames that one of several
+devices scored; see `range_folder`. A run that began on one device can continue on several, and the other way round.
 
 Numbers are JSON with the shortest text that reads back to the same double. Every line of the journal has a checksum of all
-lines up to it, and every file of the folder has its own: whatever is torn, altered, doubled or out of place is scored again.
+lines up to it, and every file of the folder has its own. Frames whose lines are torn, altered, doubled or out of place are
+scored again.
 """
 
 from __future__ import annotations
@@ -36,14 +37,17 @@ from .range_folder import RangeFolder
 from .ranges import EarlierScores, consecutive
 
 Identity = Mapping[str, Any]
-"""What a run's scores depend on, as JSON has it, by the names that a user knows."""
+"""Everything that a run's scores depend on, as JSON values, under names that a user understands."""
 
 CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
-"""The errors after which a run may go on."""
+"""The errors after which a run can continue."""
 
 
 def run_identity(clips: Clips, options: ScoreOptions) -> Identity:
-    """Return what the scores of two files depend on, but for the device; files by their paths, sizes and times of change."""
+    """Return everything that the scores of two files depend on, except the device.
+
+    Path, size and change time stand for a file.
+    """
     return {
         "version of vkssim": __version__,
         "reference": _digest(clips.reference),
@@ -70,25 +74,27 @@ def open_store(
     resume: bool,
     tell: Callable[[str], None],
 ) -> RunStore:
-    """Open the store of a run beside its output, which need not be there; use with `with`.
+    """Open the store of a run beside its output. The store need not exist. Use with `with`.
 
-    Raises OptionError where the output is a URL, or an input is a pipe, and whatever `RunStore` raises.
+    Raises OptionError if the output is a URL or an input is a pipe, and the errors of `RunStore`.
     """
     for name in clips.paths:
         if not readable_again([name]):
-            raise OptionError(f"{named(name)} cannot be read a second time, so that a run cut off cannot go on; give a file")
+            raise OptionError(
+                f"{named(name)} cannot be read a second time, so an interrupted run could not continue; give a file"
+            )
     if is_url(output):
-        raise OptionError(f"{named(output)} is a URL; what a run goes on from lies beside a local path")
+        raise OptionError(f"{named(output)} is a URL; the files from which a run continues lie beside a local path. Give one")
     journal = journal_path(Path(output))
     return RunStore(journal, parts_folder(output), run_identity(clips, options), resume=resume, tell=tell)
 
 
 @dataclass(frozen=True)
 class _Devices:
-    """An entry of the journal: which devices go on from here.
+    """An entry of the journal that names the devices of the following entries.
 
-    Of one device the frames follow, from pair number `first` on, and `names` are those of their scores. Several devices leave
-    ranges in the folder.
+    A single device has its frames behind this entry, from pair number `first` on, and `names` are the names of their scores.
+    Several devices leave ranges in the folder.
     """
 
     backends: tuple[BackendInfo, ...]
@@ -97,19 +103,19 @@ class _Devices:
 
 
 _Frame = tuple[int, float | None, list[float]]
-"""An entry of the journal: the number of a frame, its time and its scores."""
+"""An entry of the journal: the number of a frame, its presentation time and its scores."""
 
 
 class RunStore:
-    """Opens the store of a run, or begins one; use with `with`.
+    """Open the store of a run, or make a new one; use with `with`.
 
-    `resume` goes on with what is there; without it that is dropped as soon as the run begins. `tell` is called with what the
-    user should know of that. `begun` is True once `begin` was called: a run that opens its device a second time goes on with
-    the frames that it has. `ranges` is the folder of ranges, and `key` is the name of the run in it. What was kept stays when
-    this is closed, unless `settle` found that nobody needs it.
+    With `resume`, the run continues from the stored scores; without it, they are dropped as soon as the run begins. `tell` gets
+    notes for the user about this. `begun` is True after `begin`: a run that opens its device a second time continues with the
+    frames in its memory. `ranges` is the folder of ranges, and `key` is the name of the run in it. Closing the store leaves the
+    files where they are, unless `settle` found that nobody needs them.
 
-    Raises InputError where the journal is some other file; OutputError where it cannot be written or another process has it,
-    and where the folder is not vkssim's.
+    Raises InputError if the journal is another kind of file. Raises OutputError if the journal cannot be written, if another
+    process uses it, or if the folder is not vkssim's.
     """
 
     def __init__(self, journal: Path, folder: str, identity: Identity, *, resume: bool, tell: Callable[[str], None]) -> None:
@@ -119,41 +125,44 @@ class RunStore:
         self.begun = False
         self.key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self.ranges = RangeFolder(folder)
-        self.ranges.check()  # an error here leaves no journal behind
+        self.ranges.check()  # checked before the journal, so that an error leaves no journal behind
         self._journal: CheckedJournal[_Devices | _Frame] = CheckedJournal(journal, RUN, _entry)
         self.in_order = _in_order(self._journal.entries)
         self._frames = sum(len(scores.frames) for scores in self.in_order)
 
     def begin(self, options: ScoreOptions, backend: BackendInfo, names: Sequence[str]) -> EarlierScores:
-        """Begin or go on on one device, now that it is known what computes the scores, and which scores there are.
+        """Begin or continue on one device, as soon as the device and the names of the scores are known.
 
-        Returns the frames that are there already, from the first pair on and without a gap. Raises OptionError where they are
-        of another run.
+        Returns the frames that are stored from the first pair on without a gap. Raises OptionError if they belong to another
+        run.
         """
         self._begin([backend], names)
         earlier = consecutive([*self.in_order, *self.ranges.find(self.key, options).in_order()])
         self._journal.add([asdict(_Devices((backend,), len(earlier.frames), tuple(names)))])
         if earlier.frames:
-            self._tell(f"goes on behind {counted(len(earlier.frames), 'frame')} that an earlier run scored")
+            self._tell(f"the run continues behind {counted(len(earlier.frames), 'frame')} that an earlier run scored")
         return earlier
 
     def begin_ranges(self, backends: Sequence[BackendInfo]) -> None:
-        """Begin or go on on several devices, which keep ranges in the folder. Raises as `begin`."""
+        """Begin or continue on several devices, which store ranges in the folder. Raises the errors of `begin`."""
         self._begin(backends, ())
         self._journal.add([asdict(_Devices(tuple(backends)))])
         if self.ranges.names():
-            self._tell(f"goes on with the ranges in {self.ranges}")
+            self._tell(f"the run continues with the ranges in {self.ranges}")
         if self._frames:
-            self._tell(f"goes on with the {counted(self._frames, 'frame')} in {self._journal.path}")
+            self._tell(f"the run continues with the {counted(self._frames, 'frame')} in {self._journal.path}")
 
     def _begin(self, backends: Sequence[BackendInfo], names: Sequence[str]) -> None:
-        """Go on with what is there, or drop it. Raises OptionError where it is of another run."""
+        """Continue from the stored scores, or drop them. Raises OptionError if they belong to another run."""
         journal = self._journal
         if journal.older:
-            self._tell(f"{journal.path} is of an older version: it is not believed, and the run is begun anew")
+            self._tell(f"{journal.path} was written by an older version: it is ignored, and the run starts again")
         elif self._resume and journal.damaged:
-            self._tell(f"{journal.path} is damaged behind {counted(self._frames, 'frame')}; what follows is scored again")
-        if self._resume and journal.head is not None and journal.entries:  # the first says on which devices it was begun
+            self._tell(
+                f"{journal.path} is damaged behind {counted(self._frames, 'frame')}; the frames behind them are scored again"
+            )
+        # The first entry names the devices on which the run began.
+        if self._resume and journal.head is not None and journal.entries:
             differing = self._differing(backends, names)
             if differing:
                 raise self._of_another_run(differing)
@@ -163,16 +172,16 @@ class RunStore:
             lost += [f"{self.ranges} had ranges"] * bool(self.ranges.names())
             if not (self._resume or journal.older):
                 for what in lost:
-                    self._tell(f"{what} of a run that was cut off; `resume` would have kept them")
+                    self._tell(f"{what} of a run that was cut off; with `resume` the run would have continued from them")
             self.ranges.discard()
             journal.begin(self._identity)
             self.in_order, self._frames = [], 0
         self.begun = True
 
     def _differing(self, backends: Sequence[BackendInfo], names: Sequence[str]) -> list[str]:
-        """Return what the journal has otherwise.
+        """Return the names of the values in which the journal differs from this run.
 
-        Of the devices that scored before one has to be there again: any other may round otherwise.
+        One of the earlier devices must take part again, because any other device may round differently.
         """
         head = self._journal.head
         differing = [key for key in self._identity if self._identity[key] != head.get(key)]
@@ -189,25 +198,26 @@ class RunStore:
         return differing
 
     def _of_another_run(self, differing: Sequence[str]) -> OptionError:
-        lost = f", its {counted(self._frames, 'frame')} are lost then" if self._frames else ""
+        lost = f", and its {counted(self._frames, 'frame')} are lost" if self._frames else ""
         return OptionError(
-            f"{self._journal.path} is of another run: {', '.join(differing)} differ. Without `resume` it is begun anew{lost}"
+            f"{self._journal.path} belongs to another run: {', '.join(differing)} differ."
+            f" Without `resume` the run starts again{lost}"
         )
 
     def add(self, frames: Sequence[FrameScores]) -> None:
-        """Write frames of one device at once: killing the process loses none of them. Raises OutputError."""
+        """Write frames of one device at once, so that a killed process loses none of them. Raises OutputError."""
         self._journal.add([[frame.index, frame.time, list(frame.metrics.values())] for frame in frames])
         self._frames += len(frames)
 
     def leave(self, error: VkssimError) -> None:
-        """Say in an error that cuts the run off that it can go on, where there is something to go on from."""
+        """Add to an error that interrupts the run that `resume` continues it, if anything is stored."""
         if self.begun and isinstance(error, CUT_OFF) and (self._frames or self.ranges.names()):
-            error.args = (f"{error}; `resume` goes on from there",)
+            error.args = (f"{error}; `resume` continues from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
-        """Drop what was kept where the run is done and its scores are where they belong, whatever they are.
+        """Drop the stored scores if the run is done and its scores are written, whatever the scores are.
 
-        A run that never began leaves what it found, which may be another run's.
+        A run that never began leaves the files that it found, because they may belong to another run.
         """
         for failure in failures:
             self.leave(failure)
@@ -216,12 +226,12 @@ class RunStore:
         self._frames = 0
         try:
             self.ranges.discard()
-        except OutputError as error:  # the scores are where they belong all the same
+        except OutputError as error:  # the output has the scores, so this is no failure
             self._tell(str(error))
 
     def close(self) -> None:
-        """Close the journal; it is removed where neither frames nor ranges are kept."""
-        with suppress(OutputError):  # what it is for is done, or lost to another error
+        """Close the journal, and remove it where neither frames nor ranges are stored."""
+        with suppress(OutputError):  # the run is done, or has failed with another error
             if self._frames or self.ranges.names():
                 self._journal.sync()
             else:
@@ -237,7 +247,7 @@ class RunStore:
 
 
 def _entry(entry: Any) -> _Devices | _Frame:
-    """Return an entry of the journal. Raises ValueError, TypeError or KeyError where it is none."""
+    """Return an entry of the journal. Raises ValueError, TypeError or KeyError for anything else."""
     if isinstance(entry, dict):
         backends = tuple(BackendInfo(**info) for info in entry["backends"])
         return _Devices(backends, int(entry["first"]), tuple(entry["names"]))
@@ -246,7 +256,7 @@ def _entry(entry: Any) -> _Devices | _Frame:
 
 
 def _in_order(entries: Sequence[_Devices | _Frame]) -> list[EarlierScores]:
-    """Return the frames of a journal in blocks, each of consecutive pairs that one device scored."""
+    """Return the frames of a journal in blocks. Each block has consecutive pairs that one device scored."""
     blocks: list[tuple[_Devices, list[FrameScores]]] = []
     for entry in entries:
         if isinstance(entry, _Devices):

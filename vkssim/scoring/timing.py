@@ -1,23 +1,23 @@
-"""Whether the frames of a pair are shown together."""
+"""Find out whether the frames of each pair have the same presentation time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 PairTimes = tuple[int, float | None, float | None]
-"""The number of a pair, and when its frames are shown, in seconds from the first of the reference and of the distorted clip."""
+"""The number of a pair, and the presentation times of its frames, in seconds since the first frame of each clip."""
 _ROUNDED = 2e-3
-"""Seconds that times may be rounded by, at both ends: containers often have milliseconds."""
+"""The largest rounding of a time in seconds, at both ends: many containers store milliseconds."""
 
 _SAME_PACE = 5e-4
-"""Relative: half of what lies between 23.976 and 24 frames a second."""
+"""The relative tolerance of the pace: half of the difference between 23.976 and 24 frames a second."""
 
 
 class Clock:
-    """Looks at the times of each pair, in order. `paths` are the clips, `rate` is the reference's in frames a second.
+    """Compare the times of each pair, in order. `paths` are the clips, `rate` is the reference's in frames a second.
 
-    `first_left` gives the times of the first frames that are not skipped, which count as together where pairs are made by time;
-    where it is left out the first pair counts as that.
+    `first_left` gives the times of the first frames that are not skipped. Where pairs are made by time, these two count as
+    simultaneous. Without it, the frames of the first pair count as simultaneous.
     """
 
     def __init__(
@@ -29,10 +29,10 @@ class Clock:
         self._starts: tuple[float, float] | None = None
         self._last: tuple[float, float] | None = None
         self.out_of_step: str | None = None
-        """What to say of the first pair whose frames are more than half a frame apart."""
+        """The message about the first pair whose frames are more than half a frame apart."""
 
     def compare(self, pairs: Iterable[PairTimes]) -> None:
-        """Look at the next pairs."""
+        """Compare the times of the next pairs."""
         if self._tolerance is None:
             return
         for index, time, other in pairs:
@@ -44,7 +44,7 @@ class Clock:
 
     @property
     def differs_in_pace(self) -> bool:
-        """Return whether one clip shows the same frames in less time than the other; only where pairs are made by number."""
+        """Return whether one clip shows the same frames in less time than the other; False where pairs are made by time."""
         if self._starts is None or self._last is None or self._first_left is not None:
             return False
         span, other = (last - start for last, start in zip(self._last, self._starts, strict=True))
@@ -58,7 +58,7 @@ class Clock:
             first, advice = (
                 ("frames compared", "--sync pts pairs frames by time")
                 if self._first_left is None
-                else ("frames that are not skipped", "their packets promised other times")
+                else ("frames that are not skipped", "their packets announced other times")
             )
             self.out_of_step = (
                 f"from frame {index} on {self._paths[0]} and {self._paths[1]} are out of step: {since:.3f} s and"

@@ -1,4 +1,4 @@
-"""What is wrong with the scores of two clips, or to be warned of, once all of them are there."""
+"""Judge the scores of two clips after the last frame: add warnings, and raise errors for damaged clips and low scores."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _MOST_NAMED_FRAMES = 8
 _MOST_REMARKS = 8
 
 Remarks = tuple[tuple[int, str], ...]
-"""What there is to say of frames, each by its number."""
+"""Messages about frames, each with the number of its frame."""
 
 
 @dataclass(frozen=True)
 class ClipEnd:
-    """How reading a clip ended.
+    """Hold how reading a clip ended.
 
-    `damage` are the frames in which the decoder had to make up what is missing, with what it says of that, `remarks` what else
-    there is to warn of; of both only what is up to the last frame that was scored, for a decoder reads ahead. `problem` is what
-    ended the clip early, or makes its scores doubtful, `claimed` how many frames it said it has, `found` how many there are,
-    `hidden` how many are not to be shown, counted where fewer were found. `expected` is how many there should be, also by the
-    duration. `version` tells the content of the file from another one.
+    `damage` lists the frames in which the decoder had to conceal missing data, with the decoder's message. `remarks` lists
+    other warnings about frames. Both stop at the last frame that was scored, because a decoder reads ahead. `problem` is the
+    error that ended the clip early or makes its scores doubtful. `claimed` is the number of frames that the file states,
+    `found` the number that could be read, and `hidden` the number that its edit list hides, counted where fewer were found.
+    `expected` is the expected number, which may come from the duration. `version` identifies the content of the file.
     """
 
     path: str
@@ -46,7 +46,7 @@ class ClipEnd:
 
     @classmethod
     def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
-        """Return that of a source that was read, of which frame `last` was the last that was scored; None where none was."""
+        """Return the end of a source after it was read. Frame `last` was the last that was scored; None where none was."""
 
         def scored(said: Iterable[tuple[int, str]]) -> Remarks:
             return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
@@ -55,7 +55,7 @@ class ClipEnd:
         problem = source.problem
         try:
             check_unchanged(source)
-        except InputError as error:  # which may well be why it ended early
+        except InputError as error:  # the change may be the reason for the early end
             problem = error
         version = None if source.opened is None else source.opened.version
         claimed, found = source.info.frames, source.length
@@ -72,7 +72,7 @@ def judge(
     strict: bool,
     thresholds: Sequence[Threshold],
 ) -> None:
-    """Add warnings to a report. Raises InputError for what is wrong with the clips, DemandError where scores fail a demand."""
+    """Add warnings to a report. Raises InputError for a problem of the clips, DemandError for scores that fail a threshold."""
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -82,15 +82,15 @@ def judge(
             frames = [number for number, _ in end.damage]
             said = next((f". FFmpeg says: {text}" for _, text in end.damage if text), "")
             report.warnings.append(
-                f"{end.path} is damaged in {len(frames)} of its frames ({_listed(frames)}); what the decoder put in place of"
-                f" what is missing was scored, there and in frames that refer to them{said}"
+                f"{end.path} is damaged in {len(frames)} of its frames ({_listed(frames)}); the decoder concealed the missing"
+                f" data, which changes the scores of these frames and of frames that refer to them{said}"
             )
         report.warnings += _remarks(end)
         if end.problem is not None:
             raise end.problem
         if end.claimed is not None and end.found is not None and end.found < end.claimed:
             report.warnings.append(_fewer(end, end.claimed, end.found))
-    report.warnings[:] = dict.fromkeys(report.warnings)  # a clip scored against itself has each twice
+    report.warnings[:] = dict.fromkeys(report.warnings)  # a clip that is scored against itself has each warning twice
     if not report.frames:
         raise InputError(_nothing_to_score(report, ends))
     unequal = [text for text in (shorter, clock.out_of_step or _different_rates(report, clock)) if text is not None]
@@ -104,7 +104,10 @@ def judge(
 
 
 def _nothing_to_score(report: ScoreReport, ends: Sequence[ClipEnd]) -> str:
-    """Return the error for clips without a pair. It goes by what they say of themselves: how far they were read is chance."""
+    """Return the error for clips without a pair.
+
+    It states the lengths in the files: how far each clip was read is chance.
+    """
     record = report.scoring
     asked = "" if record is None else " ".join(selection_flags(record.selection))
     rates = (None, None) if record is None else (record.reference.fps, record.distorted.fps)
@@ -122,9 +125,9 @@ def _length(end: ClipEnd, rate: float | None) -> str:
 
 
 def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
-    """Return what to say of clips of different frame rates that are too short to come out of step.
+    """Return the message about clips of different frame rates that are too short to get out of step.
 
-    The rate alone says little: containers estimate it by packets, of which some are not shown.
+    The rate alone says little: containers estimate it from packets, some of which are never shown.
     """
     if report.scoring is None or not clock.differs_in_pace:
         return None
@@ -138,7 +141,7 @@ def _different_rates(report: ScoreReport, clock: Clock) -> str | None:
 
 
 def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
-    """Return what to say of a clip of fewer frames than it said."""
+    """Return the message about a clip that has fewer frames than its file states."""
     hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
     if hidden and claimed - end.hidden <= found:
         return f"{hidden}; the {found} that a player shows were scored"
@@ -147,13 +150,13 @@ def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
 
 
 def _remarks(end: ClipEnd) -> list[str]:
-    """Return a warning for each text, with the frames that it is of; many are only counted."""
+    """Return a warning for each text, with the numbers of its frames. Texts beyond a limit are only counted."""
     by_text = sorted(end.remarks, key=lambda remark: remark[1])
     texts = [(text, [number for number, _ in said]) for text, said in groupby(by_text, lambda remark: remark[1])]
     texts.sort(key=lambda entry: entry[1][0])
     warnings = [f"{end.path}, frame {_listed(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
     left = len(texts) - len(warnings)
-    return warnings + ([f"{end.path}: there is more to say of its frames, {left} times"] if left else [])
+    return warnings + ([f"{end.path}: {left} more messages about its frames are left out"] if left else [])
 
 
 def _null_warning(name: str, missing: Sequence[int]) -> str:

@@ -1,5 +1,5 @@
-"""Files and URLs as storage: paths and URLs, files that are written as a whole, folders of vkssim's own, journals.
+"""Store files by path or URL: write files as a whole, keep folders of vkssim's own, and write journals.
 
-It knows `utils`, and nothing of frames or scores. Read `atomic` first, then `journal_file`: everything that a run goes on from
-is written through these two.
+This package knows `utils`, and nothing of frames or scores. Read `atomic` first, then `journal_file`: a run continues only from
+files that these two wrote.
 """

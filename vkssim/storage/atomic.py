@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Write files that exist complete or not at all."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ..utils.interruption import unfinished
 from ..utils.limits import abbreviated
 
 UNFINISHED = ".vkssim-"
-"""What the names of files begin with that are still being written."""
+"""The start of the names of files that are still being written."""
 
 
 def write_file(content: str | bytes, path: Path) -> None:
-    """Write a file; an ordinary file is the old one or the new one at any moment.
+    """Write a file. At any moment, an ordinary file has its old or its new content.
 
     Parameters
     ----------
     content : str or bytes
-        What to write; text becomes UTF-8.
+        The content; text is encoded as UTF-8.
     path : pathlib.Path
-        The file. A link of that name is replaced and not followed; a device or a pipe is written to as it is.
+        The file. A link of that name is replaced, not followed. A device or a pipe is written to directly.
 
     Raises
     ------
@@ -46,10 +46,10 @@ def write_file(content: str | bytes, path: Path) -> None:
 
 
 def replace_file(data: bytes, path: Path) -> None:
-    """Write an ordinary file in one step, and have it on the disk; a link of that name is replaced, never followed.
+    """Write an ordinary file in one step, and flush it to the disk. A link of that name is replaced, never followed.
 
-    Whatever happens meanwhile, the file is the old one or the new one. Where the system has files without a name, killing the
-    process leaves nothing else behind either. Raises OutputError.
+    At any moment, the file has its old or its new content. Where the system supports files without a name, a killed process
+    leaves no other file behind either. Raises OutputError.
     """
     try:
         descriptor = _open_nameless(path.parent)
@@ -60,7 +60,8 @@ def replace_file(data: bytes, path: Path) -> None:
                 _write(file, data)
                 os.fchmod(descriptor, _mode(path))
                 beside = str(path.parent / f"{UNFINISHED}{secrets.token_hex(8)}")
-                # With a descriptor Python calls linkat, which follows the link in /proc to the file; link would not.
+                # With a descriptor, Python calls linkat, which follows the link in /proc to the file. link() would not follow
+                # it.
                 os.link(f"/proc/self/fd/{descriptor}", beside, src_dir_fd=descriptor, follow_symlinks=True)
                 _rename(beside, path)
     except OSError as error:
@@ -69,17 +70,17 @@ def replace_file(data: bytes, path: Path) -> None:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Return the descriptor of a new file in a folder that has no name there yet; None where the system has no such files."""
+    """Return the descriptor of a new file without a name in a folder; None where the system has no such files."""
     if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
         return None
     try:
         return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
-    except OSError:  # the file system has none; or the folder cannot be written, which the other way says as well
+    except OSError:  # no such files here, or no permission; _replace_by_name reports the latter
         return None
 
 
 def _replace_by_name(data: bytes, path: Path) -> None:
-    """Write a file beside another, under a name of its own, and put it in the place of that."""
+    """Write a temporary file beside the target, and rename it to the target."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
     with _removed_on_failure(name):
         with open(descriptor, "wb") as file:
@@ -89,21 +90,21 @@ def _replace_by_name(data: bytes, path: Path) -> None:
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
-    """Write a file, and have it on the disk."""
+    """Write data to a file, and flush it to the disk."""
     file.write(data)
     file.flush()
     os.fsync(file.fileno())
 
 
 def _rename(name: str, path: Path) -> None:
-    """Give an unfinished file, which is finished now, its name; where that fails it is removed."""
+    """Rename a finished temporary file to its final name; remove it if that fails."""
     with _removed_on_failure(name):
         os.replace(name, path)
 
 
 @contextmanager
 def _removed_on_failure(name: str) -> Iterator[None]:
-    """Remove an unfinished file where the block fails, or the process ends on the spot."""
+    """Remove an unfinished file if the block fails, or if the process ends at once."""
     with unfinished(name):
         try:
             yield
@@ -114,7 +115,7 @@ def _removed_on_failure(name: str) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system can."""
+    """Flush the names in a folder to the disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -136,7 +137,7 @@ def _umask() -> int:
 
 
 def check_writable(path: Path) -> None:
-    """Raise OutputError where a file of that name cannot be written; asked before the first frame is scored."""
+    """Raise OutputError if a file of that name cannot be written. It is called before the first frame is scored."""
     folder = path.parent
     try:
         path.lstat()
@@ -145,17 +146,18 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None
     except ValueError as error:
-        raise OutputError(f"{abbreviated(str(path))} names no file: {error}") from None
+        raise OutputError(f"{abbreviated(str(path))} is not a possible file name: {error}") from None
     if path.is_dir():
         raise OutputError(f"{path} is a folder; give the name of a file in it")
     if not folder.is_dir():
-        raise OutputError(f"{path} cannot be written: there is no folder {folder}")
+        raise OutputError(f"{path} cannot be written: the folder {folder} does not exist")
     if path.exists() and not os.access(path, os.W_OK):
-        raise OutputError(f"{path} cannot be written: no permission")
+        raise OutputError(f"{path} cannot be written: permission denied")
     if path.exists() and not path.is_file():
-        return  # a device or a pipe: writing to it is the only test
+        return  # a device or a pipe can be tested only by writing to it
     try:
-        with tempfile.TemporaryFile(dir=folder):  # has no name to be left behind where the system can do without
+        # Has no name where the system supports that, so a killed process leaves nothing.
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise OutputError(f"{path} cannot be written: {error.strerror}") from None

@@ -1,4 +1,4 @@
-"""A journal as a file of checked lines: what is in it up to the first damage, and what is added behind that."""
+"""Read a journal of checked lines up to the first damage, and append entries behind the last good line."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Entry = TypeVar("Entry")
 
 
 class CheckedJournal(Generic[Entry]):
-    """Opens the journal of one kind of run, or makes an empty file for it.
+    """Open the journal of one kind of run, or make an empty file for it.
 
-    `head` is the entry of the first line and `entries` are those behind it, as `parse` reads them, up to the first line that is
-    not as it was written; `damaged` says that there is such a line. `older` is True for a journal in the form of an older
-    version, which has fewer checks or none: nothing of it is believed.
+    `head` is the entry of the first line. `entries` are the entries behind it, read by `parse`, up to the first damaged line;
+    `damaged` is True if there is a damaged line. `older` is True for a journal in the form of an older version, which has fewer
+    checks or none; such a journal is ignored.
 
-    `parse` raises ValueError, TypeError, KeyError or RecursionError for what is no entry.
+    `parse` raises ValueError, TypeError, KeyError or RecursionError for an invalid entry.
 
-    Raises InputError for a file of more than `most_bytes`, and for one that is no journal of this kind; OutputError where it
-    cannot be written or another process has it.
+    Raises InputError for a file of more than `most_bytes`, and for a file that is not a journal of this kind. Raises
+    OutputError if the file cannot be written or another process has locked it.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class CheckedJournal(Generic[Entry]):
         try:
             if most_bytes is not None and self._file.size > most_bytes:
                 raise InputError(
-                    f"the journal {path} has {self._file.size} bytes; {most_bytes} are the most there can be. Move it away, or"
+                    f"the journal {path} has {self._file.size} bytes; the limit is {most_bytes}. Move it away, or"
                     " give another `output`"
                 )
             self._read()
@@ -81,9 +81,9 @@ class CheckedJournal(Generic[Entry]):
             self._lines, self._size = lines, self._size + len(line)
 
     def _recognized(self, line: bytes) -> bytes | None:
-        """Return the kind of journal whose first line this is, whole or damaged; None where nothing of it reached the disk.
+        """Return the kind of the journal that begins with this line, complete or damaged; None for an empty line.
 
-        Raises InputError where it is the line of no journal.
+        Raises InputError if no journal begins with this line.
         """
         if not line.strip(b"\0"):
             return None
@@ -96,27 +96,27 @@ class CheckedJournal(Generic[Entry]):
                 return kind
         if _is_older_batch(line):
             return BATCH
-        raise InputError(f"{self.path} is no journal of vkssim; move it away, or give another `output`")
+        raise InputError(f"{self.path} is not a journal of vkssim; move it away, or give another `output`")
 
     def begin(self, head: Any, entries: Sequence[Any] = ()) -> None:
-        """Drop what is in the file, and begin with that head, and with entries behind it. Raises OutputError."""
+        """Truncate the file, and write a new head and the given entries. Raises OutputError."""
         self._file.cut(0)
         self.entries, self._lines = [], CheckedLines(self._kind)
         self.add([head, *entries])
         self._file.sync()
 
     def go_on(self) -> None:
-        """Drop what is behind the last good line. Raises OutputError."""
+        """Truncate the file behind the last good line. Raises OutputError."""
         self._file.cut(self._size)
 
     def add(self, entries: Sequence[Any]) -> None:
-        """Write entries at once: killing the process loses none of them. Raises OutputError."""
+        """Write entries at once, so that a killed process loses none of them. Raises OutputError."""
         lines = self._lines.copy()
         self._file.add(lines.pack(*entries))
         self._lines = lines
 
     def sync(self) -> None:
-        """Have everything on the disk. Raises OutputError."""
+        """Flush everything to the disk. Raises OutputError."""
         self._file.sync()
 
     def remove(self) -> None:
@@ -129,7 +129,7 @@ class CheckedJournal(Generic[Entry]):
 
 
 def _is_older_batch(line: bytes) -> bool:
-    """Return True for a record of a batch as it was written before lines had sums."""
+    """Return True for a record of a batch in the older form, without checksums."""
     with suppress(ValueError, RecursionError):
         record = json.loads(line)
         return (

@@ -1,7 +1,7 @@
-"""Lines of JSON in which damage does not go unseen: whatever a run goes on from is written in this form.
+"""Write and read lines of JSON with checksums, so that damage is always found. A run continues only from such lines.
 
-Each line begins with the CRC-32 of what the lines are for and of all entries up to it. A line that is torn, altered, doubled,
-missing or out of place has not the sum that it claims, nor has any line behind it.
+Each line begins with the CRC-32 of the kind of the lines and of all entries up to it. If a line is torn, altered, doubled,
+missing or out of place, the checksums of this line and of all lines behind it do not match.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ BATCH = b"vkssim batch 1 "
 
 
 class CheckedLines:
-    """Packs entries into lines, or unpacks lines, one after the other.
+    """Pack entries into lines, or unpack lines, one after the other.
 
-    `kind` opens the first line and says what the lines are for. `name` is what they are known by, where that matters: lines
-    that turn up under another name do not fit.
+    `kind` opens the first line and identifies the purpose of the lines. `name` binds the lines to a name, where that matters:
+    lines that appear under another name do not match.
     """
 
     def __init__(self, kind: bytes, name: str = "") -> None:
@@ -30,7 +30,7 @@ class CheckedLines:
         self._sum = zlib.crc32(name.encode(), zlib.crc32(kind))
 
     def pack(self, *entries: Any) -> bytes:
-        """Return the next lines, one for each entry, which is anything that JSON can say."""
+        """Return the next lines, one for each entry. An entry is any value that JSON can express."""
         lines = []
         for entry in entries:
             text = json.dumps(entry, separators=(",", ":")).encode()
@@ -40,7 +40,7 @@ class CheckedLines:
         return b"".join(lines)
 
     def unpack(self, line: bytes) -> Any:
-        """Return the entry of the next line. Raises ValueError where that is not the line that `pack` gave."""
+        """Return the entry of the next line. Raises ValueError if the line differs from the one that `pack` wrote."""
         rest = line.removeprefix(self._opening())
         text = rest[9:-1]
         total = zlib.crc32(text, self._sum)
@@ -51,7 +51,7 @@ class CheckedLines:
         return entry
 
     def copy(self) -> CheckedLines:
-        """Return lines that go on from here, whatever becomes of these."""
+        """Return an independent copy, which continues at the same line."""
         other = CheckedLines(self._kind)
         other._first, other._sum = self._first, self._sum
         return other
@@ -61,7 +61,7 @@ class CheckedLines:
 
 
 def is_damaged_head(line: bytes, kind: bytes) -> bool:
-    """Return True for a first line of that kind whose kind alone was altered: its sum says that vkssim wrote it."""
+    """Return True for a first line in which only the kind was altered: the checksum proves that vkssim wrote it."""
     try:
         CheckedLines(kind).unpack(kind + line[len(kind) :])
     except ValueError:
@@ -70,10 +70,10 @@ def is_damaged_head(line: bytes, kind: bytes) -> bool:
 
 
 def pack_record(kind: bytes, entry: Any, name: str) -> bytes:
-    """Return a file with one entry, for that name and no other."""
+    """Return the content of a file with one entry, bound to a name."""
     return CheckedLines(kind, name).pack(entry)
 
 
 def unpack_record(kind: bytes, data: bytes, name: str) -> Any:
-    """Return the entry of a file. Raises ValueError where that is not what `pack_record` gave for this kind and this name."""
+    """Return the entry of a file. Raises ValueError if `pack_record` did not write it for this kind and this name."""
     return CheckedLines(kind, name).unpack(data)

@@ -1,4 +1,4 @@
-"""Folders for results, local or by URL: small files that are there as a whole or not at all."""
+"""Keep results in folders, local or by URL: small files that exist complete or not at all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _WRITABLE = (_FILE, "gs://", "s3://")
 
 
 class Folder:
-    """A folder by path or by URL; cheap to make, and may be sent to other processes. Made when it is first written to.
+    """Hold a folder by path or by URL. It is cheap to make, can be sent to other processes, and is created at the first write.
 
-    Names are relative, with ``/`` between a subfolder and what is in it. What is read is believed: whoever may write there may
-    make up results. Every method raises OutputError where the folder cannot be used.
+    Names are relative, with ``/`` behind a subfolder. The content of the files is trusted: a user who may write there can forge
+    results. Every method raises OutputError if the folder cannot be used.
     """
 
     def __init__(self, place: PathOrUrl) -> None:
@@ -33,11 +33,11 @@ class Folder:
         return named(self._place)
 
     def path(self, name: str) -> str:
-        """Return where a file of that name is, as reports say it."""
+        """Return the path of a file of that name, in the form that reports show."""
         return named(join(self._place, name))
 
     def check(self) -> None:
-        """Make a local folder, and see whether one by URL is of a kind that can be written."""
+        """Make a local folder; for a URL, check that its kind can be written."""
         with self._errors():
             if self._remote:
                 check_url(self._place)
@@ -46,7 +46,7 @@ class Folder:
                 Path(self._place).mkdir(parents=True, exist_ok=True)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file, or put it in the place of another: whoever reads meanwhile has the old one or the new one."""
+        """Write or replace a file. A reader sees either the old or the new content."""
         with self._errors(name):
             if self._remote:
                 filesystem, root = self._opened()
@@ -57,7 +57,7 @@ class Folder:
             replace_file(data, path)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None where there is none."""
+        """Return the content of a file; None where it does not exist."""
         with self._errors(name), suppress(FileNotFoundError, NotADirectoryError):
             if self._remote:
                 filesystem, root = self._opened()
@@ -66,7 +66,10 @@ class Folder:
         return None
 
     def names(self) -> set[str]:
-        """Return all files in it and in its subfolders, but links; none where there is no such folder."""
+        """Return the names of all files in the folder and its subfolders, except links.
+
+        An empty set where the folder is missing.
+        """
         with self._errors():
             return self._remote_names() if self._remote else self._local_names()
 
@@ -87,7 +90,7 @@ class Folder:
         }
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove objects of a folder by URL; those that are not there are none to remove. Local files: see `OwnFolder`."""
+        """Remove objects of a folder by URL, and ignore missing ones. For local files see `OwnFolder`."""
         with self._errors():
             there = self._remote_names().intersection(names)
             filesystem, root = self._opened()
@@ -104,19 +107,19 @@ class Folder:
             yield
         except VkssimError:
             raise
-        except Exception as error:  # of whatever library the file system is made
+        except Exception as error:  # each library of a file system has its own errors
             where = self if name is None else self.path(name)
             raise OutputError(f"{where} cannot be used for results: {os_error(error).strerror}") from None
 
 
 def check_url(url: str) -> None:
-    """Raise OutputError where nothing can be written by a URL of that kind."""
+    """Raise OutputError if URLs of that kind cannot be written."""
     if not url.startswith(_WRITABLE):
         raise OutputError(f"{named(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
 
 
 def check_output(place: PathOrUrl) -> None:
-    """Raise OutputError where a file of that name cannot be written, as far as can be told; asked before anything is scored."""
+    """Raise OutputError if a file of that name cannot be written, as far as this can be checked before anything is scored."""
     text = os.fspath(place).removeprefix(_FILE)
     if is_url(text):
         check_url(text)
@@ -126,7 +129,7 @@ def check_output(place: PathOrUrl) -> None:
 
 
 def write_output(content: str | bytes, place: PathOrUrl) -> None:
-    """Write a file by URL in one step, or by path as `write_file` does. Raises OutputError."""
+    """Write a file: by URL in one step, by path as `write_file` does. Raises OutputError."""
     text = os.fspath(place).removeprefix(_FILE)
     if is_url(text):
         folder, _, name = text.rpartition("/")

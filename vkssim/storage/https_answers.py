@@ -1,4 +1,4 @@
-"""What an answer by https must be: of the range that was asked for, and of one version of the file."""
+"""Check every answer by https: it must have the range that was requested, from one version of the file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _VERSION = ("ETag", "Last-Modified")
 
 
 class Versions:
-    """By URL the version that its server named when it was last asked for the file's size; ranges have to be of the same."""
+    """Hold, for each URL, the version that its server named with the file's size. All ranges must be of this version."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._known: dict[tuple[str, str], str] = {}
 
     def note(self, url: str, headers: Any) -> None:
-        """Note what a server says of a whole file."""
+        """Store the version that a server names for a whole file."""
         with self._lock:
             for name in _VERSION:
                 self._known.pop((url, name), None)
@@ -28,7 +28,7 @@ class Versions:
                     self._known[url, name] = headers[name]
 
     def changed(self, url: str, headers: Any) -> str | None:
-        """Return the header in which the answer with a range is of another version; None where it is of the same."""
+        """Return the header in which an answer with a range names another version; None if the version is the same."""
         with self._lock:
             for name in _VERSION:
                 found = headers.get(name)
@@ -38,7 +38,7 @@ class Versions:
 
 
 def watch(versions: Versions) -> Any:
-    """Return the trace of aiohttp that lets every answer be looked at before it is read."""
+    """Return the trace of aiohttp that checks every answer before its body is read."""
     import aiohttp
 
     async def check(_session: Any, _context: Any, answer: Any) -> None:
@@ -62,13 +62,13 @@ def _problem(versions: Versions, answer: Any) -> str | None:
         return None
     first, last = int(asked[1]), int(asked[2])
     if response.status != 206:
-        return "the server does not give parts of files, which is how they are read"
+        return "the server does not support range requests, which vkssim needs"
     given = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
     length = response.content_length
     if given is None or int(given[1]) != first or int(given[2]) > last or length != int(given[2]) - first + 1:
         said = response.headers.get("Content-Range", "none")
-        return f"the server was asked for bytes {first}-{last} and gives others: its Content-Range is {said!r:.60}"
+        return f"the server was asked for bytes {first}-{last} and sent others: its Content-Range is {said!r:.60}"
     changed = versions.changed(url, response.headers)
     if changed is not None:
-        return f"the file was changed on its server while it was read: its {changed} is another one"
+        return f"the file was changed on its server while it was read: its {changed} differs"
     return None

@@ -1,4 +1,4 @@
-"""The file of a journal: lines that are added, and there for whoever goes on after the writer was cut off."""
+"""Append lines to the file of a journal, so that a later run can continue after the writer was interrupted."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .atomic import sync_folder
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: there nothing keeps two processes from one journal
+except ImportError:  # Windows has no such locks: there, two processes can open one journal
     fcntl = None  # type: ignore[assignment]
 
 _SYNC_SECONDS = 1.0
 
 
 def journal_path(results: Path) -> Path:
-    """Return where the journal of a file of results is."""
+    """Return the path of the journal of a file of results."""
     return results.with_name(results.name + ".journal")
 
 
 class JournalFile:
-    """Opened or made, private, and locked against other processes; use with `with`.
+    """Open or make a private file, and lock it against other processes; use with `with`.
 
-    A file that is there is not changed before something is written to it: what is in it may turn out to be no journal. Raises
-    OutputError where it cannot be written, is no private file of this user, or another process has it.
+    An existing file is not changed before the first write, because it may turn out not to be a journal. Raises OutputError if
+    the file cannot be written, is not a private file of this user, or is locked by another process.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,7 +54,7 @@ class JournalFile:
             except BaseException:
                 os.close(descriptor)
                 raise
-            os.close(descriptor)  # whoever had it has just removed it
+            os.close(descriptor)  # the process that had it open has just removed it
 
     def _lock(self, descriptor: int) -> None:
         if fcntl is None:
@@ -63,10 +63,10 @@ class JournalFile:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise OutputError(
-                f"another process is writing the same output: it has the journal {self.path}. Wait until it has ended, or give"
+                f"another process is writing the same output: it uses the journal {self.path}. Wait until it has ended, or give"
                 " another `output`"
             ) from None
-        except OSError:  # a file system without locks
+        except OSError:  # this file system has no locks
             return
 
     def _is_there(self, found: os.stat_result) -> bool:
@@ -78,17 +78,17 @@ class JournalFile:
 
     @property
     def size(self) -> int:
-        """Return bytes in it."""
+        """Return the size of the file in bytes."""
         return self._end
 
     def lines(self) -> Iterator[bytes]:
-        """Yield the lines from the first on, with their ends; the last one may have been cut off before its own."""
+        """Yield the lines from the first on, with their line ends. The last line may be torn and then lacks its end."""
         with open(self._descriptor, "rb", closefd=False) as file:
             file.seek(0)
             yield from file
 
     def cut(self, size: int) -> None:
-        """Keep the first `size` bytes. Raises OutputError."""
+        """Truncate the file to the first `size` bytes. Raises OutputError."""
         try:
             self._make_private()
             os.ftruncate(self._descriptor, size)
@@ -97,9 +97,9 @@ class JournalFile:
         self._end = size
 
     def add(self, lines: bytes) -> None:
-        """Add lines: what follows them cannot lose them, but for a power cut within a second. Raises OutputError.
+        """Append lines. Only a power failure within a second can lose them afterwards. Raises OutputError.
 
-        Where they cannot be written the file is as it was before.
+        If they cannot be written, the file is as it was before.
         """
         try:
             self._make_private()
@@ -116,13 +116,13 @@ class JournalFile:
         self._end += len(lines)
 
     def _make_private(self) -> None:
-        """Give the file mode 0600, now that it is known to be a journal: others could read what an earlier one was."""
+        """Give the file mode 0600, once it is known to be a journal: other users could read journals of older versions."""
         if not self._private and hasattr(os, "fchmod"):
             os.fchmod(self._descriptor, 0o600)
         self._private = True
 
     def sync(self) -> None:
-        """Have the lines and the name of the file on the disk. Raises OutputError."""
+        """Flush the lines and the name of the file to the disk. Raises OutputError."""
         try:
             self._sync()
         except OSError as error:
@@ -134,11 +134,11 @@ class JournalFile:
         self._synced = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file, and no other that was put in its place. Raises OutputError."""
+        """Remove the file, but no other file that was put in its place. Raises OutputError."""
         try:
             if not self._is_there(os.fstat(self._descriptor)):
                 return
-            if fcntl is None:  # Windows removes nothing that is open
+            if fcntl is None:  # Windows does not remove open files
                 self.close()
             self.path.unlink(missing_ok=True)
         except OSError as error:
@@ -149,7 +149,7 @@ class JournalFile:
         return OutputError(f"the journal {self.path} cannot be written: {why}")
 
     def close(self) -> None:
-        """Close the file and let go of its lock; a second call does nothing."""
+        """Close the file and release its lock; a second call does nothing."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -1,4 +1,4 @@
-"""Paths and URLs of files, and names relative to them."""
+"""Work with paths and URLs of files, and with names relative to them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ PathOrUrl = str | os.PathLike[str]
 
 
 def parent_of(path: PathOrUrl) -> PathOrUrl:
-    """Return the folder that it is in."""
+    """Return the folder of a file."""
     return _without_query(path).rpartition("/")[0] if is_url(path) else Path(path).parent
 
 
 def join(folder: PathOrUrl, name: str) -> str:
-    """Return a name relative to a folder. What is relative to a URL stays on its server, whatever it looks like."""
+    """Return the path or URL of a name relative to a folder. A name relative to a URL always stays on that server."""
     return f"{os.fspath(folder).rstrip('/')}/{name}" if is_url(folder) else str(Path(folder) / name)
 
 
 def suffix_of(path: PathOrUrl) -> str:
-    """Return the ending of its name, in small letters and with its dot."""
+    """Return the file name's ending, in lower-case letters and with its dot."""
     return Path(_without_query(path) if is_url(path) else path).suffix.lower()
 
 

@@ -1,10 +1,10 @@
-"""A folder that vkssim makes beside an output, and removes: it keeps what is scored until that is where it belongs.
+"""Make and remove a folder beside an output, which holds scores until they are written to the output.
 
-A marker in the folder says that vkssim made it, and records a token. The names of all files that vkssim writes there begin with
-the token, and nothing else in the folder is ever read, written or removed. A local folder has to belong to this user alone. It
-is opened once for each use, no link is followed, and what is done in it is done through that opening, so that whatever is put
-in its place meanwhile is not touched. A folder by URL is only a common beginning of names: there the token says which objects
-are vkssim's.
+A marker in the folder records that vkssim made it, and has a token. The names of all files that vkssim writes there begin with
+the token, and vkssim never reads, writes or removes anything else in the folder. A local folder must belong to this user alone.
+It is opened once for each use, and no link is followed. All operations go through this opened descriptor, so a folder that is
+put in its place meanwhile is not touched. A folder by URL is only a common prefix of names: there the token identifies the
+objects that are vkssim's.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ MARKER = ".vkssim-folder"
 _KIND = b"vkssim folder 1 "
 _UNFINISHED = ".tmp"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd  # Windows works by names
+_BY_DESCRIPTOR = os.open in os.supports_dir_fd  # Windows works with names only
 
 
 def parts_folder(results: PathOrUrl) -> str:
-    """Return where the scores of ranges are kept until a file of results is written."""
+    """Return the folder that holds the scores of ranges until a file of results is written."""
     return f"{os.fspath(results)}.parts"
 
 
 class OwnFolder:
-    """A folder of vkssim's own by path or by URL; cheap to make, and may be used from several processes.
+    """Hold a folder of vkssim's own, by path or by URL. It is cheap to make, and several processes can use it.
 
-    Its methods raise OutputError where something that is not vkssim's has its name, or where it cannot be used.
+    Its methods raise OutputError if the folder cannot be used, or if something that is not vkssim's has its name.
     """
 
     def __init__(self, place: PathOrUrl) -> None:
@@ -54,47 +54,47 @@ class OwnFolder:
         return named(self._place)
 
     def make(self) -> None:
-        """Make the folder where it is not there."""
+        """Make the folder if it does not exist."""
         with self._errors(), ExitStack() as undo:
             if not self._remote:
                 with suppress(FileExistsError):
                     os.mkdir(self._place, 0o700)
-                    undo.callback(self._remove_empty)  # where the disk is full, say
+                    undo.callback(self._remove_empty)  # for example if the disk is full
             with self._opened() as files:
                 if files is not None and self._token(files) is None:
                     files.write(MARKER, self._new_marker())
             undo.pop_all()
 
     def exists(self) -> bool:
-        """Return whether the folder is there. An empty one that vkssim did not make counts as none."""
+        """Return whether the folder exists. An empty folder that vkssim did not make does not count."""
         with self._marked() as marked:
             return marked is not None
 
     def names(self) -> set[str]:
-        """Return the names of the files that were written here; none where there is no such folder."""
+        """Return the names of the files that vkssim wrote here; an empty set if the folder does not exist."""
         with self._marked() as marked:
             return set() if marked is None else {name for name in marked.names() if not name.endswith(_UNFINISHED)}
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None where there is none."""
+        """Return the content of a file; None where it does not exist."""
         with self._marked() as marked:
             return None if marked is None else marked.files.read(marked.token + name)
 
     def write(self, name: str, data: bytes) -> None:
-        """Write a file in one step, in the place of an earlier one. The folder has to be there."""
+        """Write or replace a file in one step. The folder must exist."""
         with self._marked() as marked:
             if marked is None:
-                raise FileNotFoundError(errno.ENOENT, "there is no such folder")
+                raise FileNotFoundError(errno.ENOENT, "the folder does not exist")
             marked.files.write(marked.token + name, data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; one that is not there is none to remove."""
+        """Remove files, and ignore missing ones."""
         with self._marked() as marked:
             if marked is not None:
                 marked.remove(names)
 
     def discard(self) -> None:
-        """Remove all files that were written here, and the folder, unless somebody put something else into it."""
+        """Remove all files that vkssim wrote here, and also the folder if it has no other files."""
         with self._marked() as marked:
             if marked is None:
                 return
@@ -107,40 +107,40 @@ class OwnFolder:
             self._remove_empty()
 
     def _remove_empty(self) -> None:
-        with suppress(OSError):  # it is gone already, or somebody put something into it just now
+        with suppress(OSError):  # it is already removed, or has just got another file
             os.rmdir(self._place)
 
     @contextmanager
     def _marked(self) -> Iterator[_Marked | None]:
-        """Open the folder; None where there is none, or it is empty."""
+        """Open the folder; None if it does not exist or is empty."""
         with self._errors(), self._opened() as files:
             token = None if files is None else self._token(files)
             yield None if files is None or token is None else _Marked(files, token)
 
     def _token(self, files: _Files) -> str | None:
-        """Return the token of a folder; None where it is empty. Raises OutputError where the folder is not vkssim's."""
+        """Return the token of a folder; None if it is empty. Raises OutputError if the folder is not vkssim's."""
         marker = files.read(MARKER)
         if marker is not None:
             with suppress(ValueError, TypeError, KeyError):
                 return str(unpack_record(_KIND, marker, MARKER)["token"])
-        if all(map(_is_marker, files.names())):  # the process that made it or removed it was killed, and nothing can be lost
+        if all(map(_is_marker, files.names())):  # a process was killed while it made or removed the folder; no scores are in it
             return None
-        raise self._not_ours("it has no marker of vkssim's" if marker is None else f"its marker {MARKER} is damaged")
+        raise self._not_ours("it lacks vkssim's marker" if marker is None else f"its marker {MARKER} is damaged")
 
     def _new_marker(self) -> bytes:
-        # Two processes that begin at once in a bucket, where nothing can be locked, have to agree on the token.
+        # A bucket has no locks, so two processes that begin at the same time must agree on the token.
         digest = hashlib.sha256(self._place.encode("utf-8", "surrogateescape")).hexdigest()
         return pack_record(_KIND, {"token": f"{digest[:16]}."}, MARKER)
 
     def _not_ours(self, why: str) -> OutputError:
         return OutputError(
-            f"{self} is in the way: vkssim keeps unfinished scores in a folder of that name, and did not make this one: {why}."
+            f"{self} is in the way: vkssim stores unfinished scores in a folder of that name, but did not make this one: {why}."
             " It was not touched; move it away, or give another `output`"
         )
 
     @contextmanager
     def _opened(self) -> Iterator[_Files | None]:
-        """Open the folder, whatever is in it; None where there is none. Raises OutputError where it is not this user's."""
+        """Open the folder, whatever its content; None if it does not exist. Raises OutputError if it is not this user's."""
         if self._remote:
             yield Folder(self._place)
             return
@@ -150,7 +150,7 @@ class OwnFolder:
             yield None
             return
         if not stat.S_ISDIR(found.st_mode):
-            raise self._not_ours("it is a link" if stat.S_ISLNK(found.st_mode) else "it is no folder")
+            raise self._not_ours("it is a link" if stat.S_ISLNK(found.st_mode) else "it is not a folder")
         if not _BY_DESCRIPTOR:
             yield _LocalFiles(self._place, None)
             return
@@ -173,35 +173,35 @@ class OwnFolder:
 
 
 def _is_marker(name: str) -> bool:
-    """Return True for the marker, and for what was left of one while it was written."""
+    """Return True for the marker, and for the remains of a marker whose writing was interrupted."""
     return name.startswith(MARKER)
 
 
 class _Files(Protocol):
-    """The files of an opened folder, by their names."""
+    """Declare the operations on the files of an opened folder, by their names."""
 
     def names(self) -> set[str]:
-        """Return all names, whoever made the files."""
+        """Return all names, no matter who made the files."""
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None where there is none."""
+        """Return the content of a file; None where it does not exist."""
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file in one step."""
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files; one that is not there is none to remove."""
+        """Remove files, and ignore missing ones."""
 
 
 class _Marked:
-    """The files of an opened folder that are vkssim's, by their names without the token."""
+    """Hold vkssim's files in an opened folder, by their names without the token."""
 
     def __init__(self, files: _Files, token: str) -> None:
         self.files = files
         self.token = token
 
     def names(self) -> set[str]:
-        """Return the names, those of unfinished files as well."""
+        """Return the names, including the names of unfinished files."""
         return {name.removeprefix(self.token) for name in self.files.names() if name.startswith(self.token)}
 
     def remove(self, names: Iterable[str]) -> None:
@@ -210,7 +210,7 @@ class _Marked:
 
 
 class _LocalFiles:
-    """The files of a local folder, by the descriptor of the folder; on Windows, which has none, by its path."""
+    """Hold the files of a local folder, by the folder's descriptor. Windows has no such descriptors and uses the path."""
 
     def __init__(self, path: str, descriptor: int | None) -> None:
         self._path = path

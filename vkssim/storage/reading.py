@@ -1,4 +1,4 @@
-"""Files of scores or of clips' names, read as a whole and within a limit."""
+"""Read a file of scores or of clips' names as a whole, up to a limit."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from . import remote
 
 
 def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
-    """Return all of a file of scores or clips' names, also by URL, or of a pipe.
+    """Return the content of a file of scores or of clips' names, from a path, a URL or a pipe.
 
-    Raises InputError where it cannot be read, has more than `most` bytes, or is a video.
+    Raises InputError if it cannot be read, has more than `most` bytes, or is a video.
     """
     name = remote.named(path)
     try:
@@ -29,7 +29,7 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     except OSError as error:
         raise InputError(f"{name} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise InputError(f"{abbreviated(os.fspath(path))} names no file: {error}") from None
+        raise InputError(f"{abbreviated(os.fspath(path))} is not a possible file name: {error}") from None
     video = video_form(data)
     if video is not None:
         raise InputError(
@@ -38,5 +38,5 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
             " columns reference and distorted"
         )
     if max(size, len(data)) > most:
-        raise InputError(f"{name} has {max(size, len(data))} bytes or more; {most} are the most that are read of such a file")
+        raise InputError(f"{name} has {max(size, len(data))} bytes or more; the limit for such a file is {most}")
     return data

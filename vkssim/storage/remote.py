@@ -1,7 +1,7 @@
-"""Inputs by URL, by way of fsspec: which names are URLs, and what is read of them, always a range of known length.
+"""Read inputs by URL, through fsspec: decide which names are URLs, and read ranges of known length.
 
-Whatever goes wrong is an OSError whose `strerror` says why, as of a local file; a library that is missing is an OptionError.
-What fails for a moment is asked for again, see `retrying`.
+Every failure is an OSError whose `strerror` gives the reason, as for a local file; a missing library is an OptionError. A
+request that fails for a moment is repeated, see `retrying`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .https_answers import Versions, watch
 from .retrying import retried
 
 LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
-"""The schemes that make a URL, and what opens each. Plain http is none: anybody on the way could change what is scored."""
+"""The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
 
 STREAM_BLOCK = 1 << 22
-"""Bytes fetched at a time of what is read from its beginning to its end; the next ones meanwhile."""
+"""Bytes per request for a file that is read in order; the next block is fetched meanwhile."""
 
 _DESCRIPTION_BLOCK = 1 << 16
-_BLOCKS = 8  # kept of a file: the parts of a container are not quite in order
+_BLOCKS = 8  # cached for each file: the data of a container is not strictly in order
 _BUFFER = 1 << 16
-_SECONDS = 30  # that https may take to connect, or send nothing
+_SECONDS = 30  # timeout of https, to connect and between two reads
 _LONGEST_REASON = 200
 _SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
 _LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
@@ -45,35 +45,36 @@ _versions = Versions()
 
 
 def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name is a URL; all others are paths, whatever they look like."""
+    """Return whether a name is a URL. All other names are paths, even if they look like URLs."""
     return str(path).startswith(_SLASHES)
 
 
 def has_other_scheme(path: str) -> bool:
-    """Return whether a name looks like a URL of a scheme that is not read; a file may have such a name."""
+    """Return whether a name looks like a URL of an unsupported scheme. A local file can have such a name."""
     return _SCHEME.match(path) is not None and not is_url(path)
 
 
 def other_scheme(path: str) -> str:
-    """Return what to say of such a name."""
+    """Return the message about such a name."""
     schemes = ", ".join(_SLASHES)
     name = _QUERY.sub("", _USER.sub("…@", path))
     return (
-        f"{name} is not read: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
+        f"{name} is not supported: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
         " (`pip install 'vkssim[remote]'`). Download the clip and give the file"
     )
 
 
 def named(path: str | os.PathLike[str]) -> str:
-    """Return a path or a URL as it may be shown and written: without user, password and query, which grant access.
+    """Return a path or a URL in the form that may be shown: without user, password and query, which grant access.
 
-    Of a query part of its digest stays, so that two of them are two. Within this process the name still opens the URL.
+    A part of the query's digest replaces the query, so that two queries stay different. Within this process, the name still
+    opens the URL.
     """
     path = os.fspath(path)
     if not is_url(path):
         return path
     name = _USER.sub("…@", path)
-    if path.startswith("https://"):  # no other has queries: a question mark is part of a name there
+    if path.startswith("https://"):  # other schemes have no queries: there, a question mark is part of the name
         name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", name)
     if name != path:
         _whole[name] = path
@@ -81,7 +82,7 @@ def named(path: str | os.PathLike[str]) -> str:
 
 
 def local_path(url: str) -> str | None:
-    """Return the path of a file on this machine that a URL names, None for any other URL."""
+    """Return the path of a file on this machine that a URL names; None for any other URL."""
     if not url.startswith("file://"):
         return None
     path: str = filesystem_of(url)[1]
@@ -89,24 +90,24 @@ def local_path(url: str) -> str | None:
 
 
 def size(url: str) -> int:
-    """Return bytes of a file. Raises OSError where it is no ordinary one, or nobody says."""
+    """Return the size of a file in bytes. Raises OSError if it is not an ordinary file, or if its size is unknown."""
     return state(url)[0]
 
 
 def state(url: str) -> tuple[int, str | None]:
-    """Return bytes of a file, and what its server says of its version: the first there is of an ETag and a time of change."""
+    """Return the size of a file in bytes, and its version: the first of an ETag and a change time that the server gives."""
     with _os_errors():
         filesystem, path = _opened(url)
         info = retried(lambda: filesystem.info(path))
         if info.get("type", "file") != "file":
-            raise OSError(errno.EISDIR, f"it is no ordinary file, but {info['type']}")
+            raise OSError(errno.EISDIR, f"it is not an ordinary file but a {info['type']}")
         if info.get("size") is None:
-            raise OSError(errno.EIO, "the server does not say how long it is")
+            raise OSError(errno.EIO, "the server does not give its size")
         return int(info["size"]), next((str(info[tag]) for tag in _TAGS if info.get(tag)), None)
 
 
 def read(url: str, start: int, stop: int) -> bytes:
-    """Return the bytes of a range, fewer where the file ends before. Raises OSError."""
+    """Return the bytes of a range; fewer if the file ends before. Raises OSError."""
     if start >= stop:
         return b""
     with _os_errors():
@@ -115,7 +116,7 @@ def read(url: str, start: int, stop: int) -> bytes:
 
 
 def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-    """`read` of several ranges at once, where the server takes several requests at a time."""
+    """Return the bytes of several ranges, requested at once where the server takes parallel requests; see `read`."""
     with _os_errors():
         filesystem, path = _opened(url)
         starts, stops = (list(places) for places in zip(*ranges, strict=True))
@@ -124,12 +125,12 @@ def read_ranges(url: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 
 def open_url(url: str) -> io.BufferedReader:
-    """Return a file to be read in order, with some seeking: the next block is on its way while one is used. Raises OSError."""
+    """Return a file for reading in order, with some seeking. The next block is fetched while one is used. Raises OSError."""
     return _buffered(url, "background", STREAM_BLOCK)
 
 
 def open_description(path: str) -> BinaryIO:
-    """Return a local file, or one by URL of which only small parts here and there are read. Raises OSError."""
+    """Open a file, local or by URL, of which only a few small pieces will be read. Raises OSError."""
     return _buffered(path, "blockcache", _DESCRIPTION_BLOCK) if is_url(path) else open(path, "rb")
 
 
@@ -141,7 +142,7 @@ def _buffered(url: str, kind: str, block: int) -> io.BufferedReader:
 
 
 class _UrlFile(io.RawIOBase):
-    """A file over one of fsspec's caches."""
+    """Present one of fsspec's caches as a file."""
 
     def __init__(self, kept: Any, length: int) -> None:
         self._kept = kept
@@ -169,7 +170,7 @@ class _UrlFile(io.RawIOBase):
 
 
 def filesystem_of(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and what it calls the file. Raises OptionError where its library is not installed."""
+    """Return the file system of a URL, and its name for the file. Raises OptionError if its library is not installed."""
     scheme = url.partition("://")[0]
     filesystem = _filesystem(scheme, os.getpid())
     return filesystem, filesystem._strip_protocol(url)
@@ -181,9 +182,10 @@ def _opened(url: str) -> tuple[Any, str]:
 
 @cache
 def _filesystem(scheme: str, _process: int) -> Any:
-    """Return the file system of all threads; a forked child, which has not its threads, gets its own."""
+    """Return the file system that all threads share. A forked child gets its own, because threads do not survive a fork."""
     for library in _LOGGING:
-        logging.getLogger(library).addHandler(logging.NullHandler())  # or they print tracebacks of what is an error here
+        # Otherwise they print tracebacks of errors that vkssim reports itself.
+        logging.getLogger(library).addHandler(logging.NullHandler())
     fsspec = need("fsspec", "remote", f"{scheme}://")
     need(LIBRARIES[scheme], "remote", f"{scheme}://")
     options = _https_options() if scheme == "https" else {}
@@ -191,7 +193,7 @@ def _filesystem(scheme: str, _process: int) -> Any:
 
 
 def _https_options() -> dict[str, Any]:
-    """Return what keeps a server from sending vkssim elsewhere, or more than was asked for."""
+    """Return the options that forbid a server to redirect vkssim, and to send more than was requested."""
     import aiohttp
 
     trace = watch(_versions)
@@ -203,7 +205,7 @@ def _https_options() -> dict[str, Any]:
 async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
     target = scrubbed(answer.response.headers.get("Location", "elsewhere"))
     answer.response.close()
-    raise OSError(errno.EREMOTE, f"the server redirects to {target}, which nobody named")
+    raise OSError(errno.EREMOTE, f"the server redirects to {target}, which was not given as an input")
 
 
 # -- errors -----------------------------------------------------------------------------------------------------------
@@ -215,21 +217,22 @@ def _os_errors() -> Iterator[None]:
         yield
     except VkssimError:
         raise
-    except Exception as error:  # of whatever library the file system is made
+    except Exception as error:  # each library of a file system has its own errors
         raise os_error(error) from None
 
 
 def os_error(error: Exception) -> OSError:
-    """Return an error of a file system as one of the system, whose `strerror` says why, without what grants access."""
-    while isinstance(error, OSError) and isinstance(error.__cause__, Exception):  # a server's 403 is no missing file
+    """Return an error of a file system as an OSError, whose `strerror` gives the reason without any credentials."""
+    # A 403 of a server does not mean a missing file.
+    while isinstance(error, OSError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
     number = getattr(error, "errno", None)
     if isinstance(error, FileNotFoundError):
-        return OSError(number or errno.ENOENT, "there is no such file")
+        return OSError(number or errno.ENOENT, "no such file")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
     return OSError(number or errno.EIO, scrubbed(" ".join(reason.split()))[:_LONGEST_REASON].strip(" :"))
 
 
 def scrubbed(text: str) -> str:
-    """Return a text without users, passwords and queries of the URLs in it."""
+    """Return a text in which URLs have no users, passwords and queries."""
     return _QUERY.sub("?…", _USER.sub("…@", text))

@@ -1,4 +1,4 @@
-"""Asks a server again where it, or the way to it, failed for a moment."""
+"""Repeat a request that failed because the server or the network failed for a moment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeVar
 from ..utils.interruption import check
 
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds between a try and the next; there is one try more."""
+"""Pauses in seconds between one try and the next. There is one try more than pauses."""
 
 _TRANSIENT_STATUSES = (429, 500, 502, 503, 504)
 _TRANSIENT_ERRORS = ("ClientConnectionError", "ClientPayloadError")  # of aiohttp, which need not be installed
@@ -19,9 +19,9 @@ Answer = TypeVar("Answer")
 
 
 def retried(ask: Callable[[], Answer]) -> Answer:
-    """Return what `ask` returns; where it fails for a moment, ask again after a pause, a few times.
+    """Return the result of `ask`. If it fails for a moment, call it again after a pause, a few times.
 
-    Raises the error of the last try, any other error at once.
+    Raises the error of the last try. Any other error is raised at once.
     """
     for pause in _PAUSES:
         try:
@@ -34,7 +34,7 @@ def retried(ask: Callable[[], Answer]) -> Answer:
 
 
 def is_transient(error: BaseException | None) -> bool:
-    """Return whether the same request may well succeed a little later: after an overload, a lost connection, or silence."""
+    """Return whether the same request may succeed later: after an overload, a lost connection, or a timeout."""
     while error is not None:
         if getattr(error, "status", None) in _TRANSIENT_STATUSES or isinstance(error, ConnectionError | TimeoutError):
             return True

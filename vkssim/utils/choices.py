@@ -7,19 +7,19 @@ nothing, so that the help of a command is printed without NumPy.
 from __future__ import annotations
 
 BACKENDS = ("vulkan", "cpu")
-"""Where scores are computed: on a Vulkan device, or with NumPy."""
+"""The backends that compute scores: a Vulkan device, or NumPy."""
 
 ENGINES = ("local", "ray")
-"""Where workers run: on this machine, or on a Ray cluster."""
+"""The engines that run workers: this machine, or a Ray cluster."""
 
 PLANES = ("y", "yuv", "all")
-"""Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
+"""The planes to score: the luma; all three planes; or these and their mean weighted by area, which FFmpeg calls All."""
 
 SYNCS = ("index", "pts")
-"""How frames are paired: by their number, or by their presentation time."""
+"""The ways to pair frames: by their number, or by their presentation time."""
 
 RESAMPLERS = ("bicubic", "lanczos", "bilinear", "area", "spline", "gauss", "sinc", "point")
-"""The resamplers of libswscale, by its names."""
+"""The resamplers, by libswscale's names."""
 
 BIT_DEPTHS = (8, 9, 10, 12, 14, 16)
-"""The depths of samples that are read, in bits."""
+"""The depths of samples that can be read, in bits."""

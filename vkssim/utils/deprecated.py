@@ -1,4 +1,4 @@
-"""Lead old names of modules to the new ones for one version, with a DeprecationWarning."""
+"""Redirect old names of modules to the new ones for one version, with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def moved(old: str, new: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module `old` whose content is in `new` now.
+    """Return the `__getattr__` of a module `old` whose content has moved to `new`.
 
-    The new module is imported when a name is asked for, so that the old one may lie in a lower layer.
+    The new module is imported at the first access, so that the old one may lie in a lower layer.
     """
 
     def attribute(name: str) -> Any:

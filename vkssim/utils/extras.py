@@ -9,8 +9,8 @@ from ..errors import OptionError
 
 
 def need(module: str, extra: str, purpose: str) -> Any:
-    """Import a module of an extra. Raises OptionError, which says how to install it, where it is missing."""
+    """Import a module of an extra. Raises OptionError, which names the command that installs it, if it is missing."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise OptionError(f"{purpose} needs {module} ({error}); `pip install 'vkssim[{extra}]'` brings it") from None
+        raise OptionError(f"{purpose} needs {module} ({error}); `pip install 'vkssim[{extra}]'` installs it") from None

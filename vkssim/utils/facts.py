@@ -1,9 +1,9 @@
 """Declare the facts that reports record.
 
-Each is declared once, as a field of a frozen dataclass with `fact` as its metadata; its form in JSON, its schema, how it is
-read back and how two reports are compared derive from that.
+Each fact is declared once, as a field of a frozen dataclass with `fact` as its metadata. Its form in JSON, its schema, the way
+it is read back and the comparison of two reports follow from the declaration.
 
-A field without metadata is a fact as well, by its name, and has to be alike in all reports that are compared.
+A field without metadata is a fact as well, under its own name. Reports that are compared must agree in it.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ Kind = TypeVar("Kind")
 
 
 class Differs(IntEnum):
-    """Say what becomes of a comparison of two reports in which a fact differs."""
+    """Name the consequences of a fact that differs between two reports that are compared."""
 
     FREE = 0
-    """Nothing: it says nothing of how the scores were made, or differs by nature."""
+    """Nothing: the fact does not describe how the scores were made, or differs by nature."""
     NOTED = 1
-    """It is noted."""
+    """The difference is noted."""
     WARNED = 2
-    """It is warned of."""
+    """The difference gives a warning."""
     REFUSED = 3
-    """The scores were not made alike: nothing is compared, unless the user insists."""
+    """The scores were made differently: the comparison is refused, unless the user forces it."""
 
 
 @dataclass(frozen=True)
 class Fact:
     """Declare what a field records.
 
-    `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` what its numbers count. A `column`
-    is one of its own in the tables of a batch.
+    `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` the unit of its numbers. `column`
+    says that it has a column in the tables of a batch.
 
-    `differs` holds for comparisons of scores against one reference, and `of_reference` in its place where the fact is of a
-    reference; `across` for scores against different references, where it is not the same. One that is `optional` differs only
-    where both reports know it.
+    `differs` is the consequence of a difference between scores against one reference; `of_reference` replaces it for a fact of
+    a reference. `across` is the consequence for scores against different references, where it is another one. An `optional`
+    fact differs only where both reports have it.
     """
 
     title: str
@@ -56,14 +56,14 @@ class Fact:
     column: bool = False
 
     def rule(self, *, of_reference: bool = False, across: bool = False) -> Differs:
-        """Return what becomes of a comparison in which it differs."""
+        """Return the consequence of a difference in this fact."""
         if across and self.across is not None:
             return self.across
         return self.of_reference if of_reference and self.of_reference is not None else self.differs
 
     @property
     def is_compared(self) -> bool:
-        """Return True where any comparison looks at it."""
+        """Return True where any comparison considers the fact."""
         return bool({self.differs, self.of_reference, self.across} - {None, Differs.FREE})
 
     def text(self, value: object) -> str:
@@ -77,7 +77,7 @@ def fact(title: str, differs: Differs = Differs.REFUSED, **more: Any) -> dict[st
 
 
 def facts_of(kind: Any) -> dict[str, Fact]:
-    """Return what is declared of each field of a dataclass, by its name."""
+    """Return the declaration of each field of a dataclass, by the field's name."""
     if kind not in _declared:
         _declared[kind] = {
             field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)
@@ -89,7 +89,7 @@ _declared: dict[Any, dict[str, Fact]] = {}
 
 
 def as_text(value: object) -> str:
-    """Return a single value as people read it; numbers have six significant digits, or all that they have before the point."""
+    """Return a single value as text. Numbers have six significant digits, or all digits before the decimal point."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -101,7 +101,7 @@ def as_text(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return facts as JSON has them: objects with the names of the fields as keys."""
+    """Return facts as values of JSON: objects with the names of the fields as keys."""
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -112,7 +112,7 @@ def plain(value: Any) -> Any:
 
 
 def brief(value: Any) -> Any:
-    """Return the same without what has its default, which `read` fills in: for tables, where it stands in every row."""
+    """Return facts as `plain` does, without defaults, which `read` fills in: the rows of a table repeat these objects."""
     if not is_dataclass(value):
         return [brief(entry) for entry in value] if isinstance(value, tuple) else plain(value)
     given = [(field, getattr(value, field.name)) for field in fields(value) if getattr(value, field.name) != field.default]
@@ -120,23 +120,23 @@ def brief(value: Any) -> Any:
 
 
 def _is_required(field: Field[Any]) -> bool:
-    """Return whether there is no default that `read` could fill in: such a fact is written even where it is empty."""
+    """Return whether a field has no default that `read` could fill in: such a fact is written even where it is empty."""
     return field.default is MISSING and field.default_factory is MISSING
 
 
 def read(kind: type[Kind], data: Any, where: str) -> Kind:
-    """Return facts from what `plain` gave.
+    """Return facts from the values that `plain` gave.
 
-    A key that is missing has its default: an option that came later was not there to be used. Keys that are not known are left
-    out. Raises ValueError, naming the key, for anything else; `where` is what the facts are called.
+    A missing key has its default: the option did not exist when the report was written. Unknown keys are ignored. Raises
+    ValueError, which names the key, for anything else; `where` is the name of the facts in the message.
     """
     if not isinstance(data, dict):
-        raise ValueError(f"{where} is {abbreviated(data)}; it has to be an object")
+        raise ValueError(f"{where} is {abbreviated(data)}; it must be an object")
     hints = types_of(kind)
     found = {name: _value(hints[name], data[name], f"{where}.{name}") for name in hints if name in data}
     try:
         return kind(**found)
-    except (TypeError, VkssimError) as error:  # VkssimError where options do not go together
+    except (TypeError, VkssimError) as error:  # VkssimError where options contradict each other
         raise ValueError(f"{where}: {error}") from None
 
 
@@ -167,7 +167,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
 
 
 def _fits(kind: Any, data: Any) -> bool:
-    """Return whether a value of JSON is of a type, as far as can be seen without looking into it."""
+    """Return whether a value of JSON has a type, as far as this shows without its elements."""
     origin = get_origin(kind)
     if origin is tuple:
         return isinstance(data, list)
@@ -185,7 +185,7 @@ _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", 
 
 
 def schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of what `plain` gives for a type."""
+    """Return the JSON Schema (2020-12) of the values that `plain` gives for a type."""
     origin, parts = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         declared, hints = facts_of(kind), types_of(kind)
@@ -211,7 +211,7 @@ def _description(entry: Fact) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Describe a fact that differs between two reports: what it belongs to, if anything, and its value in each, for people."""
+    """Describe a fact that differs between two reports: the facts that contain it, if any, and its value in each report."""
 
     differs: Differs
     where: str
@@ -219,9 +219,9 @@ class Difference:
 
 
 def differences(first: Any, second: Any, where: str = "", *, across: bool, of_reference: bool = False) -> Iterator[Difference]:
-    """Yield the facts of two values of one dataclass that differ, but for those that are free to; also of what is in them.
+    """Yield the facts in which two values of one dataclass differ, nested ones too, except facts that are free to differ.
 
-    See `Fact` for `across`, and for `of_reference`, which says that `first` and `second` are of references.
+    See `Fact` for `across` and `of_reference`; the latter says that `first` and `second` belong to references.
     """
     for name, entry in facts_of(type(first)).items():
         one, other = getattr(first, name), getattr(second, name)
@@ -235,7 +235,7 @@ def differences(first: Any, second: Any, where: str = "", *, across: bool, of_re
 
 
 def compared_facts(value: Any) -> tuple[Any, ...]:
-    """Return the facts that `differences` may yield: of two values for which they are equal it yields nothing."""
+    """Return the facts that `differences` considers. If they are equal for two values, it yields nothing."""
     found: list[Any] = []
     for name, entry in facts_of(type(value)).items():
         single = getattr(value, name)
@@ -247,7 +247,7 @@ def compared_facts(value: Any) -> tuple[Any, ...]:
 
 
 def sentence(found: Iterable[Difference]) -> str:
-    """Return differences as one text: those that belong together behind what they belong to."""
+    """Return differences as one text. Differences within one group of facts stand behind the name of the group."""
     groups: dict[str, list[str]] = {}
     for difference in found:
         groups.setdefault(difference.where, []).append(difference.text)

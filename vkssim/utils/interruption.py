@@ -1,11 +1,11 @@
-"""Note signals that end a run whenever they come, and act on them only where nothing is lost by it.
+"""Note signals that end a run at any time, and act on them only where no work is lost.
 
-An exception out of a signal handler may turn up anywhere: in an import, in a lock, half-way through a file. So the command line
-has the handlers of this module, which take a note. The run ends at the next `check`, or at once within `at_once`, where it does
-nothing but wait. A second signal changes nothing, a third ends the process on the spot. What comes when all is done but
-the writing stops nothing.
+An exception from a signal handler may appear anywhere: in an import, in a lock, or in the middle of a file. So the command line
+installs the handlers of this module, which only note the signal. The run ends at the next `check`, or at once within `at_once`,
+where it only waits. A second signal changes nothing, and a third ends the process at once. A signal that comes when only the
+output is left to be written stops nothing.
 
-Where `listen` was not called, in a library's process, nothing here does anything.
+Without a call of `listen`, as in the process of a program that uses the library, this module does nothing.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from types import FrameType
 from typing import TypeVar
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Those that end a run; SIGHUP is no signal of Windows."""
+"""The signals that end a run. Windows has no SIGHUP."""
 
-_PATIENCE = 3  # signals until the process ends on the spot
+_PATIENCE = 3  # the process ends at once at this signal
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-"""The longest wait in one call. Python hears of a signal between two bytecodes: one that comes just before the main thread
-begins to wait in the system is not heard until that wait ends."""
+"""The longest wait in one call, in seconds. Python runs handlers between two bytecodes: if a signal comes just before the main
+thread begins to wait in the system, its handler runs only when that wait ends."""
 
 Thing = TypeVar("Thing")
 
 
 class Interruption(KeyboardInterrupt):
-    """Report a signal that ends the run; `signal` is its number. Code that stops for Ctrl-C stops for it."""
+    """Report a signal that ends the run; `signal` is its number. Code that handles Ctrl-C also handles it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -42,7 +42,7 @@ class Interruption(KeyboardInterrupt):
 
 
 class _Signals:
-    """Hold the signal that has come so far, and whether it may be acted on at once."""
+    """Hold the signal that has come so far, and whether the process may act on it at once."""
 
     def __init__(self) -> None:
         self.listening = False
@@ -70,7 +70,7 @@ _unfinished: set[str] = set()
 
 
 def listen() -> dict[int, object]:
-    """Take over the signals, but those that are ignored, as `nohup` has it; returns the handlers before. Main thread only."""
+    """Install the handlers, except for ignored signals (see `nohup`); return the earlier handlers. Main thread only."""
     global _signals
     _signals = _Signals()
     _signals.listening = True
@@ -84,14 +84,14 @@ def listen() -> dict[int, object]:
 
 
 def ignore() -> None:
-    """Ignore all signals: the interpreter is about to end, and would give the signals back to the system."""
+    """Ignore all signals: the interpreter is about to end, and would restore the system's handling of signals."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Call `listen` for a while, in the main thread; do nothing where somebody listens already."""
+    """Call `listen` for the duration of the block, in the main thread; do nothing if the handlers are already installed."""
     if _signals.listening or not _in_main_thread():
         yield
         return
@@ -105,7 +105,7 @@ def listening() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise Interruption where a signal came: once in the main thread, again and again in others."""
+    """Raise Interruption if a signal came: once in the main thread, at every call in other threads."""
     if _signals.first is None or not _signals.listening:
         return
     if _in_main_thread():
@@ -117,7 +117,7 @@ def check() -> None:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Call `check`, and raise Interruption as soon as a signal comes: for waiting, in the main thread."""
+    """Call `check`, and raise Interruption as soon as a signal comes. Use it to wait in the main thread."""
     if not _signals.listening or not _in_main_thread():
         yield
         return
@@ -130,26 +130,26 @@ def at_once() -> Iterator[None]:
 
 
 def take(queue: SimpleQueue[Thing]) -> Thing:
-    """Return the next entry of a queue, however long that takes, and raise Interruption as soon as a signal comes."""
+    """Return the next entry of a queue, however long that takes. Raise Interruption as soon as a signal comes."""
     while True:
         with suppress(Empty), at_once():
             return queue.get(timeout=_SECONDS_BETWEEN_LOOKS)
 
 
 def result_of(future: Future[Thing]) -> Thing:
-    """Return what a future gives, however long that takes, and raise Interruption as soon as a signal comes."""
+    """Return the result of a future, however long that takes. Raise Interruption as soon as a signal comes."""
     while True:
         try:
             with at_once():
                 return future.result(_SECONDS_BETWEEN_LOOKS)
         except TimeoutError:
-            if future.done():  # the error is the future's own, or it ended at this moment
+            if future.done():  # the error belongs to the future, or the future ended at this moment
                 return future.result()
 
 
 @contextmanager
 def unfinished(path: str) -> Iterator[None]:
-    """Remove a file where the process ends at once while the block runs."""
+    """Remove a file if the process ends at once while the block runs."""
     _unfinished.add(path)
     try:
         yield
@@ -169,7 +169,7 @@ def _end(number: int) -> None:
 
 
 def _leave_terminal() -> None:
-    """Write to no terminal that has gone: it fails, and what would be said there is not what the run ends for."""
+    """Stop writing to a terminal that is gone: writing fails, and its error would hide the reason for which the run ends."""
     for descriptor in (1, 2):
         with suppress(OSError):
             if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):

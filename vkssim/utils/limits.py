@@ -1,7 +1,8 @@
-"""Limit what is read: each limit is checked before memory is taken, so that no input decides how much is taken.
+"""Limit everything that is read. Each limit is checked before memory is taken, so that no input decides how much is taken.
 
-They bound what a run takes: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames (three times that
-where all planes are scored, and what FFmpeg keeps of the clips: 16 frames of each, and one for every core).
+The limits bound the memory of a run: RUN_BYTES, and RUN_BYTES_PER_PIXEL for each pixel of the larger of the two frames. If all
+planes are scored, it is three times that per pixel, and FFmpeg's buffers come on top: 16 frames of each clip, and one for each
+core.
 """
 
 from __future__ import annotations
@@ -10,75 +11,75 @@ from ..errors import OptionError
 from .wording import counted
 
 LARGEST_SIDE = 32768
-"""Samples of a row or a column; kernels count in 32 bits, and FFmpeg's own limit is not far above."""
+"""Most samples of a row or a column. Kernels count in 32 bits, and FFmpeg's own limit is not much higher."""
 
 MOST_PIXELS = 1 << 28
-"""Of a frame: 16384x16384, eight times 8K UHD. FFmpeg refuses larger ones by itself before it decodes."""
+"""Most pixels of a frame: 16384x16384, eight times 8K UHD. FFmpeg itself refuses larger frames before it decodes them."""
 
 RUN_BYTES = 1 << 30
-"""Of memory: Python, its libraries, the driver, and what is in flight of small frames. Some 200 MB on lavapipe."""
+"""Memory in bytes of Python, its libraries, the driver, and the batches of small frames. lavapipe needs some 200 MB."""
 
 RUN_BYTES_PER_PIXEL = 256
-"""Of memory: what is in flight of large frames. 90 on the CPU backend, whose sums are doubles, 50 on lavapipe."""
+"""Memory in bytes of the batches of large frames. The CPU backend, whose sums are doubles, needs 90, and lavapipe 50."""
 
 LONGEST_LINE = 4096
-"""Bytes of the first line of a Y4M and of a FRAME line; FFmpeg writes some 80 and reads 128."""
+"""Most bytes of the first line of a Y4M file and of a FRAME line. FFmpeg writes some 80 and reads 128."""
 
 LONGEST_PATH = 4096
-"""Characters of a file's name: Linux's PATH_MAX."""
+"""Most characters of a file's name: Linux's PATH_MAX."""
 
 LARGEST_TABLE_BYTES = 1 << 28
-"""Of a manifest or of results, in the file and unpacked: a row of results has some 2,000 bytes, so 100,000 pairs."""
+"""Most bytes of a manifest or of results, in the file and unpacked. A row of results has some 2,000, so 100,000 pairs fit."""
 
 MOST_ROWS = 1 << 20
-"""Of a table: each takes memory beside that of its cells."""
+"""Most rows of a table. A row takes memory in addition to its cells."""
 
 MOST_CELLS = 1 << 23
-"""Rows times columns of a table: 100,000 rows of 80 columns."""
+"""Most cells of a table, rows times columns: 100,000 rows of 80 columns."""
 
 MOST_COLUMNS = 4096
-"""Of a table; all scores with all poolings are some 900."""
+"""Most columns of a table. All scores with all poolings are some 900."""
 
 LARGEST_REPORT_BYTES = 1 << 28
-"""Of a report in JSON: three hours with every score there is."""
+"""Most bytes of a report in JSON: three hours of video with every possible score."""
 
 MOST_REPORT_VALUES = 1 << 24
-"""Of a report in JSON; each takes up to 100 bytes once it is read."""
+"""Most values of a report in JSON. Each takes up to 100 bytes in memory."""
 
 LARGEST_JOURNAL_BYTES = 1 << 29
-"""Of the journal of a batch: a record has some 3,000 bytes, so 100,000 pairs."""
+"""Most bytes of the journal of a batch. A record has some 3,000, so 100,000 pairs fit."""
 
 LONGEST_OPTION = 1024
-"""Characters of a text given as an option: a feature with its options, a demand, a choice of frames, a place in a clip."""
+"""Most characters of the text of an option: a feature with its options, a threshold, a selection of frames, a position."""
 
 MOST_FEATURES = 32
-"""Features asked for at a time, each of which may be there once anyway."""
+"""Most features in one run. Each of them may appear only once in any case."""
 
 LARGEST_NUMBER = (1 << 53) - 1
-"""Of frames, as a count or a place: what JSON's readers agree on. At 1000 frames/s 285,000 years."""
+"""The largest count or number of frames, which all readers of JSON support. At 1000 frames/s, it lasts 285,000 years."""
 
 LARGEST_SCORE = 1e9
-"""Of a score read from a report: a similarity is at most 1, one in dB some 200, and libvmaf's other metrics are no larger."""
+"""The largest score in a report: a similarity is at most 1, in dB some 200, and libvmaf's other metrics are no larger."""
 
 MOST_DIGITS = 15
-"""Of a whole number in text, so that it is below LARGEST_NUMBER and far from the 4300 digits that Python refuses to read."""
+"""Most digits of a whole number in text: below LARGEST_NUMBER, and far from the 4300 digits that Python refuses to parse."""
 
 LONGEST_SHOWN = 80
-"""Characters of a value that an error repeats."""
+"""Most characters of a value that an error message repeats."""
 
 
 def abbreviated(value: object) -> str:
-    """Return a value as an error repeats it, cut where it is long."""
+    """Return a value as text for an error message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}… ({counted(len(text), 'character')})"
 
 
 def check_option(flag: str, text: str) -> None:
-    """Raise OptionError where the text of an option is longer than LONGEST_OPTION."""
+    """Raise OptionError if the text of an option is longer than LONGEST_OPTION."""
     if len(text) > LONGEST_OPTION:
-        raise OptionError(f"{flag} has {len(text)} characters; {LONGEST_OPTION} are the most there can be")
+        raise OptionError(f"{flag} has {len(text)} characters; the limit is {LONGEST_OPTION}")
 
 
 def whole_number(text: str) -> int | None:
-    """Return a whole number of ASCII digits, at most MOST_DIGITS of them; None for any other text."""
+    """Return the whole number that a text of at most MOST_DIGITS ASCII digits gives; None for any other text."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else None

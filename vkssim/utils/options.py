@@ -1,8 +1,8 @@
 """Declare options, each once: as a field of a frozen dataclass, by `option`.
 
-The check of a value, the flag of the command line with its type, default and help, the name of the option in reports and how
-two reports are compared follow from the declaration. This module knows nothing of the command line: `vkssim/cli/options.py`
-makes flags of the declarations.
+The check of a value, the flag of the command line with its type, default and help, the name of the option in reports, and the
+comparison of two reports follow from the declaration. This module knows nothing of the command line:
+`vkssim/cli/options.py` makes flags from the declarations.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sections import Section
 
 @dataclass(frozen=True)
 class Option:
-    """Declare an option but for its name, its type and its default, which are those of its field.
+    """Declare an option. Its name, type and default are those of its field.
 
     `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
     and `parse` reads a text or raises OptionError; it gets the name of the option and the value. `metavar` stands for the value
@@ -46,7 +46,7 @@ class Option:
 
 @dataclass(frozen=True)
 class DeclaredOption:
-    """Join an option with the name, the types and the default of its field; `types` leaves out None."""
+    """Join an option with the name, the types and the default of its field. `types` omits None."""
 
     name: str
     types: tuple[type, ...]
@@ -54,21 +54,24 @@ class DeclaredOption:
     option: Option
 
     def check(self, value: Any) -> None:
-        """Raise OptionError, or InputError for a number, where the option cannot have this value. None stands for no value."""
+        """Raise OptionError, or InputError for a number, if the value is not allowed.
+
+        None stands for no value and is allowed.
+        """
         if value is None:
             return
         option = self.option
         if option.parse is not None:
             option.parse(self.name, value)
         elif option.choices is not None and value not in option.choices:
-            raise OptionError(f"{self.name} is {value!r}; {', '.join(map(str, option.choices))} are possible")
+            raise OptionError(f"{self.name} is {value!r}; possible values: {', '.join(map(str, option.choices))}")
         elif self.types == (int,):
             self._check_number(value)
 
     def _check_number(self, value: int) -> None:
         least = self.option.least
         if least is None and abs(value) > LARGEST_NUMBER:
-            raise InputError(f"`{self.name}` is {abbreviated(value)}; {LARGEST_NUMBER} is the most there can be")
+            raise InputError(f"`{self.name}` is {abbreviated(value)}; the limit is {LARGEST_NUMBER}")
         if least is not None and not least <= value <= LARGEST_NUMBER:
             raise InputError(f"`{self.name}` is {abbreviated(value)}; it must be {least} or more, and {LARGEST_NUMBER} at most")
 
@@ -86,8 +89,8 @@ def option(
 ) -> Any:
     """Return a field of a dataclass that is an option.
 
-    `title` is its name in reports and comparisons. `differs`, `across` and `optional` say what becomes of a comparison of two
-    reports in which it differs, as in `Fact`. `declared` are further attributes of `Option`.
+    `title` is its name in reports and comparisons. `differs`, `across` and `optional` declare the consequence of a difference
+    between two reports, as in `Fact`. `declared` are further attributes of `Option`.
     """
     entry = Option(flags, help, section, **declared)
     recorded = Fact(title, differs, across=across, optional=optional, flag=entry.flag)
@@ -106,6 +109,6 @@ def options_of(kind: Any) -> Iterator[DeclaredOption]:
 
 
 def check_options(options: Any) -> None:
-    """Raise OptionError or InputError where an option of a dataclass has a value that it cannot have."""
+    """Raise OptionError or InputError if an option of a dataclass has a value that is not allowed."""
     for declared in options_of(type(options)):
         declared.check(getattr(options, declared.name))

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """Show a progress bar on standard error, from the first call on. `unit` names what it counts."""
+    """Show a progress bar on standard error, from the first call on. `unit` is the plural noun of the things that it counts."""
 
     def __init__(self, unit: str = "frames") -> None:
         self._unit = unit
@@ -16,7 +16,7 @@ class ProgressBar:
         self._task: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that so many of so many are scored."""
+        """Show that `done` of `total` items are scored; `total` is None where it is not known."""
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -41,20 +41,20 @@ class ProgressBar:
             self._bar.update(self._task, said=text)
 
     def close(self) -> None:
-        """Take it from the screen."""
+        """Remove the bar from the screen."""
         if self._bar is not None:
             self._bar.stop()
 
 
 class NotebookBar:
-    """Show a progress bar in the output of a notebook's cell, as ProgressBar does. It needs IPython alone, which is there."""
+    """Show a progress bar in the output of a notebook's cell, like ProgressBar. It needs only IPython, which notebooks have."""
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
         self._handle: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that so many of so many are scored."""
+        """Show that `done` of `total` items are scored; `total` is None where it is not known."""
         notebook: Any = import_module("IPython.display")
         known = "" if total is None else f' value="{done}" max="{total}"'
         picture = notebook.HTML(f"<progress{known}></progress> {done}/{'?' if total is None else total} {self._unit}")
@@ -64,10 +64,10 @@ class NotebookBar:
             self._handle.update(picture)
 
     def close(self) -> None:
-        """Leave the bar where it is, as what else the cell has put out."""
+        """Leave the bar where it is, like the other output of the cell."""
 
 
 def progress_bar(unit: str) -> ProgressBar | NotebookBar:
-    """Return the bar that suits where this runs."""
+    """Return the bar that fits: a NotebookBar in a notebook, else a ProgressBar."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return NotebookBar(unit) if getattr(shell, "kernel", None) is not None else ProgressBar(unit)

@@ -1,9 +1,9 @@
-"""Identify a file by its first bytes, for messages about files that were given in place of others."""
+"""Identify a video by its first bytes, for messages about videos that were given in place of other files."""
 
 from __future__ import annotations
 
 HEAD_BYTES = 512
-"""Bytes of a file's beginning that `video_form` looks at."""
+"""The number of bytes from the start of a file that `video_form` needs."""
 
 _STARTS = {
     b"\x1a\x45\xdf\xa3": "Matroska or WebM",
@@ -17,11 +17,11 @@ _STARTS = {
     b"\x00\x00\x00\x01": "a bare H.264 or H.265 stream",
 }
 _BOXES = (b"ftyp", b"moov", b"mdat", b"wide")
-_PACKET = 188  # bytes of a packet of MPEG-TS, each of which begins with G
+_PACKET = 188  # bytes of a packet of MPEG-TS; each packet begins with the byte G
 
 
 def video_form(head: bytes) -> str | None:
-    """Return the form of the video that begins with these bytes; None where they are not known to begin one."""
+    """Return the form of the video that begins with these bytes; None if no known form does."""
     if head[4:8] in _BOXES:
         return "MP4 or MOV"
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":

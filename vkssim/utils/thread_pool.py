@@ -1,8 +1,8 @@
-"""Run work that may never come back on threads, and keep open what these threads use.
+"""Run work that may never end on threads, and keep the resources of these threads open.
 
-A thread cannot be killed. One that reads from a network share that is gone hangs until the share is back, and so does whoever
-waits for it. So waiting for threads to end has a bound: then they are left behind, what they use stays open, and the process
-does not wait for them at its end.
+A thread cannot be killed. A thread that reads from a lost network share hangs until the share is back, and so does the caller
+that waits for it. So the wait for threads has a time limit. After it, the threads are left behind, their resources stay open,
+and the process does not wait for them at its end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 SECONDS_TO_END = 30.0
-"""How long threads that have nothing more to do are waited for."""
+"""How long `close` waits for threads that have no more work, in seconds."""
 
 _MARK = "_vkssim_still_in_use"
 
@@ -27,10 +27,10 @@ Job = tuple[Future[Any], Callable[[], Any]]
 
 
 class Closable(Protocol):
-    """Declare what holds something open."""
+    """Declare an object that can be closed."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
         ...
 
 
@@ -38,7 +38,7 @@ Resource = TypeVar("Resource", bound=Closable)
 
 
 class ThreadPool:
-    """Run functions on up to `threads` threads, as concurrent.futures does; only closing it differs."""
+    """Run functions on up to `threads` threads. It works like concurrent.futures, except for `close`."""
 
     def __init__(self, threads: int, name: str) -> None:
         self._most = threads
@@ -61,10 +61,10 @@ class ThreadPool:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             _do(*job)
-            del job  # or an idle thread would keep what it holds
+            del job  # otherwise an idle thread would keep the job's objects alive
 
     def close(self) -> bool:
-        """Cancel what no thread has begun, and wait for the rest; False where some thread did not end in time."""
+        """Cancel jobs that have not begun, and wait for the others; False if a thread did not end in time."""
         try:
             while (job := self._jobs.get_nowait()) is not None:
                 job[0].cancel()
@@ -89,28 +89,28 @@ def _do(future: Future[Any], call: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
-# -- what threads that are left behind use ----------------------------------------------------------------------------
+# -- resources of threads that are left behind ------------------------------------------------------------------------
 
 _left_open: list[object] = []
 
 
 def leave_open(resource: object) -> None:
-    """Keep something as it is until the process ends: a thread may still use it."""
+    """Keep a resource open until the process ends, because a thread may still use it."""
     _left_open.append(resource)
 
 
 def mark_in_use(error: BaseException) -> None:
-    """Note in an error that a thread was left behind by the run that it ends: see `close_at_end`."""
+    """Mark the error that ends a run: the run left a thread behind. See `close_at_end`."""
     setattr(error, _MARK, True)
 
 
 def is_in_use(error: BaseException | None) -> bool:
-    """Return True for an error of a run that left a thread behind."""
+    """Return True for the error of a run that left a thread behind."""
     return getattr(error, _MARK, False)
 
 
 def close_at_end(stack: ExitStack, resource: Resource) -> Resource:
-    """Let a stack close something, unless the error that unwinds it says that a thread still uses it. Return the thing."""
+    """Let a stack close a resource, unless the error that unwinds the stack says that a thread still uses it. Return it."""
 
     def close(_kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None) -> None:
         if is_in_use(error):

@@ -1,4 +1,4 @@
-"""Word what many messages share: counted nouns, alternatives, and the name that a mistyped one was meant to be."""
+"""Make phrases that many messages share: counted nouns, alternatives, and the likely meaning of a mistyped name."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def either(words: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean KNOWN?)" for the known name that is most like `name`; empty where none is.
+    """Return " (did you mean KNOWN?)" for the known name that is most similar to `name`; empty if none is similar.
 
-    Case, `-` and `_` do not count. A known name of which `name` is a part, as "ssim" is of "float_ssim", is alike too.
+    Case, `-` and `_` do not count. A known name that contains `name`, as "float_ssim" contains "ssim", is similar too.
     """
     plain = {_plain(other): other for other in known}
     wanted = _plain(name)
