@@ -20,7 +20,7 @@ from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_PSNR, GOLDEN_VU
 pytestmark = pytest.mark.usefixtures("shared_device")
 
 TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan exact": GOLDEN_EXACT}
-"""By backend; plain and exact arithmetic on all sizes, not only on those that each is the default for."""
+"""The tolerances by backend. Plain and exact arithmetic run on all sizes, not only on their default sizes."""
 
 
 def _features(key: str, backend: str) -> list[str]:
@@ -28,12 +28,12 @@ def _features(key: str, backend: str) -> list[str]:
     return [with_options(feature, exact=exact) for feature in golden.FEATURES[key]]
 
 
-# Where metrics.md says that libvmaf is wrong: a negative mean structure has no score, and clip_db makes 99 dB of it, the best.
+# libvmaf is wrong here (docs/adr/0001): a negative mean structure has no score, but with clip_db it gets 99 dB, the best score.
 WRONG_IN_LIBVMAF = {("inverted", "libvmaf_clipped_db", "float_ms_ssim")}
 
 
 DEVICE_IS_ASKED = {**{key: key for key in golden.FEATURES}, "libvmaf_clipped_db": "libvmaf"}
-"""Whose sums the scores of a key are made of: decibels are the host's, and compiling kernels takes most of a test's time."""
+"""The key whose sums give the scores of a key. The host converts to dB, and compiling kernels takes most of a test's time."""
 
 
 def _scores(name: str, key: str, backend: str) -> dict[str, float]:

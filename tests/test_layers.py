@@ -1,4 +1,4 @@
-"""What an import loads: import-linter (`ci/layers`) sees which modules import which, and not what that loads in the end."""
+"""Test which modules an import really loads; import-linter (`ci/layers`) only sees the import statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CI installs and runs: requirements are pinned by ci/requirements, fit and have hashes, and actions are commits."""
+"""Test the versions in CI: requirements are pinned by ci/requirements, fit and have hashes, and actions are commits."""
 
 from __future__ import annotations
 

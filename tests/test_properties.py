@@ -1,4 +1,4 @@
-"""What has to hold of similarities for every picture: any size, depth, type and stride."""
+"""Test properties of similarities that hold for every picture: any size, depth, type and stride."""
 
 from __future__ import annotations
 

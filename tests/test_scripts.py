@@ -1,4 +1,4 @@
-"""What the scripts of a checkout remove: what they made themselves."""
+"""Test that the scripts of a checkout remove only files that they made themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools/site_pages.py adds to the documentation's site. `ci/docs` builds the site itself."""
+"""Test the pages that tools/site_pages.py adds to the documentation's site. `ci/docs` builds the site itself."""
 
 from __future__ import annotations
 

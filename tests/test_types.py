@@ -1,4 +1,4 @@
-"""What samples are worth: depths, types and ranges."""
+"""Test the scale of samples: depths, types and ranges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The last table of metrics.md, row by row: what libvmaf's tool gets wrong, and what ours does instead."""
+"""Inputs on which libvmaf's tool crashes or gives wrong results: vkssim scores them, or gives an error that names the cause.
+
+Each test names the behaviour of libvmaf's tool (v3.2.0), where it differs.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ DISTORTED = np.roll(LUMA, 1, axis=2)
 
 
 def _frames(output: str) -> list[float]:
-    """The scores in a JSON report."""
+    """Return the scores of a JSON report."""
     return [frame["metrics"]["float_ssim"] for frame in json.loads(output)["frames"]]
 
 
 def _score(reference: str, distorted: str, *words: str) -> list[float]:
-    """Scores of a run that must succeed."""
+    """Return the scores of a run that must succeed."""
     result = vkssim("score", "-r", reference, "-d", distorted, "--json", *TINY, *words)
     assert result.exit_code == 0, result.stderr
     return _frames(result.stdout)
 
 
 def _expected(folder: Path, reference: Picture, distorted: Picture, bits: int = 8) -> list[float]:
-    """The scores of the same luma by a way that has no chroma."""
+    """Return the scores of the same luma, read from files without chroma."""
     paths = [write(folder / name, raw_bytes(luma, "400")) for name, luma in (("luma_ref", reference), ("luma_dis", distorted))]
     return _score(*paths, *raw_flags(reference, "400", bits))
 
@@ -38,7 +41,7 @@ def _expected(folder: Path, reference: Picture, distorted: Picture, bits: int = 
 @pytest.mark.parametrize("bits", [8, 10])
 @pytest.mark.parametrize(("width", "height"), [(33, 24), (32, 25), (35, 27)])
 def test_odd_width_or_height_420_raw(tmp_path: Path, width: int, height: int, bits: int) -> None:
-    """libvmaf's tool crashes; ours knows that chroma is ceil(w/2) x ceil(h/2)."""
+    """libvmaf's tool crashes; vkssim computes the size of the chroma as ceil(w/2) x ceil(h/2)."""
     luma = clip(3, height, width, bits)
     distorted = np.roll(luma, 1, axis=2)
     reference = write(tmp_path / "ref.yuv", raw_bytes(luma))
@@ -48,14 +51,14 @@ def test_odd_width_or_height_420_raw(tmp_path: Path, width: int, height: int, bi
 
 @pytest.mark.parametrize(("space", "pixel_format"), [("422", "422"), ("mono", "400"), ("420paldv", "420")])
 def test_y4m_422_8_bit_mono_420paldv(tmp_path: Path, space: str, pixel_format: str) -> None:
-    """libvmaf's tool crashes; ours scores the luma."""
+    """libvmaf's tool crashes; vkssim scores the luma."""
     reference = write(tmp_path / "ref.y4m", y4m_bytes(LUMA, space, pixel_format))
     distorted = write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED, space, pixel_format))
     assert _score(reference, distorted) == _expected(tmp_path, LUMA, DISTORTED)
 
 
 def test_w_h_given_with_a_y4m_file(tmp_path: Path) -> None:
-    """libvmaf's tool reads the header as pixels; ours goes by the file's own header, and a contradiction is an error."""
+    """libvmaf's tool reads the header as pixels; vkssim uses the file's own header, and a contradiction is an error."""
     paths = [write(tmp_path / f"{name}.y4m", y4m_bytes(luma)) for name, luma in (("ref", LUMA), ("dis", DISTORTED))]
     assert _score(*paths, "-w", "32", "-h", "24") == _score(*paths) == _expected(tmp_path, LUMA, DISTORTED)
     for flag, value in (("-w", "48"), ("-h", "48"), ("-b", "10")):
@@ -66,7 +69,7 @@ def test_w_h_given_with_a_y4m_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["raw", "y4m", "pipe"])
 def test_last_frame_cut_short(tmp_path: Path, kind: str) -> None:
-    """libvmaf's tool exits 234 and drops every score; ours writes the complete frames and names the byte.
+    """libvmaf's tool exits 234 and drops every score; vkssim writes the scores of the complete frames and names the byte.
 
     A raw file, whose size is known beforehand, has to be allowed to end so: its description is most likely wrong.
     """
@@ -91,7 +94,7 @@ def test_last_frame_cut_short(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("shorter", ["ref", "dis"])
 def test_one_file_shorter(tmp_path: Path, shorter: str) -> None:
-    """Warned of, and the overlap is scored; --strict makes it exit code 1, with the scores written all the same."""
+    """The overlap is scored, with a warning. --strict gives exit code 1, and the scores are still written."""
     lengths = {"ref": 5, "dis": 5, shorter: 3}
     reference = write(tmp_path / "ref.y4m", y4m_bytes(LUMA[: lengths["ref"]]))
     distorted = write(tmp_path / "dis.y4m", y4m_bytes(DISTORTED[: lengths["dis"]]))
@@ -114,7 +117,7 @@ def test_one_file_shorter(tmp_path: Path, shorter: str) -> None:
     [(clip(5, 26, 32), "420", "32x26 with 8 bits"), (clip(5, bits=10), "420p10", "32x24 with 10 bits")],
 )
 def test_sizes_or_depths_differ(tmp_path: Path, other: Picture, space: str, described: str) -> None:
-    """libvmaf's tool exits 255 or crashes; ours gives both."""
+    """libvmaf's tool exits 255 or crashes; the message of vkssim describes both clips."""
     paths = write(tmp_path / "ref.y4m", y4m_bytes(LUMA)), write(tmp_path / "dis.y4m", y4m_bytes(other, space))
     result = vkssim("score", "-r", paths[0], "-d", paths[1], *TINY)
     assert result.exit_code == 2
@@ -124,7 +127,7 @@ def test_sizes_or_depths_differ(tmp_path: Path, other: Picture, space: str, desc
 
 @pytest.mark.parametrize("output", ["absent/scores.json", "folder.json"])
 def test_output_path_cannot_be_written(tmp_path: Path, output: str) -> None:
-    """Found before the first frame: even before the input is looked at, which does not exist."""
+    """The error comes before the first frame, and even before the input is opened, which does not exist."""
     (tmp_path / "folder.json").mkdir()
     result = vkssim("score", "-r", "absent.y4m", "-d", "absent.y4m", *TINY, "-o", str(tmp_path / output))
     assert result.exit_code == 2
@@ -133,7 +136,7 @@ def test_output_path_cannot_be_written(tmp_path: Path, output: str) -> None:
 
 
 def test_unknown_flag(tmp_path: Path) -> None:
-    """libvmaf's tool exits 0."""
+    """libvmaf's tool exits with 0; vkssim refuses the flag."""
     path = write(tmp_path / "clip.y4m", y4m_bytes(LUMA))
     result = vkssim("score", "-r", path, "-d", path, *TINY, "--no_such_flag")
     assert result.exit_code == 2
@@ -141,7 +144,7 @@ def test_unknown_flag(tmp_path: Path) -> None:
 
 
 def test_empty_file_all_frames_skipped(tmp_path: Path) -> None:
-    """An error that says so; a Y4M header without a frame counts as empty too."""
+    """The error names the reason. A Y4M header without a frame counts as empty too."""
     path, empty = write(tmp_path / "clip.y4m", y4m_bytes(LUMA)), write(tmp_path / "empty.y4m", b"")
     header = write(tmp_path / "header.y4m", y4m_bytes(LUMA[:0]))
     for words, said in (
@@ -156,7 +159,7 @@ def test_empty_file_all_frames_skipped(tmp_path: Path) -> None:
 
 
 def test_container_file_given_as_raw(tmp_path: Path) -> None:
-    """libvmaf's tool scores garbage; ours recognises it by its first bytes."""
+    """libvmaf's tool scores garbage; vkssim recognises the container by its first bytes."""
     pairs = [(clip(5, 48, 64, seed=seed), tmp_path / f"{seed}.mkv") for seed in (1, 2)]
     paths = [encode(path, luma, "ffv1", "yuv420p") for luma, path in pairs]
     scores = _score(*paths, *raw_flags(pairs[0][0]))
@@ -168,7 +171,7 @@ def test_container_file_given_as_raw(tmp_path: Path) -> None:
     ("missing", "named"), [("driver", b"mesa-vulkan-drivers"), ("file", b"absent.json"), ("loader", b"mesa-vulkan-drivers")]
 )
 def test_no_gpu_or_no_driver(tmp_path: Path, missing: str, named: bytes, command: str) -> None:
-    """An error that names what to install or to mend; never another backend in silence."""
+    """The error says what to install or to repair, and no other backend replaces the missing one."""
     nowhere = str(tmp_path / "absent.json")
     environment = {"VK_DRIVER_FILES": nowhere, "VK_ICD_FILENAMES": nowhere}
     if missing == "driver":

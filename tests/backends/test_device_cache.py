@@ -1,4 +1,4 @@
-"""What is kept open between calls: how much of it, and when it is let go."""
+"""Test the objects that stay open between calls: how many there are, and when they are closed."""
 
 from __future__ import annotations
 

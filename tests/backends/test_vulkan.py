@@ -1,4 +1,4 @@
-"""What is scored on devices of every kind: the same bits, and under the validation layer no message."""
+"""Test scores on devices of every kind: they have the same bits, and the validation layer reports nothing."""
 
 from __future__ import annotations
 

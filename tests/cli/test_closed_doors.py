@@ -1,4 +1,4 @@
-"""What the package opens: processes in one module, no connection, and no code that it reads; by its source, and as it runs."""
+"""Test that one module starts processes, and that none connects or runs code that it read, in the source and at run time."""
 
 from __future__ import annotations
 

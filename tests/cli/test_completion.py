@@ -1,4 +1,4 @@
-"""Shell completion: what a shell is told, and a bash that really completes."""
+"""Test shell completion: the script for each shell, and a bash that really completes."""
 
 from __future__ import annotations
 

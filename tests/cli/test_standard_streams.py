@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or without a reader: they cost no result, and a lost result is told."""
+"""Test standard streams that are closed, full, or without a reader: no result is lost without an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rectangle that containers say is to be shown."""
+"""Test the rectangle that containers declare as visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inputs are known by: another content is another input, whatever its size and time of change."""
+"""Test the identity of inputs: other content makes another input, whatever its size and change time."""
 
 from __future__ import annotations
 

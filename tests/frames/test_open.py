@@ -1,4 +1,4 @@
-"""What a path is taken for, and what is refused."""
+"""Test the forms that a path is opened as, and the paths that are refused."""
 
 from __future__ import annotations
 

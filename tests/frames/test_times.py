@@ -1,4 +1,4 @@
-"""When frames are shown: a packet need not be a frame, nor say when."""
+"""Test presentation times: a packet need not be a frame, nor have a time."""
 
 from __future__ import annotations
 

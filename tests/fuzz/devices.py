@@ -1,4 +1,4 @@
-"""What chooses a device, as an argument and in the environment."""
+"""Fuzz the selection of a device, as an argument and in the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the targets share: a folder of their own, choices made by bytes, and what an input may end in."""
+"""Provide the tools that all targets share: a folder, choices made by bytes, and the allowed outcomes of an input."""
 
 from __future__ import annotations
 

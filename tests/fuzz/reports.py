@@ -1,4 +1,4 @@
-"""Reports in JSON: read, written in every form, compared and shown."""
+"""Fuzz reports in JSON: read them, write them in every form, compare them and print them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given as text beside features: thresholds, places in a clip, rectangles, sizes, choices of frames, precision."""
+"""Fuzz texts of options other than features: thresholds, positions, rectangles, sizes, selections of frames, precision."""
 
 from __future__ import annotations
 

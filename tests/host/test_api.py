@@ -1,4 +1,4 @@
-"""The door to the binding: what is missing, and what its failures become."""
+"""Test the access to the binding: missing functions, and the errors that its failures become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Vulkan loader complains of, where it cannot use a driver's file."""
+"""Test the complaints of the Vulkan loader about a driver's file that it cannot use."""
 
 from __future__ import annotations
 

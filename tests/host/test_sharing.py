@@ -1,4 +1,4 @@
-"""What another API of the same GPU is given, as far as a software device has it; semaphores need a GPU."""
+"""Test the handles for another API of the same GPU, as far as a software device has them; semaphores need a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine takes of the device's memory, and when it takes more."""
+"""Test how much of the device's memory an engine takes, and when it takes more."""
 
 from __future__ import annotations
 

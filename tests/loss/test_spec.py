@@ -1,4 +1,4 @@
-"""What a loss may be, and the sizes that follow from it."""
+"""Test the allowed forms of a loss, and the sizes that follow from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the picture of a map says beside the map."""
+"""Test the labels that the picture of a map has beside the map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the charts of a page draw."""
+"""Test the charts of a page."""
 
 from __future__ import annotations
 

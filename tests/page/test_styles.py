@@ -1,4 +1,4 @@
-"""How a page looks: lines that are told apart, colours that can be read."""
+"""Test the look of a page: lines that can be distinguished, and colours that can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The border rule, as metrics.md words it."""
+"""The border rule of docs/adr/0001: the edge sample is repeated, and the reflection has the period 2n."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def test_the_edge_sample_is_repeated(index: int, read: int) -> None:
 
 
 def test_reflection_has_period_2n() -> None:
-    """For images smaller than the filter."""
+    """The period matters for images that are smaller than the filter."""
     assert mirror(np.arange(-6, 9), 3).tolist() == [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2]

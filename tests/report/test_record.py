@@ -1,4 +1,4 @@
-"""What a report says of how it was scored: the same whatever scored it, and enough to score it again."""
+"""Test the record of how a report was scored: it does not depend on the device, and suffices to score again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst frames: which they are, when they are shown, and their table."""
+"""Test the worst frames: their choice, their presentation times, and their table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to be alike for scores to be compared, what may differ, and what is said of it."""
+"""Test which facts must be equal for a comparison, which may differ, and the messages about them."""
 
 from __future__ import annotations
 

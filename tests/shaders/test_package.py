@@ -13,7 +13,7 @@ from vkssim.shaders.spirv import reflect
 
 
 def test_taps_are_not_renormalised() -> None:
-    """metrics.md: they sum to 1.000002, and the reference carries that bias."""
+    """docs/adr/0001: libvmaf's taps sum to 1.000002, and the shaders use them unchanged."""
     assert sum(constants.GAUSSIAN) == pytest.approx(1.000002, abs=1e-12)
     for taps in (constants.GAUSSIAN, constants.LOW_PASS):
         assert taps == taps[::-1]

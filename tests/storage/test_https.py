@@ -1,4 +1,4 @@
-"""What is read by https, from a server that fails for a moment, or gives something else than it was asked for."""
+"""Test reading by https, from a server that fails for a moment, or that sends other data than requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written lies where it was asked for and nowhere else, whatever files are called and whatever is there already."""
+"""Test that files are written only to the given path, whatever their names are and whatever exists already."""
 
 from __future__ import annotations
 

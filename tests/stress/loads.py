@@ -1,4 +1,4 @@
-"""What tests/stress/soak does over and over.
+"""Provide the loads that tests/stress/soak repeats.
 
 A load goes on until `tick`, which it tells after each round how many units that did, raises Enough.
 """

@@ -1,1 +1,1 @@
-"""What tests of several folders share: clips, pictures, commands, faults, tolerances, golden scores."""
+"""Provide helpers that tests of several folders share: clips, pictures, commands, faults, tolerances, golden scores."""

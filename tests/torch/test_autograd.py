@@ -1,4 +1,4 @@
-"""What PyTorch's autograd asks of a function, of every one of the front."""
+"""Test every function of the front against the rules of PyTorch's autograd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is too large is refused before memory is taken for it, and what is no file keeps nobody waiting."""
+"""Test that too large inputs are refused before memory is taken for them, and that special files do not block."""
 
 from __future__ import annotations
 

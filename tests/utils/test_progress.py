@@ -1,4 +1,4 @@
-"""The bar of a notebook, shown to a stand-in for IPython; that of a terminal is tested with the command line."""
+"""Test the bar of a notebook with a stand-in for IPython; the command line's tests cover that of a terminal."""
 
 from __future__ import annotations
 

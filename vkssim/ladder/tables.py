@@ -173,7 +173,7 @@ def _filled(path: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def is_results(rows: Sequence[Row]) -> bool:
-    """Return True for the rows of a batch's results, False for those of a manifest."""
+    """Return True for the rows of a batch's results, False for the rows of a manifest."""
     return all(name in rows[0] for name in _OLDEST_COLUMNS)
 
 

@@ -18,7 +18,7 @@ _DIVISION, _WHOLE = "parts", "whole"
 
 
 class RangeFolder:
-    """A folder by path or by URL, which need not exist. Every method raises OutputError where the folder is not vkssim's."""
+    """Hold a folder by path or by URL, which need not exist. Methods raise OutputError where the folder is not vkssim's."""
 
     def __init__(self, place: PathOrUrl) -> None:
         self.place = os.fspath(place)

@@ -22,7 +22,7 @@ Fingerprints = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Cut:
-    """A position between two pairs; `pairs` is the number of pairs before it.
+    """Mark a position between two pairs; `pairs` is the number of pairs before it.
 
     For each clip, the reference first, `last` is the position of the last frame before the cut and `next` the position of the
     first frame behind it; see `frames.marks`.
@@ -86,7 +86,7 @@ class PartScores:
 
 @dataclass(frozen=True)
 class EarlierScores:
-    """The scores of consecutive pairs, from pair number `first` on, and the backends that computed them in an earlier run."""
+    """Hold the scores of consecutive pairs from pair number `first` on, and the backends of the earlier run that computed them."""
 
     first: int = 0
     frames: tuple[FrameScores, ...] = ()

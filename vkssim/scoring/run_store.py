@@ -91,7 +91,7 @@ def open_store(
 
 @dataclass(frozen=True)
 class _Devices:
-    """An entry of the journal that names the devices of the following entries.
+    """Hold an entry of the journal that names the devices of the following entries.
 
     A single device has its frames behind this entry, from pair number `first` on, and `names` are the names of their scores.
     Several devices leave ranges in the folder.

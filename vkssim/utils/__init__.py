@@ -1,4 +1,4 @@
-"""Provide what every other package stands on: limits, text, interruption, optional libraries, threads, declared options.
+"""Provide the basis of every other package: limits, text, interruption, optional libraries, threads, declared options.
 
 It knows the standard library, NumPy and `vkssim.errors`, and nothing of video or of Vulkan. Read `limits` first: it has the
 bounds of everything that is read.

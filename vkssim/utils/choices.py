@@ -1,6 +1,6 @@
 """List the words and numbers that options choose from, each list once; the first entry of a list of words is the default.
 
-The command line offers what these lists have, and the modules that act on them refuse everything else. This module imports
+The command line offers the entries of these lists, and the modules that act on them refuse everything else. This module imports
 nothing, so that the help of a command is printed without NumPy.
 """
 

@@ -36,7 +36,7 @@ class Differs(IntEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """Declare what a field records.
+    """Declare the fact that a field records.
 
     `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` the unit of its numbers. `column`
     says that it has a column in the tables of a batch.
