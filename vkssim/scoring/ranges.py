@@ -86,7 +86,7 @@ class PartScores:
 
 @dataclass(frozen=True)
 class EarlierScores:
-    """Hold the scores of consecutive pairs from pair number `first` on, and the backends of the earlier run that computed them."""
+    """Hold the scores of consecutive pairs from number `first` on, and the backends of the earlier run that computed them."""
 
     first: int = 0
     frames: tuple[FrameScores, ...] = ()
