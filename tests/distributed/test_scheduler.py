@@ -95,13 +95,16 @@ DIED = WorkerDiedError("gone")
 
 
 class Impatient:
-    """In place of the queue of what is finished: whoever waits for it gives up at once."""
+    """In place of the queue of what is finished: nobody waits for what is not there yet."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.put = scheduler._finished.put
+        self._queue = scheduler._finished
+        self.put = self._queue.put
 
     def get(self, timeout: float) -> Future[Done]:
-        raise TimeoutError(timeout)
+        if self._queue.empty():
+            raise TimeoutError(timeout)
+        return self._queue.get()
 
 
 def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePool, list[str]]:
@@ -361,6 +364,27 @@ def test_a_late_task_is_tried_twice_at_most(clock: list[float]) -> None:
     assert _places(scheduler, 1) == [0]
     assert [worker.tasks for worker in workers] == [[], []]
     assert len(quick.tasks) == 4
+
+
+def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float]) -> None:
+    """The first worker may hang for ever: nothing but its outcome counts then."""
+    scheduler, slow, quick = _late(clock)
+
+    def die() -> Done:
+        clock[0] += 10.0  # much longer than a task takes
+        if quick.tasks.count("0/0") > MOST_ATTEMPTS:
+            pytest.fail("it is tried for ever")
+        raise DIED
+
+    quick.settle(die)
+    quick.answer = die
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "_finished", Impatient(scheduler))
+        with pytest.raises(TimeoutError):
+            scheduler.take()
+    assert quick.tasks.count("0/0") == MOST_ATTEMPTS - 1
+    slow.settle(_done)
+    assert _places(scheduler, 1) == [0]
 
 
 def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -> None:

@@ -156,7 +156,11 @@ class Scheduler:
             for pending, other in self._running.values()
             if pending.started < since and not pending.done and (known or other.host != worker.host)
         ]
-        alone = [pending for pending in late if len(pending.workers) == 1 and self._may_try(pending, worker)]
+        alone = [
+            pending
+            for pending in late
+            if len(pending.workers) == 1 and pending.attempts + 1 < MOST_ATTEMPTS and self._may_try(pending, worker)
+        ]
         return min(alone, key=lambda pending: pending.started, default=None)
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
