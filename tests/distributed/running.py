@@ -40,7 +40,9 @@ def are_gone(processes: Sequence[int]) -> bool:
 
 
 def _children(number: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    """Return the children of a process, of all its threads."""
+    lists = [path.read_text() for path in Path(f"/proc/{number}/task").glob("*/children")]
+    return [int(child) for children in lists for child in children.split()]
 
 
 def _command(number: int) -> bytes:

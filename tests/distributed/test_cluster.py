@@ -208,7 +208,19 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
     assert len(run.devices) > 1
-    assert all("ended without a word" in told for told in run.told)  # nothing where another one tried it already
+    assert all("ended unexpectedly" in told for told in run.told)  # nothing where another one tried it already
+
+
+def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        count = len(engine.workers())
+        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorker")]
+        assert len(idle) >= count
+        for process in idle:
+            os.kill(process, signal.SIGKILL)
+        run = _score(engine, jobs, tmp_path / "parts")
+    _assert_right(run, jobs, "cpu")
+    assert set(run.parts) == _full(jobs)
 
 
 def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -228,7 +240,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
-    assert all(f"(node {doomed}) ended without a word" in told for told in run.told)
+    assert all(f"(node {doomed}) ended unexpectedly" in told for told in run.told)
 
 
 def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -257,8 +269,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    times = f"{MOST_ATTEMPTS}|{MOST_ATTEMPTS + 1}"  # two may try what is late, and end together
-    assert re.search(f"{re.escape(poison)} was tried ({times}) times and given up", str(lost))
+    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 

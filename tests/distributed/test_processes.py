@@ -10,7 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,7 +38,7 @@ from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import python_process, vkssim
 from ..support.pictures import clip
-from ..support.waiting import until
+from ..support.waiting import PATIENCE, until
 from .in_parts import CPU
 from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
 
@@ -150,8 +150,8 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     os.kill(workers(process)[0], signal.SIGKILL)
     told = ended(process)
     assert process.returncode == 0
-    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended without a word" in told
-    assert "what it scored goes to another one" in told
+    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended unexpectedly" in told
+    assert "its task is tried again" in told
     assert _is_right(folder, output)
 
 
@@ -162,6 +162,37 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
+
+
+FORKED = """
+import os, time
+from tests.distributed.in_parts import CPU
+from tests.distributed.test_processes import TASK
+from vkssim.distributed.processes import ProcessHandle
+if __name__ == "__main__":
+    worker = ProcessHandle(CPU)
+    worker.submit(TASK).exception()
+    fork = os.fork()
+    if not fork:
+        time.sleep(1000)
+    print(worker._process.pid, fork, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
+    """The fork has a copy of its end of the connection, so that this stays open."""
+    path = write(tmp_path / "script.py", FORKED.encode())
+    root = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, env=root)
+    assert process.stdout is not None
+    with process, process.stdout:
+        worker, fork = map(int, process.stdout.readline().split())
+        process.wait(PATIENCE)
+        try:
+            until(lambda: are_gone([worker]))
+        finally:
+            os.kill(fork, signal.SIGKILL)
 
 
 PATIENT = """
@@ -189,19 +220,26 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
                 os.kill(number, signal.SIGKILL)
     assert process.returncode == 0, told
     if count == 2:  # one of them may just have ended its last task: it is idle then, and nobody waits for it
-        assert re.search(r"ended without a word \(it gave no sign of life for (6|20) s\)", told)
+        assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", told)
     assert _is_right(folder, output)
     assert are_gone(processes)
 
 
-def _die_in_the_middle(_spec: WorkerSpec, tasks: Connection, _life: Connection) -> None:
+def _die_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
     """In place of a worker: end while what came of a task is on its way."""
-    tasks.recv()
-    os.write(tasks.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    connection.recv()
+    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connection) -> None:
+def _stop_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: stand still while what came of a task is on its way."""
+    connection.recv()
+    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
     """Do tasks as a worker whose clips fail with an error of some library's own."""
 
     class LibraryError(Exception):
@@ -211,18 +249,24 @@ def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connect
         raise LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
-    _work(_spec, tasks, life)
+    _work(_spec, connection)
 
 
 TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
 
 
-def test_a_worker_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_work", _die_in_the_middle)
+@pytest.mark.parametrize("end", [_die_in_the_middle, _stop_in_the_middle])
+def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, end: Callable[..., None]) -> None:
+    """Nobody waits for the rest of a message, and the next task has a new process."""
+    monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
     worker = ProcessHandle(CPU)
-    future = worker.submit(TASK)
-    with pytest.raises(WorkerDiedError, match="exit code -9"):
-        future.result(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", end)
+        with pytest.raises(WorkerDiedError, match="exit code -9"):
+            worker.submit(TASK).result(PATIENCE)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="a cannot be read"):
+        worker.submit(TASK).result(PATIENCE)
     worker.close()
 
 
@@ -231,7 +275,7 @@ def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = ProcessHandle(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="LibraryError: of some library") as raised:
-            worker.submit(TASK).result(60)
+            worker.submit(TASK).result(PATIENCE)
         assert "in fail" in str(raised.value.__cause__)
     worker.close()
 
@@ -269,6 +313,18 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     assert process.returncode == 0
     assert "warning" not in told
     assert _is_right(folder, output)
+
+
+def test_workers_start_with_signals_blocked(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """The first of them as well, with which multiprocessing starts a process of its own."""
+    process = started(*_words(folder, tmp_path / "scores.json", *two))
+    until(lambda: len(workers(process)) == 2)
+    blocked = [re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{number}/status").read_text(), re.M) for number in workers(process)]
+    process.kill()
+    process.communicate()
+    for found in blocked:
+        assert found is not None
+        assert all(int(found[1], 16) >> number - 1 & 1 for number in SIGNALS)
 
 
 @pytest.mark.parametrize("delay", [0, 100])

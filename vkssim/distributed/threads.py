@@ -1,18 +1,17 @@
-"""The engine of one device: a worker in this process."""
+"""Runs the worker of one device on a thread of this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future
 
 from ..utils.thread_pool import ThreadPool
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
-from .worker_pool import WorkerHandle, WorkerPool
+from .worker_pool import FixedPool, WorkerHandle
 
 
 class ThreadHandle(WorkerHandle):
-    """A worker on a thread of this process, which does not survive what ends it."""
+    """Hands tasks to a worker on a thread. Nothing ends that worker but the end of the process."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
@@ -23,9 +22,6 @@ class ThreadHandle(WorkerHandle):
         """See WorkerHandle."""
         return self._thread.submit(self._worker.do, task)
 
-    def renew(self) -> None:
-        """See WorkerHandle; never asked for, since the pool would have ended with the worker."""
-
     def close(self) -> None:
         """See WorkerHandle."""
         self._worker.stop()
@@ -33,16 +29,8 @@ class ThreadHandle(WorkerHandle):
         self._worker.close()
 
 
-class LocalPool(WorkerPool):
-    """One worker, here."""
+class LocalPool(FixedPool):
+    """Holds one worker, in this process."""
 
     def __init__(self, spec: WorkerSpec) -> None:
-        self._worker = ThreadHandle(spec)
-
-    def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool."""
-        return [self._worker]
-
-    def close(self) -> None:
-        """See WorkerPool."""
-        self._worker.close()
+        super().__init__([ThreadHandle(spec)])
