@@ -112,6 +112,7 @@ class Cluster(WorkerPool):
         self._software = software
         self._patience = patience
         self._workers: dict[_Place, ClusterHandle] = {}
+        self._dead: set[ClusterHandle] = set()
         self._looked = -_SECONDS_BETWEEN_LOOKS
         self._first = True
         self._ours = connect(address)
@@ -124,9 +125,9 @@ class Cluster(WorkerPool):
             now = time.monotonic()
             for worker in self._workers.values():
                 worker.look()
-                if _died(worker.begun):  # its node may be gone
-                    self._looked = -_SECONDS_BETWEEN_LOOKS
-            self._look(now)
+            dead = {worker for worker in self._workers.values() if _died(worker.begun)}
+            self._look(now, soon=bool(dead - self._dead))  # their nodes may be gone
+            self._dead = dead
             if first and not self._workers:  # a minute changes nothing
                 raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
             begun = [worker for worker in self._workers.values() if worker.begun.done()]
@@ -140,9 +141,9 @@ class Cluster(WorkerPool):
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
-    def _look(self, now: float) -> None:
-        """Start a worker at every new place, and end those whose place is gone; once a second at most."""
-        if now < self._looked + _SECONDS_BETWEEN_LOOKS:
+    def _look(self, now: float, *, soon: bool) -> None:
+        """Start a worker at every new place, and end those whose place is gone; once a second, or `soon`."""
+        if now < self._looked + _SECONDS_BETWEEN_LOOKS and not soon:
             return
         self._looked = now
         places = list(_places(self._backend, self._software))

@@ -88,13 +88,13 @@ def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None
 
 
 class ProcessHandle(WorkerHandle):
-    """Hands tasks to a worker in a process of its own, which is started for the first task and again after it ended."""
+    """Hands tasks to a worker in a process of its own, which starts with the first task, and again where it ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
         self._spec = spec
         self._thread = ThreadPool(1, "vkssim-process")  # it alone uses the connection
-        self._changing = threading.Lock()  # of the two that `close` looks at as well
+        self._changing = threading.Lock()  # `_process` and `_closed`
         self._process: BaseProcess | None = None
         self._closed = False
         self._worked = False
@@ -124,7 +124,7 @@ class ProcessHandle(WorkerHandle):
             resource_tracker.ensure_running()  # else `start` does so, which lets signals through again
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         self._connection, connection = _SPAWN.Pipe()
-        with self._changing, connection:  # this process keeps no copy of the worker's end, or never saw that closed
+        with self._changing, connection:  # a copy of the worker's end in this process would keep it open
             process = _SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
             if not self._closed:
                 process.start()
