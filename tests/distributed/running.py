@@ -18,10 +18,10 @@ def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
-    """What it said. Fails where that was a traceback."""
-    told = process.communicate(timeout=PATIENCE)[1].decode()
-    assert "Traceback" not in told, told
-    return told
+    """Return its messages once it has ended. Fails where they have a traceback."""
+    messages = process.communicate(timeout=PATIENCE)[1].decode()
+    assert "Traceback" not in messages, messages
+    return messages
 
 
 def workers(process: subprocess.Popen[bytes]) -> list[int]:

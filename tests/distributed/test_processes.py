@@ -81,7 +81,7 @@ def _is_right(folder: Path, output: Path) -> bool:
 
 
 def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> None:
-    told: list[FrameScores] = []
+    seen: list[FrameScores] = []
     steps: list[tuple[int, int | None]] = []
 
     def score(device: Sequence[str] | None) -> ScoreReport:
@@ -91,14 +91,14 @@ def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> N
             raw=RAW,
             features=FEATURE[1],
             device=device,
-            on_frames=told.extend if device else None,
+            on_frames=seen.extend if device else None,
             progress=(lambda done, total: steps.append((done, total))) if device else None,
         )
 
     report = score([str(device.info.uuid)] * 2)
     assert render(report, "json", "max") == render(score(None), "json", "max")
     assert (report.troubles, report.warnings, report.resumed) == ([], [], 0)
-    assert told == report.frames
+    assert seen == report.frames
     assert len(steps) > 4, "in parts"
     assert steps == sorted(steps)
     assert steps[-1] == (FRAMES, FRAMES)
@@ -148,10 +148,10 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     process = started(*_words(folder, output, *two))
     until(lambda: len(parts_of(output)) > 1)
     os.kill(workers(process)[0], signal.SIGKILL)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 0
-    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended unexpectedly" in told
-    assert "its task is tried again" in told
+    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended unexpectedly" in messages
+    assert "its task is tried again" in messages
     assert _is_right(folder, output)
 
 
@@ -213,14 +213,14 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     for number in workers(process)[:count]:
         os.kill(number, signal.SIGSTOP)
     try:
-        told = ended(process)
+        messages = ended(process)
     finally:
         for number in processes:
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
-    assert process.returncode == 0, told
+    assert process.returncode == 0, messages
     if count == 2:  # one of them may just have ended its last task: it is idle then, and nobody waits for it
-        assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", told)
+        assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", messages)
     assert _is_right(folder, output)
     assert are_gone(processes)
 
@@ -257,7 +257,7 @@ TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
 
 @pytest.mark.parametrize("end", [_die_in_the_middle, _stop_in_the_middle])
 def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, end: Callable[..., None]) -> None:
-    """Nobody waits for the rest of a message, and the next task has a new process."""
+    """Nothing waits for the rest of a message, and the next task has a new process."""
     monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
     worker = ProcessHandle(CPU)
     with monkeypatch.context() as patch:
@@ -288,7 +288,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     until(lambda: len(parts_of(output)) > 2 and has_first_part(output))
     processes = family(process)
     process.send_signal(number)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 128 + number
     until(lambda: are_gone(processes))
     whole, part = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
@@ -296,7 +296,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     assert 0 < frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
     assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
-    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in told
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume goes on from there" in messages
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
     assert _is_right(folder, output)
@@ -309,9 +309,9 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     until(lambda: parts_of(output))
     for number in workers(process):
         os.kill(number, signal.SIGINT)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 0
-    assert "warning" not in told
+    assert "warning" not in messages
     assert _is_right(folder, output)
 
 
@@ -338,8 +338,8 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
     until(lambda: next(passes, None) is None)
     processes = family(process)
     process.send_signal(signal.SIGINT)
-    told = ended(process)
-    assert process.returncode == 130, told
+    messages = ended(process)
+    assert process.returncode == 130, messages
     until(lambda: are_gone(processes))
 
 

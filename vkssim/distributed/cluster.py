@@ -19,7 +19,7 @@ from .connection import connect, nodes
 from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
-PATIENCE = 60.0
+SECONDS_WITHOUT_WORKER = 60.0
 """Seconds that a cluster may have no worker."""
 
 _SECONDS_FOR_ALL = 10.0  # that the first workers wait for the others, so that clips are divided among all of them
@@ -94,7 +94,7 @@ class ClusterHandle(WorkerHandle):
 class Cluster(WorkerPool):
     """Holds a worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
 
-    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `patience`, in seconds, is how long there may be
+    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `timeout`, in seconds, is how long there may be
     no worker. See `connection.connect` for `address` and errors.
     """
 
@@ -105,12 +105,12 @@ class Cluster(WorkerPool):
         profile: bool = False,
         address: str | None = None,
         software: bool = False,
-        patience: float = PATIENCE,
+        timeout: float = SECONDS_WITHOUT_WORKER,
     ) -> None:
         self._backend = backend
         self._profile = profile
         self._software = software
-        self._patience = patience
+        self._timeout = timeout
         self._workers: dict[_Place, ClusterHandle] = {}
         self._dead: set[ClusterHandle] = set()
         self._looked = -_SECONDS_BETWEEN_LOOKS
@@ -118,7 +118,7 @@ class Cluster(WorkerPool):
         self._ours = connect(address)
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool. Waits while there is none; raises NoDeviceError after `patience` seconds."""
+        """See WorkerPool. Waits while there is none; raises NoDeviceError after `timeout` seconds."""
         called = time.monotonic()
         first, self._first = self._first, False
         while True:
@@ -135,9 +135,9 @@ class Cluster(WorkerPool):
             wait_for_all = first and now < called + _SECONDS_FOR_ALL
             if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
                 return begun  # those that cannot begin say why when they get a task
-            if now > called + self._patience:
+            if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
-                raise NoDeviceError(f"no worker began within {self._patience:g} s: {_resources()}; {hint}")
+                raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
