@@ -279,16 +279,16 @@ import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.scheduler import Scheduler
-from vkssim.distributed.task import Clips
+from vkssim.scoring.range_folder import RangeFolder
 from vkssim.frames.options import RawDescription
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine:
     options = ScoreOptions((feature,))
-    for _ in Coordinator(Scheduler(engine, print), options, folder=folder, seconds=0.001).score(jobs):
+    for _ in Coordinator(Scheduler(engine, print), options, ranges=RangeFolder(folder), seconds=0.001).score(jobs):
         pass
 """
 
