@@ -18,6 +18,7 @@ from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
 from .scoring.options import Clips, ScoreOptions, Selector, check_options
+from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]
@@ -81,6 +82,7 @@ def score_many(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
+    decode: str = DECODERS[0],
     task_seconds: float = SECONDS,
     progress: bool = False,
 ) -> Iterator[PairScores]:
@@ -116,6 +118,8 @@ def score_many(
         Count a pair as failed where its clips have not the same length or frame rate; see `score_files`.
     backend : {"vulkan", "cpu"}
         Where scores are computed.
+    decode : {"cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
+        What decodes containers; see `score_files`.
     task_seconds : float
         Target duration in seconds of one range of frames; clips are divided into such ranges, and one device scores each.
     progress : bool
@@ -134,7 +138,7 @@ def score_many(
         No device is left that works. What is wrong with one pair is in its `PairScores.error`.
 
     """
-    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
     check_options(options)
     where = WorkerOptions(engine, backend, device, address, software)
     jobs = [

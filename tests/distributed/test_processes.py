@@ -339,7 +339,8 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
     processes = family(process)
     process.send_signal(signal.SIGINT)
     messages = ended(process)
-    assert process.returncode == 130, messages
+    # On a busy machine all may have been scored by then.
+    assert process.returncode == 130 or (process.returncode == 0 and _is_right(folder, output)), messages
     until(lambda: are_gone(processes))
 
 

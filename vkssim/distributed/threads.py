@@ -1,4 +1,4 @@
-"""Runs the worker of one device on a thread of this process."""
+"""Runs workers of one device on threads of this process."""
 
 from __future__ import annotations
 
@@ -22,15 +22,26 @@ class ThreadHandle(WorkerHandle):
         """See WorkerHandle."""
         return self._thread.submit(self._worker.do, task)
 
+    def stop(self) -> None:
+        """Tell the worker to stop, and do not wait for that."""
+        self._worker.stop()
+
     def close(self) -> None:
         """See WorkerHandle."""
-        self._worker.stop()
+        self.stop()
         self._thread.close()
         self._worker.close()
 
 
 class LocalPool(FixedPool):
-    """Holds one worker, in this process."""
+    """Holds workers of one device in this process: one, or as many as the video engines of a GPU keep busy."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        super().__init__([ThreadHandle(spec)])
+    def __init__(self, spec: WorkerSpec, workers: int = 1) -> None:
+        super().__init__([ThreadHandle(spec) for _ in range(workers)])
+
+    def close(self) -> None:
+        """See WorkerPool. All workers are told to stop before one of them is waited for."""
+        for worker in self.workers():
+            assert isinstance(worker, ThreadHandle)
+            worker.stop()
+        super().close()

@@ -12,6 +12,9 @@ BACKENDS = ("vulkan", "cpu")
 ENGINES = ("local", "ray")
 """Where workers run: on this machine, or on a Ray cluster."""
 
+DECODERS = ("cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
+"""What decodes containers: the processor, or hardware by FFmpeg's name of its API."""
+
 PLANES = ("y", "yuv", "all")
 """Luma; all three planes; those and what FFmpeg calls All, their mean weighted by area."""
 
