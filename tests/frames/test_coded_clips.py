@@ -82,7 +82,7 @@ def test_a_clip_has_what_it_is_for(write: Write, clip: CodedClip) -> None:
     expected = {(_DECODED_AS.get(part.pixel_format, part.pixel_format), part.width, part.height) for part in parts}
     assert {(frame.format.name, frame.width, frame.height) for frame in frames} == expected
     assert len(expected) == len(parts)
-    assert {frame.interlaced_frame for frame in frames} == {clip.interlaced}
+    assert {frame.interlaced_frame for frame in frames} == {clip.field_order is not None}
     assert {abs(frame.rotation) for frame in frames} == {getattr(clip, "rotation", None) or 0}
 
     with av.open(str(path)) as container:
@@ -167,6 +167,18 @@ def test_fields_are_of_different_moments() -> None:
         np.testing.assert_array_equal(plane[::2], top[::2])
         np.testing.assert_array_equal(plane[1::2], bottom[1::2])
         assert not np.array_equal(top, bottom)
+    for plane, top, bottom in zip(woven(3, 192, 160, bottom_first=True), second, first, strict=True):
+        np.testing.assert_array_equal(plane[::2], top[::2])
+        np.testing.assert_array_equal(plane[1::2], bottom[1::2])
+
+
+def test_the_field_order_is_the_stated_one(tmp_path: Path, write: Write) -> None:
+    clips = [clip for clip in SOUND if clip.field_order]
+    assert {clip.codec for clip in clips} == {"h264", "mpeg2video", "mpeg4"}
+    for clip in clips:
+        for path in (write(clip), write_reference(clip, tmp_path)):
+            with open_source(str(path), NOTHING_SAID) as source:
+                assert source.info.field_order == f"{clip.field_order} field first"
 
 
 def test_pictures_are_always_the_same() -> None:

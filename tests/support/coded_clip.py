@@ -7,7 +7,9 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -33,7 +35,8 @@ class CodedClip(ABC):
 
     `pixel_format` is FFmpeg's name for that of the source. `frames` are shown, behind `hidden` ones that are coded and not
     shown. `packets` is the number of packets, where it is not one a frame; `reordered` says whether they are in another order
-    than frames. `headers` has names and values that FFmpeg's filter trace_headers finds in the stream: they prove that it has
+    than frames. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None where pictures are progressive.
+    `headers` has names and values that FFmpeg's filter trace_headers finds in the stream: they prove that it has
     what it is for.
     """
 
@@ -46,7 +49,7 @@ class CodedClip(ABC):
     hidden: int = 0
     packets: int | None = None
     pixel_format: str = "yuv420p"
-    interlaced: bool = False
+    field_order: str | None = None
     reordered: bool = False
     headers: Mapping[str, int] = field(default_factory=dict)
 
@@ -68,8 +71,9 @@ class CodedClip(ABC):
     def pictures(self) -> list[Planes]:
         """Return the planes of every frame that is coded, as they are before they are encoded."""
         numbers = range(self.hidden + self.frames)
-        if self.interlaced:
-            return [woven(number, self.width, self.height) for number in numbers]
+        if self.field_order:
+            bottom = self.field_order == "bottom"
+            return [woven(number, self.width, self.height, bottom_first=bottom) for number in numbers]
         return [picture(number, self.width, self.height, self.chroma, self.bits) for number in numbers]
 
     @abstractmethod
@@ -90,6 +94,8 @@ class Encoded(CodedClip):
         """Encode the pictures."""
         os.environ.setdefault("SVT_LOG", "1")  # SVT-AV1 prints its settings otherwise
         frames = [video_frame(self.width, self.height, self.pixel_format, planes) for planes in self.pictures()]
+        if self.field_order:
+            frames = _marked(frames, {"top": "tff", "bottom": "bff"}[self.field_order])
         before = av.logging.get_level()
         av.logging.set_level(av.logging.WARNING)
         try:
@@ -103,7 +109,7 @@ class Encoded(CodedClip):
                     rate=RATE,
                     rotation=self.rotation,
                 )
-        except (av.error.FFmpegError, av.codec.codec.UnknownCodecError, ValueError) as error:
+        except (av.error.FFmpegError, ValueError) as error:
             raise EncoderError(self._refusal(str(error))) from error
         finally:
             av.logging.set_level(before)
@@ -114,6 +120,21 @@ class Encoded(CodedClip):
     def _refusal(self, reason: str) -> str:
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
         return f"{self.name}: {self.encoder} of PyAV {av.__version__} refuses {self.pixel_format} {options}: {reason}"
+
+
+def _marked(frames: list[av.VideoFrame], mode: str) -> list[av.VideoFrame]:
+    """Return frames that are marked as interlaced, by FFmpeg's filter setfield; encoders go by that."""
+    graph = av.filter.Graph()
+    source = graph.add_buffer(
+        width=frames[0].width, height=frames[0].height, format=frames[0].format, time_base=Fraction(1, RATE)
+    )
+    graph.link_nodes(source, graph.add("setfield", mode), graph.add("buffersink")).configure()
+    marked: list[Any] = []
+    for number, frame in enumerate(frames):
+        frame.pts = number
+        graph.push(frame)
+        marked.append(graph.pull())
+    return marked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,10 +229,11 @@ DAMAGE = {
 }
 """The kinds of damage, and what each is."""
 
+# The deadline "realtime" makes VP8 choose its effort by the time that frames take: its bytes depend on the machine's load.
 _SETTINGS: Mapping[str, Mapping[str, str]] = {
     "libx264": {"threads": "1", "preset": "veryfast", "crf": "26"},
     "libx265": {"threads": "1", "preset": "ultrafast", "crf": "28"},
-    "libvpx": {"threads": "1", "deadline": "realtime", "cpu-used": "5", "b": "400k", "g": "24"},
+    "libvpx": {"threads": "1", "deadline": "good", "cpu-used": "5", "b": "400k", "g": "24"},
     "libvpx-vp9": {"threads": "1", "deadline": "realtime", "cpu-used": "7", "b": "400k", "g": "24"},
     "libsvtav1": {"preset": "11", "crf": "40"},
     "mpeg2video": {"threads": "1", "b": "900k", "g": "12"},
@@ -225,13 +247,13 @@ def write_reference(clip: CodedClip, folder: Path) -> Path:
 
     Clips of equal pictures share a file.
     """
-    scan = "woven" if clip.interlaced else "whole"
+    scan = clip.field_order or "progressive"
     path = folder / f"{clip.width}x{clip.height}_{clip.pixel_format}_{scan}_{clip.hidden}_{clip.frames}.y4m"
     if not path.exists():
         depth = "" if clip.bits == 8 else f"p{clip.bits}"
         colour = "mono" if clip.chroma == "400" else clip.chroma
         span = "FULL" if clip.pixel_format.startswith("yuvj") else "LIMITED"
-        header = f"YUV4MPEG2 W{clip.width} H{clip.height} F{RATE}:1 Ip A1:1 C{colour}{depth} XCOLORRANGE={span}\n"
+        header = f"YUV4MPEG2 W{clip.width} H{clip.height} F{RATE}:1 I{scan[0]} A1:1 C{colour}{depth} XCOLORRANGE={span}\n"
         with path.open("wb") as file:
             file.write(header.encode())
             for planes in clip.pictures()[clip.hidden :]:

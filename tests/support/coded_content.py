@@ -38,12 +38,12 @@ def picture(number: int, width: int, height: int, chroma: str = "420", bits: int
     return tuple(planes)
 
 
-def woven(number: int, width: int, height: int) -> Planes:
-    """Return an interlaced 4:2:0 frame of 8 bits: its two fields are of different moments, the top one is first."""
-    first, second = (picture(2 * number + field, width, height) for field in (0, 1))
-    for plane, other in zip(first, second, strict=True):
-        plane[1::2] = other[1::2]
-    return first
+def woven(number: int, width: int, height: int, *, bottom_first: bool = False) -> Planes:
+    """Return an interlaced 4:2:0 frame of 8 bits: its two fields are of different moments."""
+    earlier, later = (picture(2 * number + field, width, height) for field in (0, 1))
+    for plane, other in zip(earlier, later, strict=True):
+        plane[0 if bottom_first else 1 :: 2] = other[0 if bottom_first else 1 :: 2]
+    return earlier
 
 
 def _source(number: int) -> Planes:

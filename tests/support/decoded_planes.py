@@ -24,7 +24,7 @@ _INTERLEAVED = {
     "p410le": 16,
     "p416le": 16,
 }
-"""Formats with one plane of luma and one of Cb and Cr in turn: how many bits a sample takes. Its value is in the highest ones."""
+"""Formats with one plane of luma and one of Cb and Cr in turn: the bits that a sample takes, its value in the highest ones."""
 
 _HIGHEST_BITS = {"yuv444p16le": 16, "yuv444p10msble": 16, "yuv444p12msble": 16}
 """Planar formats of devices whose samples have their value in the highest bits."""
