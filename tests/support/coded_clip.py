@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -166,15 +167,14 @@ class Joined(CodedClip):
 
     def write(self, folder: Path) -> None:
         """Encode both parts and join them."""
-        paths = [folder / part.name for part in self.parts]
-        for part in self.parts:
-            part.write(folder)
-        if Path(self.name).suffix in (".h264", ".hevc", ".ts"):
-            (folder / self.name).write_bytes(b"".join(path.read_bytes() for path in paths))
-        else:
-            self._join_packets(paths, folder / self.name)
-        for path in paths:
-            path.unlink()
+        with tempfile.TemporaryDirectory() as own:
+            paths = [Path(own, part.name) for part in self.parts]
+            for part in self.parts:
+                part.write(Path(own))
+            if Path(self.name).suffix in (".h264", ".hevc", ".ts"):
+                (folder / self.name).write_bytes(b"".join(path.read_bytes() for path in paths))
+            else:
+                self._join_packets(paths, folder / self.name)
 
     def _join_packets(self, paths: list[Path], target: Path) -> None:
         with av.open(str(target), "w") as output:
