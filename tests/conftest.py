@@ -77,6 +77,18 @@ def instance() -> Instance:
 
 
 @pytest.fixture(autouse=True)
+def ordinary_priority() -> Iterator[None]:
+    """Give the test's thread its ordinary priority back.
+
+    SVT-AV1 gives the thread that encodes, and with it all threads that it starts later, the highest priority in real time where
+    it runs as root: nothing else runs on the machine then.
+    """
+    yield
+    if hasattr(os, "sched_getscheduler") and os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@pytest.fixture(autouse=True)
 def validated() -> Iterator[None]:
     """Under the validation layer a test that draws a message fails, whoever else passed over it."""
     yield

@@ -135,7 +135,7 @@ def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.Mo
         return do(self, task)
 
     monkeypatch.setattr(Worker, "do", dying)
-    with pytest.warns(LostWorkerWarning, match=r"on cpu ended without a word \(gone\); what it scored goes to another"):
+    with pytest.warns(LostWorkerWarning, match=r"on cpu ended unexpectedly \(gone\); its task is tried again"):
         results = list(vkssim.score_many(pairs[:1], raw=RAW, features=FEATURES, backend="cpu"))
     assert results[0].report is not None
 

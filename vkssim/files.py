@@ -16,6 +16,7 @@ from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .scoring.run_store import RunStore, open_store
+from .utils.choices import DECODERS
 
 
 def score_files(
@@ -30,6 +31,7 @@ def score_files(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
+    decode: str = DECODERS[0],
     device: Selector = None,
     profile: bool = False,
     progress: Progress | None = None,
@@ -64,6 +66,10 @@ def score_files(
         frame rates differ. Without it, the report has a warning.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
+    decode : {"cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
+        The decoder of containers: the processor, or hardware by FFmpeg's name for it; ``"cuda"`` is the GPU that scores. The
+        samples are the same. `ScoreReport.scoring` names the decoder of each clip. InputError is raised for a clip that the
+        hardware cannot decode.
     device : int, str, sequence or None
         Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges
         of frames in parallel, each in its own process, so a script needs ``if __name__ == "__main__":``. The report is the
@@ -109,7 +115,7 @@ def score_files(
     """
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]
     clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
-    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend)
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
     settings = RunSettings(profile, progress, on_frames, thresholds, journal)
     if journal is not None:
         warnings.warn("journal= of score_files is deprecated; resume=PATH does the same", DeprecationWarning, stacklevel=2)

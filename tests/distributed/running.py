@@ -18,10 +18,10 @@ def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:
-    """What it said. Fails where that was a traceback."""
-    told = process.communicate(timeout=PATIENCE)[1].decode()
-    assert "Traceback" not in told, told
-    return told
+    """Return its messages once it has ended. Fails where they have a traceback."""
+    messages = process.communicate(timeout=PATIENCE)[1].decode()
+    assert "Traceback" not in messages, messages
+    return messages
 
 
 def workers(process: subprocess.Popen[bytes]) -> list[int]:
@@ -40,7 +40,9 @@ def are_gone(processes: Sequence[int]) -> bool:
 
 
 def _children(number: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{number}/task/{number}/children").read_text().split()]
+    """Return the children of a process, of all its threads."""
+    lists = [path.read_text() for path in Path(f"/proc/{number}/task").glob("*/children")]
+    return [int(child) for children in lists for child in children.split()]
 
 
 def _command(number: int) -> bytes:

@@ -138,12 +138,12 @@ def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
 
 @dataclass
 class Run:
-    """What came of scoring jobs: outcomes by key, parts that were found and how often others were scored, what was told."""
+    """What came of scoring jobs: outcomes by key, parts that were found and how often others were scored, the warnings."""
 
     outcomes: dict[str, Any] = field(default_factory=dict)
     found: set[tuple[str, int]] = field(default_factory=set)
     parts: Counter[tuple[str, int]] = field(default_factory=Counter)
-    told: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     devices: set[str] = field(default_factory=set)
 
 
@@ -158,10 +158,10 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         run.devices.add(done.device)
         meanwhile()
 
-    pool = Scheduler(engine, run.told.append)
+    pool = Scheduler(engine, run.warnings.append)
     coordinator = Coordinator(pool, ScoreOptions(FEATURES), ranges=RangeFolder(folder), seconds=0.001, on_part=on_part)
     for job, outcome in coordinator.score(jobs):
-        assert job.key not in run.outcomes, "told twice"
+        assert job.key not in run.outcomes, "it has two outcomes"
         run.outcomes[job.key] = outcome
     return run
 
@@ -190,7 +190,7 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     assert set(run.parts) == _full(jobs)
     places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
     assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
-    assert run.told == []
+    assert run.warnings == []
 
 
 def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -208,7 +208,19 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
     assert len(run.devices) > 1
-    assert all("ended without a word" in told for told in run.told)  # nothing where another one tried it already
+    assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
+
+
+def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
+    with Cluster(address=nodes.address, backend="cpu") as engine:
+        count = len(engine.workers())
+        idle = [process for process, title in _titles().items() if title.startswith("ray::RemoteWorker")]
+        assert len(idle) >= count
+        for process in idle:
+            os.kill(process, signal.SIGKILL)
+        run = _score(engine, jobs, tmp_path / "parts")
+    _assert_right(run, jobs, "cpu")
+    assert set(run.parts) == _full(jobs)
 
 
 def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -228,7 +240,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
     assert removed
     _assert_right(run, jobs, "cpu")
     assert set(run.parts) == _full(jobs)
-    assert all(f"(node {doomed}) ended without a word" in told for told in run.told)
+    assert all(f"(node {doomed}) ended unexpectedly" in warning for warning in run.warnings)
 
 
 def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -257,8 +269,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         ray.shutdown()
     lost = run.outcomes.pop("2")
     assert isinstance(lost, WorkerLostError)
-    times = f"{MOST_ATTEMPTS}|{MOST_ATTEMPTS + 1}"  # two may try what is late, and end together
-    assert re.search(f"{re.escape(poison)} was tried ({times}) times and given up", str(lost))
+    assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
     assert set(run.parts) == _full(jobs) - {("2", 0)}
 
@@ -268,16 +279,16 @@ import sys
 from vkssim.distributed.cluster import Cluster
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.scheduler import Scheduler
-from vkssim.distributed.task import Clips
+from vkssim.scoring.range_folder import RangeFolder
 from vkssim.frames.options import RawDescription
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine:
     options = ScoreOptions((feature,))
-    for _ in Coordinator(Scheduler(engine, print), options, folder=folder, seconds=0.001).score(jobs):
+    for _ in Coordinator(Scheduler(engine, print), options, ranges=RangeFolder(folder), seconds=0.001).score(jobs):
         pass
 """
 
@@ -315,8 +326,8 @@ def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path,
 
 
 def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    """Ray is told that there is one; nothing else takes its place."""
-    with Cluster(address=nodes.address, patience=0.1) as engine:
+    """Ray counts one that is not there; nothing else takes its place."""
+    with Cluster(address=nodes.address, timeout=0.1) as engine:
         with pytest.raises(NoDeviceError, match=r"the Ray cluster has 3 nodes, 0 GPUs, 3 CPUs.*`software`"):
             engine.workers()
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})

@@ -10,7 +10,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,7 +38,7 @@ from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import python_process, vkssim
 from ..support.pictures import clip
-from ..support.waiting import until
+from ..support.waiting import PATIENCE, until
 from .in_parts import CPU
 from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
 
@@ -81,7 +81,7 @@ def _is_right(folder: Path, output: Path) -> bool:
 
 
 def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> None:
-    told: list[FrameScores] = []
+    seen: list[FrameScores] = []
     steps: list[tuple[int, int | None]] = []
 
     def score(device: Sequence[str] | None) -> ScoreReport:
@@ -91,14 +91,14 @@ def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> N
             raw=RAW,
             features=FEATURE[1],
             device=device,
-            on_frames=told.extend if device else None,
+            on_frames=seen.extend if device else None,
             progress=(lambda done, total: steps.append((done, total))) if device else None,
         )
 
     report = score([str(device.info.uuid)] * 2)
     assert render(report, "json", "max") == render(score(None), "json", "max")
     assert (report.troubles, report.warnings, report.resumed) == ([], [], 0)
-    assert told == report.frames
+    assert seen == report.frames
     assert len(steps) > 4, "in parts"
     assert steps == sorted(steps)
     assert steps[-1] == (FRAMES, FRAMES)
@@ -148,10 +148,10 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     process = started(*_words(folder, output, *two))
     until(lambda: len(parts_of(output)) > 1)
     os.kill(workers(process)[0], signal.SIGKILL)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 0
-    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended without a word" in told
-    assert "what it scored goes to another one" in told
+    assert f"warning: a worker on {device.info.name} ({device.info.index}) ended unexpectedly" in messages
+    assert "its task is tried again" in messages
     assert _is_right(folder, output)
 
 
@@ -162,6 +162,37 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
+
+
+FORKED = """
+import os, time
+from tests.distributed.in_parts import CPU
+from tests.distributed.test_processes import TASK
+from vkssim.distributed.processes import ProcessHandle
+if __name__ == "__main__":
+    worker = ProcessHandle(CPU)
+    worker.submit(TASK).exception()
+    fork = os.fork()
+    if not fork:
+        time.sleep(1000)
+    print(worker._process.pid, fork, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
+    """The fork has a copy of its end of the connection, so that this stays open."""
+    path = write(tmp_path / "script.py", FORKED.encode())
+    root = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, env=root)
+    assert process.stdout is not None
+    with process, process.stdout:
+        worker, fork = map(int, process.stdout.readline().split())
+        process.wait(PATIENCE)
+        try:
+            until(lambda: are_gone([worker]))
+        finally:
+            os.kill(fork, signal.SIGKILL)
 
 
 PATIENT = """
@@ -182,26 +213,33 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     for number in workers(process)[:count]:
         os.kill(number, signal.SIGSTOP)
     try:
-        told = ended(process)
+        messages = ended(process)
     finally:
         for number in processes:
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
-    assert process.returncode == 0, told
+    assert process.returncode == 0, messages
     if count == 2:  # one of them may just have ended its last task: it is idle then, and nobody waits for it
-        assert re.search(r"ended without a word \(it gave no sign of life for (6|20) s\)", told)
+        assert re.search(r"ended unexpectedly \(it gave no sign of life for (6|20) s\)", messages)
     assert _is_right(folder, output)
     assert are_gone(processes)
 
 
-def _die_in_the_middle(_spec: WorkerSpec, tasks: Connection, _life: Connection) -> None:
+def _die_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
     """In place of a worker: end while what came of a task is on its way."""
-    tasks.recv()
-    os.write(tasks.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    connection.recv()
+    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connection) -> None:
+def _stop_in_the_middle(_spec: WorkerSpec, connection: Connection) -> None:
+    """In place of a worker: stand still while what came of a task is on its way."""
+    connection.recv()
+    os.write(connection.fileno(), struct.pack("!i", 1_000_000) + b"the first bytes")
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
     """Do tasks as a worker whose clips fail with an error of some library's own."""
 
     class LibraryError(Exception):
@@ -211,18 +249,24 @@ def _send_what_cannot_travel(_spec: WorkerSpec, tasks: Connection, life: Connect
         raise LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
-    _work(_spec, tasks, life)
+    _work(_spec, connection)
 
 
 TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
 
 
-def test_a_worker_that_dies_while_it_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_work", _die_in_the_middle)
+@pytest.mark.parametrize("end", [_die_in_the_middle, _stop_in_the_middle])
+def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, end: Callable[..., None]) -> None:
+    """Nothing waits for the rest of a message, and the next task has a new process."""
+    monkeypatch.setattr(processes, "SECONDS_OF_SILENCE", 1)
     worker = ProcessHandle(CPU)
-    future = worker.submit(TASK)
-    with pytest.raises(WorkerDiedError, match="exit code -9"):
-        future.result(60)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes, "_work", end)
+        with pytest.raises(WorkerDiedError, match="exit code -9"):
+            worker.submit(TASK).result(PATIENCE)
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="a cannot be read"):
+        worker.submit(TASK).result(PATIENCE)
     worker.close()
 
 
@@ -231,7 +275,7 @@ def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = ProcessHandle(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="LibraryError: of some library") as raised:
-            worker.submit(TASK).result(60)
+            worker.submit(TASK).result(PATIENCE)
         assert "in fail" in str(raised.value.__cause__)
     worker.close()
 
@@ -244,7 +288,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     until(lambda: len(parts_of(output)) > 2 and has_first_part(output))
     processes = family(process)
     process.send_signal(number)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 128 + number
     until(lambda: are_gone(processes))
     whole, part = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
@@ -252,7 +296,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     assert 0 < frames < FRAMES
     assert part["frames"] == whole["frames"][:frames]
     assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
-    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in told
+    assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in messages
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
     assert _is_right(folder, output)
@@ -265,10 +309,22 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     until(lambda: parts_of(output))
     for number in workers(process):
         os.kill(number, signal.SIGINT)
-    told = ended(process)
+    messages = ended(process)
     assert process.returncode == 0
-    assert "warning" not in told
+    assert "warning" not in messages
     assert _is_right(folder, output)
+
+
+def test_workers_start_with_signals_blocked(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    """The first of them as well, with which multiprocessing starts a process of its own."""
+    process = started(*_words(folder, tmp_path / "scores.json", *two))
+    until(lambda: len(workers(process)) == 2)
+    blocked = [re.search(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{number}/status").read_text(), re.M) for number in workers(process)]
+    process.kill()
+    process.communicate()
+    for found in blocked:
+        assert found is not None
+        assert all(int(found[1], 16) >> number - 1 & 1 for number in SIGNALS)
 
 
 @pytest.mark.parametrize("delay", [0, 100])
@@ -282,8 +338,9 @@ def test_ctrl_c_while_workers_start(folder: Path, tmp_path: Path, two: tuple[str
     until(lambda: next(passes, None) is None)
     processes = family(process)
     process.send_signal(signal.SIGINT)
-    told = ended(process)
-    assert process.returncode == 130, told
+    messages = ended(process)
+    # On a busy machine all may have been scored by then.
+    assert process.returncode == 130 or (process.returncode == 0 and _is_right(folder, output)), messages
     until(lambda: are_gone(processes))
 
 

@@ -41,7 +41,6 @@ class FakeHandle(WorkerHandle):
         self.answer = answer
         self.tasks: list[str] = []
         self.waiting: list[Future[Done]] = []
-        self.renewed = 0
 
     def submit(self, task: Task) -> Future[Done]:
         future: Future[Done] = Future()
@@ -58,9 +57,6 @@ class FakeHandle(WorkerHandle):
             future.set_result(answer())
         except Exception as error:
             future.set_exception(error)
-
-    def renew(self) -> None:
-        self.renewed += 1
 
     def close(self) -> None:
         pass
@@ -95,22 +91,25 @@ DIED = WorkerDiedError("gone")
 
 
 class Impatient:
-    """In place of the queue of what is finished: whoever waits for it gives up at once."""
+    """In place of the queue of what is finished: nobody waits for what is not there yet."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self.put = scheduler._finished.put
+        self._queue = scheduler._finished
+        self.put = self._queue.put
 
     def get(self, timeout: float) -> Future[Done]:
-        raise TimeoutError(timeout)
+        if self._queue.empty():
+            raise TimeoutError(timeout)
+        return self._queue.get()
 
 
 def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePool, list[str]]:
-    told: list[str] = []
+    warned: list[str] = []
     pool = FakePool(*workers)
-    scheduler = Scheduler(pool, told.append)
+    scheduler = Scheduler(pool, warned.append)
     for number in range(tasks):
         _put(scheduler, number)
-    return scheduler, pool, told
+    return scheduler, pool, warned
 
 
 def _put(scheduler: Scheduler, number: int, job: int = 0) -> None:
@@ -143,9 +142,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_tasks_are_handed_out_in_their_order() -> None:
     worker = FakeHandle("a")
-    scheduler, _, told = _scheduler(worker, tasks=4)
+    scheduler, _, warned = _scheduler(worker, tasks=4)
     assert [scheduler.take()[0].place for _ in range(4)] == [0, 1, 2, 3]
-    assert (worker.tasks, told) == (["0/0", "0/1", "0/2", "0/3"], [])
+    assert (worker.tasks, warned) == (["0/0", "0/1", "0/2", "0/3"], [])
 
 
 def test_a_slow_worker_does_not_hold_up_the_others() -> None:
@@ -171,28 +170,27 @@ def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
 
 def test_the_task_of_a_dead_worker_goes_to_another() -> None:
     dying, sound = FakeHandle("dying", _failing(DIED, 1)), FakeHandle("sound")
-    scheduler, _, told = _scheduler(dying, sound, tasks=2)
+    scheduler, _, warned = _scheduler(dying, sound, tasks=2)
     assert _places(scheduler, 2) == [0, 1]
     assert sound.tasks == ["0/1", "0/0"]
-    assert dying.renewed == 1
-    assert len(told) == 1
-    assert told[0].startswith("a worker on dying ended without a word (gone); what it scored goes to another")
+    assert len(warned) == 1
+    assert warned[0].startswith("a worker on dying ended unexpectedly (gone); its task is tried again")
 
 
-def test_a_new_worker_on_the_only_seat_tries_again() -> None:
+def test_the_only_worker_tries_again() -> None:
     worker = FakeHandle("a", _failing(DIED, MOST_ATTEMPTS - 1))
-    scheduler, _, told = _scheduler(worker, tasks=1)
+    scheduler, _, warned = _scheduler(worker, tasks=1)
     assert _places(scheduler, 1) == [0]
-    assert (len(worker.tasks), worker.renewed, len(told)) == (MOST_ATTEMPTS, MOST_ATTEMPTS - 1, MOST_ATTEMPTS - 1)
+    assert (len(worker.tasks), len(warned)) == (MOST_ATTEMPTS, MOST_ATTEMPTS - 1)
 
 
 @pytest.mark.parametrize("error", [DeviceLostError("lost"), DeviceTimeoutError("late")])
 def test_a_lost_device_keeps_its_worker(error: DeviceError) -> None:
     failing, sound = FakeHandle("failing", _failing(error, 1)), FakeHandle("sound")
-    scheduler, _, told = _scheduler(failing, sound, tasks=3)
+    scheduler, _, warned = _scheduler(failing, sound, tasks=3)
     assert _places(scheduler, 3) == [0, 1, 2]
     assert "0/0" in sound.tasks
-    assert (failing.renewed, told) == (0, [f"{error}; what it scored goes to another one"])
+    assert warned == [f"{error}; its task is tried again"]
 
 
 def test_a_task_that_ends_every_worker_is_given_up_and_the_others_go_on() -> None:
@@ -216,10 +214,10 @@ def _raise(error: Exception) -> Done:
 
 def test_a_worker_that_fails_at_everything_is_used_no_more() -> None:
     failing, sound = FakeHandle("failing", _failing(DeviceLostError("lost"))), FakeHandle("sound")
-    scheduler, _, told = _scheduler(failing, sound, tasks=30)
+    scheduler, _, warned = _scheduler(failing, sound, tasks=30)
     assert _places(scheduler, 30) == list(range(30))
     assert len(failing.tasks) == MOST_ATTEMPTS
-    assert told[-1] == "failing is used no more: lost"
+    assert warned[-1] == "failing is no longer used: lost"
     assert scheduler.workers == 1
 
 
@@ -244,12 +242,12 @@ def test_a_device_that_cannot_be_used_is_not_the_tasks_fault(error: DeviceError)
     """Its task is tried elsewhere as if nothing had been: however many devices fail."""
     failing = [FakeHandle(f"failing {number}", _failing(error)) for number in range(MOST_ATTEMPTS + 1)]
     sound = FakeHandle("sound", None)
-    scheduler, pool, told = _scheduler(*failing, tasks=1)
+    scheduler, pool, warned = _scheduler(*failing, tasks=1)
     pool.there.append(sound)
     sound.answer = _done
     assert _places(scheduler, 1) == [0]
     assert [len(worker.tasks) for worker in failing] == [1] * len(failing)
-    assert told == [f"{worker.label} is used no more: {error}" for worker in failing]
+    assert warned == [f"{worker.label} is no longer used: {error}" for worker in failing]
 
 
 def test_no_worker_left_is_the_last_ones_error() -> None:
@@ -268,20 +266,20 @@ def test_no_worker_at_all() -> None:
 @pytest.mark.parametrize("error", [InputError("no video"), DeviceMemoryError("not a frame fits"), ValueError("a bug")])
 def test_what_is_wrong_with_clips_is_not_tried_again(error: Exception) -> None:
     workers = [FakeHandle("a", _failing(error, 1)), FakeHandle("b", _failing(error, 1))]
-    scheduler, _, told = _scheduler(*workers, tasks=4)
+    scheduler, _, warned = _scheduler(*workers, tasks=4)
     outcomes = [scheduler.take()[1] for _ in range(4)]
     assert outcomes.count(error) == 2
     assert sum(len(worker.tasks) for worker in workers) == 4
-    assert told == []
+    assert warned == []
 
 
 def test_failures_count_only_one_after_the_other() -> None:
     """A worker that gets something done in between is kept."""
     worker = FakeHandle("a")
     worker.answer = lambda: _raise(DIED) if len(worker.tasks) % 2 else _done()
-    scheduler, _, told = _scheduler(worker, tasks=8)
+    scheduler, _, warned = _scheduler(worker, tasks=8)
     assert _places(scheduler, 8) == list(range(8))
-    assert not any("no more" in sentence for sentence in told)
+    assert not any("no longer" in sentence for sentence in warned)
 
 
 # -- late tasks -------------------------------------------------------------------------------------------------------
@@ -363,15 +361,36 @@ def test_a_late_task_is_tried_twice_at_most(clock: list[float]) -> None:
     assert len(quick.tasks) == 4
 
 
+def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float]) -> None:
+    """The first worker may hang for ever: nothing but its outcome counts then."""
+    scheduler, slow, quick = _late(clock)
+
+    def die() -> Done:
+        clock[0] += 10.0  # much longer than a task takes
+        if quick.tasks.count("0/0") > MOST_ATTEMPTS:
+            pytest.fail("it is tried for ever")
+        raise DIED
+
+    quick.settle(die)
+    quick.answer = die
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scheduler, "_finished", Impatient(scheduler))
+        with pytest.raises(TimeoutError):
+            scheduler.take()
+    assert quick.tasks.count("0/0") == MOST_ATTEMPTS - 1
+    slow.settle(_done)
+    assert _places(scheduler, 1) == [0]
+
+
 def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -> None:
     """Where all have tried it, one that hangs would else be waited for while another one idles."""
 
-    class HungSeat(FakeHandle):
+    class HungHandle(FakeHandle):
         def submit(self, task: Task) -> Future[Done]:
             clock[0] += 10.0  # much longer than a task takes
             return super().submit(task)
 
-    quick, hung = FakeHandle("quick"), HungSeat("hung", None)
+    quick, hung = FakeHandle("quick"), HungHandle("hung", None)
     scheduler, pool, _ = _scheduler(quick, tasks=3)
     assert len(_places(scheduler, 3)) == 3
     pool.there.append(hung)
@@ -384,9 +403,9 @@ def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -
 # -- what is wanted no more, and workers that come and go -------------------------------------------------------------
 
 
-def test_what_is_dropped_is_neither_done_nor_told() -> None:
+def test_what_is_dropped_is_neither_done_nor_reported() -> None:
     worker = FakeHandle("a", None)
-    scheduler, _, told = _scheduler(worker)
+    scheduler, _, warned = _scheduler(worker)
     for number in range(3):
         _put(scheduler, number, job=1)
     _put(scheduler, 0, job=2)
@@ -399,10 +418,10 @@ def test_what_is_dropped_is_neither_done_nor_told() -> None:
     worker.settle(_failing(DIED))
     key, _ = scheduler.take()
     assert key == TaskKey(2, 0)
-    assert (worker.tasks, worker.renewed, told) == (["1/0", "2/0"], 1, [])
+    assert (worker.tasks, warned) == (["1/0", "2/0"], [])
 
 
-def test_seats_that_come_later_work_as_well() -> None:
+def test_workers_that_come_later_work_as_well() -> None:
     first, second = FakeHandle("first", None), FakeHandle("second")
     scheduler, pool, _ = _scheduler(first, tasks=3)
     with pytest.MonkeyPatch.context() as patch:
@@ -414,7 +433,7 @@ def test_seats_that_come_later_work_as_well() -> None:
     assert second.tasks == ["0/1", "0/2"]
 
 
-def test_the_task_of_a_seat_that_went_goes_to_another() -> None:
+def test_the_task_of_a_worker_that_left_goes_to_another() -> None:
     going, staying = FakeHandle("going", None), FakeHandle("staying", None)
     scheduler, pool, _ = _scheduler(going, staying, tasks=2)
     with pytest.MonkeyPatch.context() as patch:
@@ -437,10 +456,10 @@ UNREADABLE = InputError("1.mp4 cannot be read: No such file or directory")
 def test_clips_that_a_node_cannot_read_are_tried_on_another() -> None:
     first, second = FakeHandle("a", _failing(UNREADABLE)), FakeHandle("b")
     first.host, second.host = "one", "two"
-    scheduler, _, told = _scheduler(first, second, tasks=4)
+    scheduler, _, warned = _scheduler(first, second, tasks=4)
     outcomes = dict(scheduler.take() for _ in range(4))
     assert all(isinstance(outcome, Done) for outcome in outcomes.values())
-    assert told == []
+    assert warned == []
 
 
 def test_clips_that_no_node_can_read_are_an_error() -> None:

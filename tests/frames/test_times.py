@@ -170,9 +170,7 @@ def test_fields_that_are_coded_one_by_one(folder: Path) -> None:
             assert source.info.field_order == "top field first"
 
 
-@pytest.mark.parametrize(
-    ("codec", "options"), [("mpeg2video", {"bf": "2", "qscale": "2"}), ("libx264", {"bf": "2", "qp": "0"})]
-)
+@pytest.mark.parametrize(("codec", "options"), [("mpeg2video", {"bf": "2"}), ("libx264", {"bf": "2", "qp": "0"})])
 def test_transport_streams_put_together(folder: Path, codec: str, options: dict[str, str]) -> None:
     """The times of the second begin anew, where those of the first have ended."""
     pictures = _pictures(2 * FRAMES)

@@ -201,9 +201,9 @@ def test_no_reference_is_opened_for_files_that_are_not_there(
     opened: list[str] = []
     begin = ContainerFile.__init__
 
-    def note(self: ContainerFile, path: str, stream: int | None = None) -> None:
+    def note(self: ContainerFile, path: str, *more: Any) -> None:
         opened.append(Path(path).name)
-        begin(self, path, stream)
+        begin(self, path, *more)
 
     monkeypatch.setattr(ContainerFile, "__init__", note)
     manifest(tmp_path / "ladder.csv", [{**rungs[0], "distorted": f"absent{number}.mp4"} for number in range(12)])

@@ -126,7 +126,7 @@ def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     until(lambda: parts_of(tmp_path / RESULTS))
     for worker in workers(process):
         os.kill(worker, signal.SIGKILL)
-    assert "ended without a word" in ended(process)
+    assert "ended unexpectedly" in ended(process)
     assert _files(tmp_path) == _expected(folder)
 
 

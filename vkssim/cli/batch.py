@@ -21,6 +21,7 @@ from .flags import with_flags
 from .messages import say, say_written
 from .options import (
     backend_options,
+    decode_option,
     engine_options,
     feature_option,
     picture_options,
@@ -97,6 +98,7 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
     help="Count a pair as failed where one clip is shorter, or the frame rates differ.",
 )
 @backend_options
+@decode_option
 @engine_options
 @option(
     "--task-seconds",
@@ -126,6 +128,7 @@ def command(
     pictures: PictureOptions,
     strict: bool,
     where: dict[str, Any],
+    decode: str,
     engine: dict[str, Any],
     task_seconds: float,
     plan: bool,
@@ -139,7 +142,7 @@ def command(
     from ..ladder.manifest import read_manifest
     from ..scoring.options import ScoreOptions
 
-    options = ScoreOptions(features, planes, selection, sync, pictures, strict, **split_devices(where)[1])
+    options = ScoreOptions(features, planes, selection, sync, pictures, strict, decode=decode, **split_devices(where)[1])
     workers = WorkerOptions(**where, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.choices import BACKENDS, ENGINES, PLANES, SYNCS
+from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS
 from ..utils.options import DeclaredOption, options_of
 from ..utils.sections import Section
 from . import choices
@@ -155,6 +155,14 @@ engine_options = option_group(
         is_flag=True,
         help="Let nodes of the cluster without a GPU score as well, on Mesa's lavapipe.",
     ),
+)
+decode_option = option(
+    "--decode",
+    section=Section.DEVICE,
+    type=Choice(DECODERS),
+    default=DECODERS[0],
+    show_default=True,
+    help="Decode containers on the processor, or by that hardware; cuda is the GPU that scores. The samples are the same.",
 )
 planes_option = option(
     "--planes",

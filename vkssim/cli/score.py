@@ -21,6 +21,7 @@ from .map_output import MapOutput, map_options
 from .messages import say, say_written
 from .options import (
     backend_options,
+    decode_option,
     feature_option,
     picture_options,
     planes_option,
@@ -144,6 +145,7 @@ _WORST = 3  # frames in the table below the summary
     help="Fail with exit code 1 where one clip is shorter, or the frame rates differ.",
 )
 @backend_options
+@decode_option
 @option("--profile", section=Section.OUTPUTS, is_flag=True, help="Show where the time goes, stage by stage.")
 @option(
     "--print",
@@ -178,6 +180,7 @@ def command(
     fail_under: tuple[str, ...],
     strict: bool,
     where: dict[str, Any],
+    decode: str,
     profile: bool,
     printed: tuple[str, ...],
     quiet: bool,
@@ -210,7 +213,7 @@ def command(
         selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     clips = Clips(reference, distorted, raw)
-    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"])
+    options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
     thresholds = [*map(parse_threshold, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
     journal = open_journal(paths, form, clips, options, resume=resume, quiet=quiet)

@@ -1,4 +1,4 @@
-"""Which Vulkan device is the GPU that a cluster assigned to a process."""
+"""Finds the Vulkan device of the GPU that a cluster assigned to a process."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _BY_UUID = "GPU-"
 
 
 def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> DeviceInfo:
-    """Return the device that `assigned` means, the one entry as of CUDA_VISIBLE_DEVICES; for None the software device.
+    """Return the device that `assigned` means, which has one entry as CUDA_VISIBLE_DEVICES has; for None the software device.
 
-    It is ``"GPU-"`` and a UUID, or the beginning of one, or an index of the GPUs in order of their PCI address. That counts
-    NVIDIA's where there are any: a graphics unit of the processor is none of those that clusters count.
+    The entry is ``"GPU-"`` and a UUID or the beginning of one, or an index into the GPUs in order of their PCI address. The
+    index counts NVIDIA's GPUs alone where there are any, because clusters do not count the graphics unit of a processor.
 
     Raises
     ------
     NoDeviceError
-        No device fits, or several do; the message says what was assigned and what there is.
+        No device fits, or several do; the message names the assigned GPU and the devices that were found.
     UnsuitableDeviceError
-        The device meant lacks something that the shaders need.
+        That device lacks something that the shaders need.
 
     """
     found = _software(devices) if assigned is None else _gpus(devices, assigned)
@@ -51,4 +51,4 @@ def _gpus(devices: Sequence[DeviceInfo], assigned: Sequence[str]) -> list[Device
     places = sorted({gpu.pci or "" for gpu in counted}, key=lambda place: (len(place), place))
     if "" in places or not entry.isdecimal() or int(entry) >= len(places):
         return []
-    return [gpu for gpu in counted if gpu.pci == places[int(entry)]][:1]  # a second driver's view of it comes later
+    return [gpu for gpu in counted if gpu.pci == places[int(entry)]][:1]  # a second driver may list it again

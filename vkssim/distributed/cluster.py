@@ -1,4 +1,4 @@
-"""The engine of a cluster: Ray starts workers on its nodes, and tells when one of them ends or a node does."""
+"""Runs a worker for each GPU of a Ray cluster, which starts it, and starts it again where its process ends."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .connection import connect, nodes
 from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
-PATIENCE = 60.0
+SECONDS_WITHOUT_WORKER = 60.0
 """Seconds that a cluster may have no worker."""
 
-_SECONDS_TOGETHER = 10.0  # that the first workers wait for the others, so that clips are divided among all
+_SECONDS_FOR_ALL = 10.0  # that the first workers wait for the others, so that clips are divided among all of them
 _SECONDS_TO_END = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
@@ -31,7 +31,7 @@ _MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a worker may run: a GPU of a node, or `cpus` of it."""
+    """A place for a worker: a GPU of a node, or `cpus` of its CPUs."""
 
     node: str
     address: str
@@ -40,18 +40,16 @@ class _Place:
 
 
 class ClusterHandle(WorkerHandle):
-    """A worker in an actor of Ray. `begun` is how people know its device, once it is there; no task may come before."""
+    """Hands tasks to a worker in an actor of Ray. No task may come before `begun`, which is the name of its device, is done."""
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
-        self._place = place
         self.host = place.node
-        self._backend = backend
-        self._profile = profile
-        self.doing: Future[Done] | None = None
-        self._open()
+        self._place = place
+        self._settings = backend, profile
+        self._begin()
 
-    def _open(self) -> None:
+    def _begin(self) -> None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -61,42 +59,30 @@ class ClusterHandle(WorkerHandle):
         actor: Any = ray.remote(RemoteWorker).options(
             num_gpus=1 if place.cpus is None else 0,
             num_cpus=place.cpus or 0,
-            max_restarts=0,
+            max_restarts=0,  # an actor that Ray restarts fails at tasks until the driver has its new address
             scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
         )
         self._actor = actor.remote()
-        self._version: Future[str] = _outcome(self._actor.version.remote())
-        begun = self._actor.begin.remote(self._backend, self._profile, os.getcwd(), place.cpus)
-        self.begun: Future[str] = _outcome(begun)
+        self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, os.getcwd(), place.cpus))
+        self.running: Future[Done] | None = None
+
+    def look(self) -> None:
+        """Put a new actor in the place of one that died."""
+        if _died(self.running):
+            self.close()
+            self._begin()
 
     def submit(self, task: Task) -> Future[Done]:
         """See WorkerHandle. The future raises DeviceError where the worker could not begin."""
-        try:
-            self.label = self._begun()
-        except (VkssimError, WorkerDiedError) as error:
-            outcome: Future[Done] = Future()
-            outcome.set_exception(error)
-            return outcome
-        self.doing = _outcome(self._actor.do.options(name=_name(task)).remote(task))
-        return self.doing
-
-    def _begun(self) -> str:
-        try:
-            version = self._version.result(_SECONDS_TO_END)  # both are done by now: a task comes later
-            if version != __version__:
-                raise UnsuitableDeviceError(
-                    f"{self.label} has vkssim {version}, and this is {__version__}; every node needs the same"
-                )
-            return self.begun.result(_SECONDS_TO_END)
-        except (VkssimError, WorkerDiedError):
-            raise
-        except Exception as error:
-            raise UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}") from error
-
-    def renew(self) -> None:
-        """See WorkerHandle."""
-        self.close()
-        self._open()
+        error = self.begun.exception()
+        if error is None:
+            self.label = self.begun.result()
+            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task))
+            return self.running
+        self.running = Future()
+        known = isinstance(error, VkssimError | WorkerDiedError)
+        self.running.set_exception(error if known else UnsuitableDeviceError(f"no worker can begin on {self.label}: {error}"))
+        return self.running
 
     def close(self) -> None:
         """See WorkerHandle."""
@@ -106,9 +92,9 @@ class ClusterHandle(WorkerHandle):
 
 
 class Cluster(WorkerPool):
-    """A worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
+    """Holds a worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
 
-    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `patience`, in seconds, is how long there may be
+    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `timeout`, in seconds, is how long there may be
     no worker. See `connection.connect` for `address` and errors.
     """
 
@@ -119,43 +105,47 @@ class Cluster(WorkerPool):
         profile: bool = False,
         address: str | None = None,
         software: bool = False,
-        patience: float = PATIENCE,
+        timeout: float = SECONDS_WITHOUT_WORKER,
     ) -> None:
         self._backend = backend
         self._profile = profile
         self._software = software
-        self._patience = patience
+        self._timeout = timeout
         self._workers: dict[_Place, ClusterHandle] = {}
-        self._looked: float | None = None
+        self._dead: set[ClusterHandle] = set()
+        self._looked = -_SECONDS_BETWEEN_LOOKS
+        self._first = True
         self._ours = connect(address)
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool. Waits while there is none; raises NoDeviceError after `patience` seconds."""
-        if self._looked is None:
-            self._look()
-            if not self._workers:  # nobody waits a minute for what is not there
-                raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
-            together = time.monotonic() + _SECONDS_TOGETHER
-            while time.monotonic() < together and not all(worker.begun.done() for worker in self._workers.values()):
-                with at_once():
-                    time.sleep(_SECONDS_BETWEEN_TRIES)
-        until = time.monotonic() + self._patience
+        """See WorkerPool. Waits while there is none; raises NoDeviceError after `timeout` seconds."""
+        called = time.monotonic()
+        first, self._first = self._first, False
         while True:
-            self._look()
+            now = time.monotonic()
+            for worker in self._workers.values():
+                worker.look()
+            dead = {worker for worker in self._workers.values() if _died(worker.begun)}
+            self._look(now, soon=bool(dead - self._dead))  # their nodes may be gone
+            self._dead = dead
+            if first and not self._workers:  # a minute changes nothing
+                raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
             begun = [worker for worker in self._workers.values() if worker.begun.done()]
-            if begun and (len(begun) == len(self._workers) or any(worker.begun.exception() is None for worker in begun)):
-                return begun  # those that cannot begin say so when they get a task
-            if time.monotonic() > until:
+            ready = any(worker.begun.exception() is None for worker in begun)
+            wait_for_all = first and now < called + _SECONDS_FOR_ALL
+            if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
+                return begun  # those that cannot begin say why when they get a task
+            if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
-                raise NoDeviceError(f"no worker began within {self._patience:g} s: {_what_there_is()}; {hint}")
+                raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
-    def _look(self) -> None:
-        """Have a worker at every place there is, and none elsewhere."""
-        if self._looked is not None and time.monotonic() < self._looked + _SECONDS_BETWEEN_LOOKS:
+    def _look(self, now: float, *, soon: bool) -> None:
+        """Start a worker at every new place, and end those whose place is gone; once a second, or `soon`."""
+        if now < self._looked + _SECONDS_BETWEEN_LOOKS and not soon:
             return
-        self._looked = time.monotonic()
+        self._looked = now
         places = list(_places(self._backend, self._software))
         for place in self._workers.keys() - places:
             self._workers.pop(place).close()
@@ -171,9 +161,7 @@ class Cluster(WorkerPool):
         self._workers.clear()
         for worker in workers:
             worker.close()
-        wait(
-            [worker.doing for worker in workers if worker.doing is not None], _SECONDS_TO_END
-        )  # nothing is written behind the end
+        wait([worker.running for worker in workers if worker.running], _SECONDS_TO_END)  # they write nothing after that
         if self._ours:
             self._ours = False
             ray.shutdown()
@@ -190,7 +178,7 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
     try:
         places = list(_places(backend, software))
         if not places:
-            raise NoDeviceError(f"{_what_there_is()}; {_MORE_NODES}")
+            raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
         found = ["gpu" if place.cpus is None else "cpu" if backend == "cpu" else "software" for place in places]
         return found, sum(node.cpus for node in nodes())
     finally:
@@ -198,14 +186,14 @@ def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str],
             ray.shutdown()
 
 
-def _what_there_is() -> str:
+def _resources() -> str:
     there = nodes()
     cpus, gpus = sum(node.cpus for node in there), sum(node.gpus for node in there)
     return f"the Ray cluster has {counted(len(there), 'node')}, {counted(gpus, 'GPU')}, {counted(cpus, 'CPU')}"
 
 
 def _places(backend: str, software: bool) -> Iterator[_Place]:
-    """Yield where workers may run now."""
+    """Yield the places that the cluster has now."""
     for node in nodes():
         if backend == "cpu":
             yield from (_Place(node.id, node.address, number, 1) for number in range(node.cpus))
@@ -215,8 +203,12 @@ def _places(backend: str, software: bool) -> Iterator[_Place]:
             yield _Place(node.id, node.address, 0, node.cpus)
 
 
+def _died(call: Future[Any] | None) -> bool:
+    return call is not None and call.done() and isinstance(call.exception(), WorkerDiedError)
+
+
 def _outcome(reference: Any) -> Future[Any]:
-    """Return what a call of an actor comes to, with the errors that `WorkerHandle.submit` promises."""
+    """Return the outcome of a call of an actor, with the errors that `WorkerHandle.submit` promises."""
     outcome: Future[Any] = Future()
     reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
     return outcome
@@ -227,11 +219,11 @@ def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
     if error is None:
         outer.set_result(inner.result())
     else:
-        outer.set_exception(_meant(error))
+        outer.set_exception(_translated(error))
 
 
-def _meant(error: BaseException) -> BaseException:
-    """Return what an error of Ray means here; others mean what they say."""
+def _translated(error: BaseException) -> BaseException:
+    """Return vkssim's error for one of Ray's, and others as they are."""
     from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
     if isinstance(error, RayTaskError):
@@ -241,18 +233,16 @@ def _meant(error: BaseException) -> BaseException:
         return UnsuitableDeviceError(f"no worker can begin there; is vkssim installed? {_lines(error)[-1]}")
     if isinstance(error, ActorUnavailableError):
         return WorkerDiedError("it cannot be reached")
-    if isinstance(error, RayError):
-        return WorkerDiedError(_lines(error)[0])
-    return error
+    return WorkerDiedError(_lines(error)[0]) if isinstance(error, RayError) else error
 
 
 def _lines(error: Exception) -> list[str]:
-    """Return what an error says; Ray adds pages, and colours."""
+    """Return the lines of an error's message, without the colours that Ray adds."""
     return [visible(line) for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
 
 
 def _name(task: Task) -> str:
-    """Return what Ray's dashboard calls it."""
+    """Return the name of a task on Ray's dashboard."""
     clip = visible(named(task.clips.distorted).rpartition("/")[2])
     if task.part is None:
         return f"divide {clip}"

@@ -1,4 +1,4 @@
-"""Connects the process to a cluster of Ray, and says what is there."""
+"""Connects the process to a Ray cluster, and lists its nodes."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..errors import OptionError
 from ..utils.extras import need
 
 _ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may tell its makers
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what it has to say it prints on standard output
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of what it will do one day
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it sends the folder, clips and all, to every node
+    "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may report its use
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # else it prints a summary of repeated messages on standard output
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of a change in a later version
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it copies the current folder, clips included, to every node
 }
-"""What Ray takes from nowhere else, and only when it is imported."""
+"""Settings that Ray reads from the environment alone, and only when it is imported."""
 
-_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # at an address, of some 40 s; else there are 20 of them
+_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # to connect, which takes 40 s; Ray's default is 20 tries
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the cluster, and what Ray counts there."""
+    """A node of the cluster, with the CPUs and GPUs that Ray counts there."""
 
     id: str
     address: str
@@ -51,11 +51,11 @@ def nodes() -> list[Node]:
 
 
 def connect(address: str | None) -> bool:
-    """Connect this process to the cluster at `address`, as `ray.init` has it; True where that was needed.
+    """Connect this process to the cluster at `address`, as `ray.init` understands it; return True where that was needed.
 
-    None is the cluster that it is connected to, else the one that RAY_ADDRESS names or that runs on this machine, else a new
-    one of this machine alone. What Ray takes from the environment is set there, and stays. Raises OptionError where Ray is
-    missing or does not answer.
+    None means the cluster that the process is connected to, else the one that RAY_ADDRESS names or that runs on this machine,
+    else a new one of this machine alone. Settings that Ray reads from the environment are written there, and stay. Raises
+    OptionError where Ray is missing or does not answer.
     """
     given = address not in (None, "local")
     for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
@@ -74,7 +74,7 @@ def connect(address: str | None) -> bool:
 
 @contextmanager
 def _same_handler() -> Iterator[None]:
-    """Keep the handler of SIGTERM, in whose place Ray puts its own."""
+    """Restore the handler of SIGTERM, which `ray.init` replaces."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield

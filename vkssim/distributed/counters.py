@@ -1,4 +1,4 @@
-"""What a worker of a cluster has done, for Prometheus: Ray collects it and shows it on each node's metrics port."""
+"""Counts the work of a worker for Prometheus. Ray collects the counters and offers them on the metrics port of each node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .task import Done
 
 
 class Counters:
-    """Those of one worker, with its device and node."""
+    """Holds the counters of one worker, labelled with its device and node."""
 
     def __init__(self, device: str) -> None:
         self._tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}
@@ -29,7 +29,7 @@ class Counters:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """While a task is tried."""
+        """Count the seconds of a task, and its error."""
         started = time.perf_counter()
         try:
             yield
@@ -40,7 +40,7 @@ class Counters:
             self._seconds.inc(time.perf_counter() - started)
 
     def add(self, done: Done) -> None:
-        """Count what came of a task."""
+        """Count the result of a task."""
         for counter, amount in ((self._frames, done.frames), (self._bytes, done.bytes)):
-            if amount:  # they take no zero
+            if amount:  # Ray's counters take no zero
                 counter.inc(amount)

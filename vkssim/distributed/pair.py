@@ -9,12 +9,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 
+from ..backends.decoding import hardware_decoder, sessions
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.open_device import info_of
 from ..errors import DemandError, InputError, InterruptedRunError, VkssimError
 from ..frames.open import readable_again
-from ..host.devices import DeviceInfo
+from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.instance import shared_instance
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..scoring.inputs import check_inputs
@@ -30,6 +32,7 @@ from .coordinator import Coordinator, Job
 from .devices import alone, chosen_devices, spec_of
 from .scheduler import Scheduler
 from .task import Done
+from .threads import LocalPool
 from .worker_pool import WorkerPool
 
 
@@ -47,7 +50,8 @@ def score_pair(
         if len(devices) > 1:
             outcome = _on_several(clips, options, devices, settings)
         else:
-            outcome = _on_one(clips, replace(options, device=alone(devices, device)), settings)
+            chosen = _with_decoder(options, alone(devices, device))
+            outcome = _on_engines(clips, chosen, settings) or _on_one(clips, chosen, settings)
     except DemandError as error:
         outcome = error
     try:
@@ -61,6 +65,10 @@ def score_pair(
     return outcome
 
 
+def _with_decoder(options: ScoreOptions, device: str | int | None) -> ScoreOptions:
+    return replace(options, device=device, decoder=hardware_decoder(options.decode, options.backend, device))
+
+
 def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport:
     """Score a pair in this process. A device that fails is opened again where the clips can be; see `failure_policy`."""
     policy = FailurePolicy(None if settings.on_frames is None else 1)
@@ -72,6 +80,29 @@ def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> Score
             return score_sources((first, second), clips, opener, options, settings, done)
 
     return score_on(score, policy, again=readable_again(clips.paths))
+
+
+def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport | None:
+    """Score a pair in ranges on one GPU that has several video engines; None where there is nothing to gain by that.
+
+    A decoder keeps one engine busy. So as many workers as there are engines decode and score ranges, each on a thread.
+    """
+    in_order = settings.on_frames is not None or options.sync != "index" or not readable_again(clips.paths)
+    if options.decoder is None or options.backend != "vulkan" or in_order:
+        return None
+    workers = sessions(options.decoder)
+    if workers == 1:
+        return None
+    with ExitStack() as stack:  # the clips stay open, because CUDA's context lasts as long as one decoder
+        sources = [close_at_end(stack, source) for source in open_sources(clips, options)]
+        if not all(options.decoder.decodes(source.clip_facts()) for source in sources):
+            return None
+        check_options(options, settings.thresholds)
+        device = choose_device(list_devices(shared_instance()), options.device)
+        if settings.store is not None:
+            settings.store.begin_ranges([info_of(device)])
+        with LocalPool(spec_of(device, profile=settings.profile), workers) as pool:
+            return score_in_parts(clips, options, pool, settings)
 
 
 def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInfo], settings: RunSettings) -> ScoreReport:

@@ -1,4 +1,4 @@
-"""The engine of one machine: a process for each device."""
+"""Runs a worker for each device of this machine, in a process of its own."""
 
 from __future__ import annotations
 
@@ -9,52 +9,51 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
-from multiprocessing.connection import Connection, wait
+from contextlib import suppress
+from multiprocessing import parent_process, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
+from ..utils.thread_pool import ThreadPool
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
-from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
+from .worker_pool import FixedPool, WorkerDiedError, WorkerHandle
 
 SECONDS_TO_BEGIN = 300.0
 """How long a process that was started may take until its first sign of life."""
 
 SECONDS_OF_SILENCE = 60.0
-"""How long a process that has a task may give no further sign of life, until it counts as dead and is killed."""
+"""How long a process that has a task may give no further sign of life; then it is killed."""
 
 SECONDS_TO_END = 10.0
-"""How long a process that was told to end may take, until it is killed; and how long killing is waited for."""
+"""How long a process that ends, or was killed, is waited for."""
 
 _SECONDS_BETWEEN_SIGNS = 1.0
-_LONGEST_LOOK = 2.0  # a command that was stopped itself has not waited longer
 
 _Outcome = tuple[Done | Exception, str]
-"""What came of a task; of an error also where it came from, which does not travel with it."""
+"""The result of a task, or its error and the traceback of that, which pickle leaves out."""
 
-_SPAWN = multiprocessing.get_context("spawn")  # a fork cannot use Vulkan
+_SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vulkan
 
 
 # -- in the process of a worker ---------------------------------------------------------------------------------------
 
 
-def _work(spec: WorkerSpec, tasks: Connection, life: Connection) -> None:
-    """Do one task after the other, until the parent ends or has enough."""
-    for number in SIGNALS:  # a terminal sends them to all; the parent decides
+def _work(spec: WorkerSpec, connection: Connection) -> None:
+    """Do one task after the other, until the parent ends."""
+    for number in SIGNALS:  # a terminal sends them to all processes; the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_stay_in_touch, args=[life], daemon=True).start()
+    sending = threading.Lock()
+    threading.Thread(target=_give_signs_of_life, args=[connection, sending], daemon=True).start()
     with suppress(EOFError, OSError), Worker(spec) as worker:
         while True:
-            outcome = _outcome(worker, tasks.recv())
-            try:
-                tasks.send(outcome)
-            except OSError:
-                return
-            except Exception:  # an error of some library, which cannot travel
-                tasks.send((RuntimeError(f"{type(outcome[0]).__name__}: {outcome[0]}"), outcome[1]))
+            outcome = _outcome(worker, connection.recv())
+            with sending:
+                _send(outcome, connection)
 
 
 def _outcome(worker: Worker, task: Task) -> _Outcome:
@@ -64,196 +63,143 @@ def _outcome(worker: Worker, task: Task) -> _Outcome:
         return error, traceback.format_exc()
 
 
-def _stay_in_touch(life: Connection) -> None:
-    """Give the parent signs of life until it closes the connection or ends; then end on the spot."""
+def _send(outcome: _Outcome, connection: Connection) -> None:
+    try:
+        connection.send(outcome)
+    except OSError:
+        raise
+    except Exception:  # pickle cannot take an error of some library
+        connection.send((RuntimeError(f"{type(outcome[0]).__name__}: {outcome[0]}"), outcome[1]))
+
+
+def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None:
+    """Send None again and again; end the process as soon as the parent has ended."""
+    parent = parent_process()
+    assert parent is not None
     with suppress(OSError):
-        life.send_bytes(b".")
-        while not life.poll(_SECONDS_BETWEEN_SIGNS):  # the parent sends nothing
-            life.send_bytes(b".")
+        while os.getppid() == parent.pid:  # a fork of the parent would keep the connection open
+            with sending:
+                connection.send(None)
+            time.sleep(_SECONDS_BETWEEN_SIGNS)
     os._exit(1)
 
 
 # -- in the process of the command ------------------------------------------------------------------------------------
 
 
-class _Process:
-    """The process of a worker, from its start to its end. `worked` says whether it, or one before it, ever did a task."""
+class ProcessHandle(WorkerHandle):
+    """Hands tasks to a worker in a process of its own, which starts with the first task, and again where it ended."""
 
-    def __init__(self, spec: WorkerSpec, *, worked: bool) -> None:
-        self._tasks, tasks = _SPAWN.Pipe()
-        self._life, life = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=_work, args=(spec, tasks, life), daemon=True)
-        with _held_back():
-            self._process.start()
-        tasks.close()  # or its end would not be seen
-        life.close()
-        self.worked = worked
-        self._waiting: Future[Done] | None = None
-        self._lock = threading.Lock()
-        self._patience = SECONDS_TO_BEGIN
-        self._silent = 0.0
-        self._looked = time.monotonic()
-        self._killed = False
-        self._listener = threading.Thread(target=self._listen, name="vkssim-listen", daemon=True)
-        self._listener.start()
+    def __init__(self, spec: WorkerSpec) -> None:
+        self.label = spec.label
+        self._spec = spec
+        self._thread = ThreadPool(1, "vkssim-process")  # it alone uses the connection
+        self._changing = threading.Lock()  # `_process` and `_closed`
+        self._process: BaseProcess | None = None
+        self._closed = False
+        self._worked = False
+        _handles.add(self)
 
     def submit(self, task: Task) -> Future[Done]:
-        """Have it do a task. The future raises WorkerDiedError where the process ends first."""
-        outcome: Future[Done] = Future()
-        self._silent, self._looked = 0.0, time.monotonic()
-        with self._lock:
-            self._waiting = outcome
+        """See WorkerHandle."""
+        return self._thread.submit(self._do, task)
+
+    def _do(self, task: Task) -> Done:
         try:
-            self._tasks.send(task)
-        except OSError:
-            self._settle(self._death())
+            if self._process is None:
+                self._start()
+            self._connection.send(task)
+            outcome, where = self._answer()
+        except (EOFError, OSError) as error:
+            code = self._end()
+            hint = "" if self._worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
+            raise WorkerDiedError(str(error) if code is None else f"exit code {code}{hint}") from None
+        self._worked = True
+        if isinstance(outcome, Exception):
+            raise outcome from _WorkerTracebackError(where)
         return outcome
 
-    def _listen(self) -> None:
-        """On a thread of its own: take what comes of tasks, until the process has ended."""
-        while True:
-            try:
-                outcome, where = self._tasks.recv()
-            except (EOFError, OSError):
-                self._process.join(SECONDS_TO_END)
-                self._settle(self._death())
-                return
-            except Exception as error:  # of an outcome that cannot be put together again here
-                outcome, where = error, ""
-            if where:
-                outcome.__cause__ = _WorkerTracebackError(where)
-            self.worked = True
-            self._settle(outcome)
+    def _start(self) -> None:
+        if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
+            resource_tracker.ensure_running()  # else `start` does so, which lets signals through again
+            signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        self._connection, connection = _SPAWN.Pipe()
+        with self._changing, connection:  # a copy of the worker's end in this process would keep it open
+            process = _SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
+            if not self._closed:
+                process.start()
+                self._process = process
+        self._limit = SECONDS_TO_BEGIN
 
-    def _settle(self, outcome: Done | Exception) -> None:
-        with self._lock:
-            waiting, self._waiting = self._waiting, None
-        if waiting is None:
-            return
-        if isinstance(outcome, Exception):
-            waiting.set_exception(outcome)
-        else:
-            waiting.set_result(outcome)
+    def _answer(self) -> _Outcome:
+        """Wait for the outcome of a task. Raises WorkerDiedError where the process gives no sign of life."""
+        silent = 0.0
+        while silent <= self._limit:
+            if not self._connection.poll(_SECONDS_BETWEEN_SIGNS):
+                silent += _SECONDS_BETWEEN_SIGNS  # a clock would go on while this process itself is stopped
+                continue
+            outcome = self._receive()
+            if outcome is not None:
+                return outcome
+            silent, self._limit = 0.0, SECONDS_OF_SILENCE
+        self._end(kill=True)
+        raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
-    def _death(self) -> WorkerDiedError:
-        if self._killed:
-            return WorkerDiedError(f"it gave no sign of life for {self._patience:g} s")
-        hint = "" if self.worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
-        return WorkerDiedError(f"exit code {self._process.exitcode}{hint}")
+    def _receive(self) -> _Outcome | None:
+        """Receive a message that has begun to arrive; where the rest of it does not arrive, the process is killed."""
+        kill = threading.Timer(SECONDS_OF_SILENCE, self._kill)
+        kill.daemon = True
+        kill.start()
+        try:
+            message: _Outcome | None = self._connection.recv()
+        finally:
+            kill.cancel()
+        return message
 
-    def look(self) -> None:
-        """Kill it where it has a task and gives no sign of life; to be called again and again.
+    def _kill(self) -> None:
+        with self._changing:
+            if self._process is not None:
+                self._process.kill()
 
-        Only the time between two calls counts, so that nothing is killed because the command itself was stopped.
-        """
-        now = time.monotonic()
-        self._silent += min(now - self._looked, _LONGEST_LOOK)
-        self._looked = now
-        with suppress(OSError, EOFError):
-            while self._life.poll():
-                self._life.recv_bytes()
-                self._silent, self._patience = 0.0, SECONDS_OF_SILENCE
-        if self._waiting is not None and self._silent > self._patience:
-            self._killed = True
-            self._process.kill()
-
-    def let_go(self) -> None:
-        """Tell it to end, and do not wait for that."""
-        self._life.close()
+    def _end(self, *, kill: bool = False) -> int | None:
+        """Wait until the process has ended, and return its exit code; the next task gets a new one."""
+        process = self._process
+        if process is None:
+            return None
+        if not kill:
+            process.join(SECONDS_TO_END)
+        process.kill()
+        process.join(SECONDS_TO_END)
+        with self._changing:
+            self._process = None
+        self._connection.close()
+        return process.exitcode
 
     def close(self) -> None:
-        """End it: where it does not end by itself, because it was stopped for instance, it is killed."""
-        self.let_go()
-        if not wait([self._process.sentinel], SECONDS_TO_END):
-            self._process.kill()
-        self._listener.join(SECONDS_TO_END)  # it ends with the process
-        if not self._listener.is_alive():  # else the system itself holds it up, as a dead network share does
-            self._tasks.close()
+        """See WorkerHandle."""
+        self._closed = True
+        self._kill()
+        if self._thread.close():  # else the system itself holds the process up, as a dead network share does
+            self._end(kill=True)
 
 
 class _WorkerTracebackError(Exception):
     """Where in the process of a worker an error came from."""
 
 
-@contextmanager
-def _held_back() -> Iterator[None]:
-    """Hold back the signals that end a run: a process that is started meanwhile does not hear them even before `_work`."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows has none to speak of
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class ProcessHandle(WorkerHandle):
-    """A worker in a process of its own, which starts with its first task."""
-
-    def __init__(self, spec: WorkerSpec) -> None:
-        self.label = spec.label
-        self._spec = spec
-        self._worked = False
-        self._process: _Process | None = None
-        _workers.add(self)
-
-    def submit(self, task: Task) -> Future[Done]:
-        """See WorkerHandle."""
-        if self._process is None:
-            self._process = _Process(self._spec, worked=self._worked)
-        return self._process.submit(task)
-
-    def look(self) -> None:
-        """Kill a process that has a task and gives no sign of life; its task fails with WorkerDiedError then."""
-        if self._process is not None:
-            self._process.look()
-
-    def renew(self) -> None:
-        """See WorkerHandle."""
-        self.close()
-
-    def let_go(self) -> None:
-        """Tell the worker to end, and do not wait for that."""
-        if self._process is not None:
-            self._process.let_go()
-
-    def close(self) -> None:
-        """See WorkerHandle."""
-        process, self._process = self._process, None
-        if process is not None:
-            self._worked = process.worked
-            process.close()
-
-
-_workers: WeakSet[ProcessHandle] = WeakSet()
+_handles: WeakSet[ProcessHandle] = WeakSet()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_workers.clear)  # they are the parent's
+    os.register_at_fork(after_in_child=_handles.clear)  # the processes are the parent's
 
 
-@atexit.register  # later than multiprocessing's own, so that it is called before that, which waits for processes without bound
-def _close_workers() -> None:
-    for worker in list(_workers):
-        worker.let_go()
-    for worker in list(_workers):
-        worker.close()
+@atexit.register  # after multiprocessing's own, so that it is called before that, which waits for processes without bound
+def _close_all() -> None:
+    for handle in list(_handles):
+        handle.close()
 
 
-class ProcessPool(WorkerPool):
-    """A worker for each of `specs`; a device that is there twice has two workers."""
+class ProcessPool(FixedPool):
+    """Holds a worker for each of `specs`; a device that is listed twice has two workers."""
 
     def __init__(self, specs: Sequence[WorkerSpec]) -> None:
-        self._workers = [ProcessHandle(spec) for spec in specs]
-
-    def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool."""
-        for worker in self._workers:
-            worker.look()
-        return self._workers
-
-    def close(self) -> None:
-        """See WorkerPool."""
-        for worker in self._workers:
-            worker.let_go()
-        for worker in self._workers:
-            worker.close()
+        super().__init__([ProcessHandle(spec) for spec in specs])

@@ -1,4 +1,4 @@
-"""What runs on a node of a cluster: a worker on the device that Ray assigned to its process, counted for Prometheus."""
+"""Runs a worker on a node of a cluster, and counts its work for Prometheus."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import ray
 
+from ..errors import UnsuitableDeviceError
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
 from ..utils.version import __version__
@@ -19,20 +20,20 @@ _LAVAPIPE_THREADS = "LP_NUM_THREADS"
 
 
 class RemoteWorker:
-    """A `Worker` as an actor of Ray. `version` and `begin` come first, then tasks, one at a time."""
+    """A `Worker` as an actor of Ray: first `begin`, then tasks, one at a time."""
 
-    def version(self) -> str:
-        """Return the version of vkssim on this node."""
-        return __version__
+    def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
+        """Open the GPU that Ray assigned to this process, or so many CPUs for software; return the name of the device.
 
-    def begin(self, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
-        """Take the GPU that Ray assigned to this process, or so many CPUs for software; returns how people know the device.
-
-        Relative paths start from `folder`. Raises DeviceError where there is no such device.
+        Relative paths start from `folder`. Raises DeviceError where there is no such device, or the driver has another
+        `version` of vkssim.
         """
+        node = f"node {ray.util.get_node_ip_address()}"
+        if version != __version__:
+            raise UnsuitableDeviceError(f"{node} has vkssim {__version__}, and this is {version}; every node needs the same")
         with suppress(OSError):  # a node without that folder still takes URLs and absolute paths
             os.chdir(folder)
-        spec = _spec(backend, profile, cpus)
+        spec = _spec(node, backend, profile, cpus)
         self._worker = Worker(spec)
         self._counters = Counters(spec.label)
         return spec.label
@@ -45,8 +46,7 @@ class RemoteWorker:
         return done
 
 
-def _spec(backend: str, profile: bool, cpus: int | None) -> WorkerSpec:
-    node = f"node {ray.util.get_node_ip_address()}"
+def _spec(node: str, backend: str, profile: bool, cpus: int | None) -> WorkerSpec:
     if backend != "vulkan":
         return WorkerSpec(backend, None, backend, f"{backend} ({node})", profile)
     if cpus is None:

@@ -1,4 +1,4 @@
-"""Hands tasks to workers, and to another one where a worker fails. A worker pool runs the workers."""
+"""Hands tasks to the workers of a pool, and to another worker where one fails."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 MOST_ATTEMPTS = 4
-"""At a task; of a worker, one after the other; and tasks given up in a row, until nothing is believed any more."""
+"""How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_LATE = 2.0  # times the mean duration of a task, from where on an idle worker tries it as well
+_LATE = 2.0  # times the mean duration of a task, after which an idle worker tries it as well
 _LEAST_DURATIONS, _MOST_DURATIONS = 3, 100
-_SECONDS_UNTIL_LATE = 60.0  # while fewer durations are known; for idle workers of other machines, whom it costs nothing
+_SECONDS_UNTIL_LATE = (
+    60.0  # while fewer durations are known; then only for workers of other machines, which have nothing to lose
+)
 
 
 @dataclass(frozen=True)
 class TaskKey:
-    """What a task is known by: the number of its job and of its part."""
+    """Identifies a task by the number of its job and the number of its part."""
 
     job: int
     place: int
@@ -46,7 +48,7 @@ class TaskKey:
 
 @dataclass(eq=False)
 class _PendingTask:
-    """A task on its way: which workers have tried it and which are at it, since when, and how often it failed."""
+    """A task without an outcome: which workers have tried it, which are at it since when, and how often it failed."""
 
     key: TaskKey
     task: Task
@@ -54,16 +56,16 @@ class _PendingTask:
     workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
     attempts: int = 0
-    doubted: bool = False
+    unreadable: bool = False
     done: bool = False
 
 
 class Scheduler:
-    """Takes tasks in the order in which they come, and gives their outcomes in the order in which they are there.
+    """Takes tasks in order, and returns their outcomes as soon as they are known.
 
-    A task whose worker died or lost its device goes to another worker, MOST_ATTEMPTS times in all. When there is nothing left
-    to hand out, what takes much longer than usual is tried by an idle worker as well, and the first to be done counts. `tell`
-    hears what the user should know of workers that fail.
+    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. When no task is
+    left to hand out, an idle worker tries a task that takes much longer than usual as well, and the first result counts.
+    `tell` is called with warnings about workers that fail.
     """
 
     def __init__(self, pool: WorkerPool, tell: Callable[[str], None]) -> None:
@@ -71,29 +73,29 @@ class Scheduler:
         self._tell = tell
         self._queue: deque[_PendingTask] = deque()
         self._running: dict[Future[Done], tuple[_PendingTask, WorkerHandle]] = {}
-        # A signal that ends `concurrent.futures.wait` may leave futures locked, and whoever sets them waiting for ever.
+        # A signal that ends `concurrent.futures.wait` may leave futures locked, and whoever sets them waits for ever.
         self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
-        self._failures: Counter[WorkerHandle] = Counter()  # one after the other
+        self._failures: Counter[WorkerHandle] = Counter()  # in a row
         self._retired: set[WorkerHandle] = set()
-        self._given_up = 0  # tasks, one after the other
+        self._given_up = 0  # tasks in a row
         self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
         self._workers: list[WorkerHandle] = []
 
     @property
     def workers(self) -> int:
-        """Return how many workers there were at the last look."""
+        """Return how many workers the last `look` found."""
         return len(self._workers)
 
     def look(self) -> None:
-        """See which workers there are. Raises DeviceError where there is none."""
+        """Update the list of workers. Raises DeviceError where there is none."""
         self._workers = [worker for worker in self._pool.workers() if worker not in self._retired]
         if not self._workers:
             raise self._last_error
 
     @property
     def needs_work(self) -> bool:
-        """Return True where there are fewer tasks than would keep all workers busy."""
+        """Return True where fewer tasks wait than there are workers."""
         return len(self._queue) < max(1, len(self._workers))
 
     def put(self, key: TaskKey, task: Task) -> None:
@@ -101,13 +103,13 @@ class Scheduler:
         self._queue.append(_PendingTask(key, task))
 
     def drop(self, job: int) -> None:
-        """Want nothing more of a job's tasks."""
+        """Forget the tasks of a job."""
         self._queue = deque(pending for pending in self._queue if pending.key.job != job)
         for pending, _ in self._running.values():
             pending.done = pending.done or pending.key.job == job
 
     def take(self) -> tuple[TaskKey, Done | Exception]:
-        """Wait for the next outcome: what came of a task, or why nothing did.
+        """Wait for the next outcome: the result of a task, or the error why there is none.
 
         Raises DeviceError where no worker is left, WorkerLostError where none gets anything done, Interruption for a signal.
         """
@@ -122,7 +124,7 @@ class Scheduler:
             pending, worker = self._running.pop(future)
             pending.workers.discard(worker)
             outcome = self._outcome(future, pending, worker)
-            if isinstance(outcome, Exception) and pending.workers:  # the other attempt decides
+            if isinstance(outcome, Exception) and pending.workers:  # the other worker decides
                 continue
             if outcome is not None and not pending.done:
                 pending.done = True
@@ -141,13 +143,10 @@ class Scheduler:
                 future.add_done_callback(self._finished.put)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
-        """Return the first task that this worker has not failed at, or all have.
-
-        Where there is none it is one that is late elsewhere.
-        """
-        for place, pending in enumerate(self._queue):
+        """Return the first waiting task that the worker may try, else the task that is the latest elsewhere."""
+        for pending in self._queue:
             if self._may_try(pending, worker):
-                del self._queue[place]
+                self._queue.remove(pending)
                 return pending
         known = len(self._durations) >= _LEAST_DURATIONS
         since = time.monotonic() - (_LATE * mean(self._durations) if known else _SECONDS_UNTIL_LATE)
@@ -155,35 +154,38 @@ class Scheduler:
             pending
             for pending, other in self._running.values()
             if pending.started < since and not pending.done and (known or other.host != worker.host)
+            if len(pending.workers) == 1 and pending.attempts + 1 < MOST_ATTEMPTS and self._may_try(pending, worker)
         ]
-        alone = [pending for pending in late if len(pending.workers) == 1 and self._may_try(pending, worker)]
-        return min(alone, key=lambda pending: pending.started, default=None)
+        return min(late, key=lambda pending: pending.started, default=None)
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
-        """Return True where the worker has not failed at a task, or all have, so that none would do better."""
+        """Return True where the worker has not tried a task, or all have, so that none would do better."""
         return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
     def _outcome(self, future: Future[Done], pending: _PendingTask, worker: WorkerHandle) -> Done | Exception | None:
-        """Return what came of an attempt; None where another one may do better."""
+        """Return the outcome of an attempt; None where another attempt may do better."""
         try:
             done = future.result()
         except WorkerDiedError as error:
-            worker.renew()
-            return self._failed(pending, worker, f"a worker on {worker.label} ended without a word ({error})")
+            return self._failed(pending, worker, f"a worker on {worker.label} ended unexpectedly ({error})")
         except (DeviceLostError, DeviceTimeoutError) as error:
             self._last_error = error
             return self._failed(pending, worker, str(error))
-        except DeviceMemoryError as error:
+        except (DeviceMemoryError, RangeError) as error:
             return error
         except DeviceError as error:
             self._last_error = error
             self._retire(worker, str(error))
             self._again(pending)
             return None
-        except RangeError as error:
-            return error
-        except InputError as error:
-            return None if self._doubted(pending, worker) else error
+        except InputError as error:  # a node may lack a share that the others have
+            elsewhere = {other for other in self._workers if other.host != worker.host}
+            if pending.unreadable or not elsewhere:
+                return error
+            pending.unreadable = True
+            pending.tried_by.update(set(self._workers) - elsewhere)
+            self._again(pending)
+            return None
         except Exception as error:
             return error
         self._failures[worker] = self._given_up = 0
@@ -191,30 +193,21 @@ class Scheduler:
             self._durations.append(done.seconds)
         return done
 
-    def _doubted(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
-        """Have clips that a node cannot read tried once on another one: the first may lack a share that the others have."""
-        if pending.doubted or not any(other.host != worker.host for other in self._workers):
-            return False
-        pending.doubted = True
-        pending.tried_by.update(other for other in self._workers if other.host == worker.host)
-        self._again(pending)
-        return True
-
     def _failed(self, pending: _PendingTask, worker: WorkerHandle, why: str) -> VkssimError | None:
         pending.attempts += 1
         if pending.done or pending.workers:
             return None
         if pending.attempts < MOST_ATTEMPTS:
             self._failures[worker] += 1
-            self._tell(f"{why}; what it scored goes to another one")
+            self._tell(f"{why}; its task is tried again")
             if self._failures[worker] >= MOST_ATTEMPTS:
                 self._retire(worker, why)
             self._again(pending)
             return None
         self._failures.clear()  # it was the task's fault
         self._given_up += 1
-        clips = pending.task.clips
-        lost = WorkerLostError(f"{named(clips.distorted)} was tried {counted(pending.attempts, 'time')} and given up: {why}")
+        clip, attempts = named(pending.task.clips.distorted), counted(pending.attempts, "time")
+        lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost
         return lost
@@ -225,4 +218,4 @@ class Scheduler:
 
     def _retire(self, worker: WorkerHandle, why: str) -> None:
         self._retired.add(worker)
-        self._tell(f"{worker.label} is used no more: {why}")
+        self._tell(f"{worker.label} is no longer used: {why}")

@@ -1,18 +1,17 @@
-"""The engine of one device: a worker in this process."""
+"""Runs workers of one device on threads of this process."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import Future
 
 from ..utils.thread_pool import ThreadPool
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
-from .worker_pool import WorkerHandle, WorkerPool
+from .worker_pool import FixedPool, WorkerHandle
 
 
 class ThreadHandle(WorkerHandle):
-    """A worker on a thread of this process, which does not survive what ends it."""
+    """Hands tasks to a worker on a thread. Nothing ends that worker but the end of the process."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
@@ -23,26 +22,26 @@ class ThreadHandle(WorkerHandle):
         """See WorkerHandle."""
         return self._thread.submit(self._worker.do, task)
 
-    def renew(self) -> None:
-        """See WorkerHandle; never asked for, since the pool would have ended with the worker."""
+    def stop(self) -> None:
+        """Tell the worker to stop, and do not wait for that."""
+        self._worker.stop()
 
     def close(self) -> None:
         """See WorkerHandle."""
-        self._worker.stop()
+        self.stop()
         self._thread.close()
         self._worker.close()
 
 
-class LocalPool(WorkerPool):
-    """One worker, here."""
+class LocalPool(FixedPool):
+    """Holds workers of one device in this process: one, or as many as the video engines of a GPU keep busy."""
 
-    def __init__(self, spec: WorkerSpec) -> None:
-        self._worker = ThreadHandle(spec)
-
-    def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool."""
-        return [self._worker]
+    def __init__(self, spec: WorkerSpec, workers: int = 1) -> None:
+        super().__init__([ThreadHandle(spec) for _ in range(workers)])
 
     def close(self) -> None:
-        """See WorkerPool."""
-        self._worker.close()
+        """See WorkerPool. All workers are told to stop before one of them is waited for."""
+        for worker in self.workers():
+            assert isinstance(worker, ThreadHandle)
+            worker.stop()
+        super().close()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
 from functools import partial
 from typing import Self
 
+from ..backends.decoding import hardware_decoder
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
 from ..errors import DeviceError, InterruptedRunError, OutputError
+from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
 from ..scoring.range_folder import RangeFolder
 from ..scoring.ranges import Part, PartScores
 from ..scoring.run_settings import RunSettings
-from ..scoring.session import open_ordinary_sources, score_part, video_packets
+from ..scoring.session import score_part, video_packets
 from .division import divided
+from .open_sources import OpenSources
 from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
 
@@ -29,6 +31,8 @@ class Worker:
         self._spec = spec
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
+        self._decoders: dict[str, HardwareDecoder | None] = {}
+        self._sources = OpenSources()
         self._policy = FailurePolicy(losses=0)  # the scheduler gives what a lost device had to another worker
         self._engine = self._open()
 
@@ -65,8 +69,8 @@ class Worker:
 
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()
-        with ExitStack() as stack:
-            sources = open_ordinary_sources(stack, task.clips, task.options)
+        with self._sources.use(task, self._decoder(task.options.decode)) as sources:
+            read_before = sum(source.bytes_read for source in sources)
             part = task.part
             if part is None:
                 pixels = sources[0].info.width * sources[0].info.height
@@ -74,7 +78,7 @@ class Worker:
                 parts = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
                 if len(parts) > 1:
                     seconds = time.perf_counter() - started
-                    read = sum(source.bytes_read for source in sources)
+                    read = sum(source.bytes_read for source in sources) - read_before
                     packets = video_packets(sources, task.options.selection)
                     return Done(None, parts, 0, read, seconds, self._spec.label, packets=packets)
                 part = parts[0]
@@ -84,8 +88,13 @@ class Worker:
             seconds = time.perf_counter() - started
             if frames:
                 self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
-            read = sum(source.bytes_read for source in sources)
+            read = sum(source.bytes_read for source in sources) - read_before
             return Done(scores, [part], frames, read, seconds, self._spec.label, kept=kept)
+
+    def _decoder(self, decode: str) -> HardwareDecoder | None:
+        if decode not in self._decoders:
+            self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
+        return self._decoders[decode]
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
         opener = partial(self._engine.part, 0, 1)
@@ -101,7 +110,8 @@ class Worker:
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go of the device, unless a thread that was left behind uses it; a second call does nothing."""
+        """Let go of the clips and of the device, unless a thread that was left behind uses it; a second call does nothing."""
+        self._sources.close()
         self._engine.close()
 
     def __enter__(self) -> Self:

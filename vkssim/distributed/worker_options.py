@@ -17,10 +17,10 @@ from .worker_pool import WorkerPool
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
+    """Says where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
 
-    Without an address it is the one that RAY_ADDRESS names or that runs on this machine, else a new one. `software` lets nodes
-    without a GPU work as well, on Mesa's lavapipe. Raises OptionError for what does not go together.
+    Without an address it is the cluster that RAY_ADDRESS names or that runs on this machine, else a new one. `software` lets
+    nodes without a GPU work as well, on Mesa's lavapipe. Raises OptionError for options that exclude each other.
     """
 
     engine: str = "local"
@@ -38,7 +38,7 @@ class WorkerOptions:
             raise OptionError("`address` and `software` are for `engine=ray`")
 
     def several(self) -> bool:
-        """Return whether there may be more than one worker."""
+        """Return True where there may be more than one worker."""
         return self.engine != "local" or len(chosen_devices(self.backend, self.device)) > 1
 
     def open(self, *, profile: bool = False) -> WorkerPool:
@@ -57,7 +57,7 @@ class WorkerOptions:
         return LocalPool(specs[0])
 
     def kinds(self) -> tuple[list[str], int]:
-        """Return the kind of each worker there would be, see `WorkerSpec`, and how many cores they have together."""
+        """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
         if self.engine == "ray":
             from .cluster import kinds
 

@@ -1,4 +1,4 @@
-"""What the scheduler hands tasks to: workers, and the pools that they are in."""
+"""Declares what the scheduler hands tasks to: pools, and a handle for each of their workers."""
 
 from __future__ import annotations
 
@@ -15,19 +15,15 @@ class WorkerDiedError(Exception):
 
 
 class WorkerHandle(ABC):
-    """A place where a worker runs, one task at a time."""
+    """Hands tasks to one worker, one at a time. A worker that died is started again for the next task."""
 
     label: str
     host: str = ""
-    """The machine that it is on."""
+    """The machine that the worker runs on."""
 
     @abstractmethod
     def submit(self, task: Task) -> Future[Done]:
         """Have the worker do a task. The future raises WorkerDiedError, or what `Worker.do` raises."""
-
-    @abstractmethod
-    def renew(self) -> None:
-        """Put a new worker in the place of one that died."""
 
     @abstractmethod
     def close(self) -> None:
@@ -35,7 +31,7 @@ class WorkerHandle(ABC):
 
 
 class WorkerPool(ABC):
-    """Where workers run; use with `with`."""
+    """Holds workers; use with `with`."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
@@ -50,3 +46,19 @@ class WorkerPool(ABC):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+class FixedPool(WorkerPool):
+    """Holds the same workers from beginning to end."""
+
+    def __init__(self, workers: Sequence[WorkerHandle]) -> None:
+        self._workers = workers
+
+    def workers(self) -> Sequence[WorkerHandle]:
+        """See WorkerPool."""
+        return self._workers
+
+    def close(self) -> None:
+        """See WorkerPool."""
+        for worker in self._workers:
+            worker.close()

@@ -28,6 +28,7 @@ from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
 from .demuxer import open_container
 from .fields import field_order
 from .forks import keep_in_forks
+from .hardware import FORMATS, HardwareDecoder
 from .info import VideoInfo
 from .layout import check_size
 from .marks import KeyMarks, Marks
@@ -55,11 +56,12 @@ class ContainerFile(SequentialSource):
     """Decode ahead on FFmpeg's own threads, until there is a sign of damage; see `Decoder`.
 
     Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`. The
-    first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. Raises
-    InputError where there is no video that can be compared.
+    first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. A
+    `hardware` decoder that is given has to decode this frame to the same samples, and then decodes the clip. Raises InputError
+    where there is no video that can be compared, or the hardware cannot decode it.
     """
 
-    def __init__(self, path: str, stream: int | None = None) -> None:
+    def __init__(self, path: str, stream: int | None = None, hardware: HardwareDecoder | None = None) -> None:
         super().__init__()
         self._path = path
         self.stream = stream
@@ -70,15 +72,18 @@ class ContainerFile(SequentialSource):
         self._again = threading.RLock()  # held while decoding starts again, when `damage` is incomplete
         self._all_packets: VideoPackets | None = None
         self._hidden = 0
+        self._hardware: HardwareDecoder | None = None
         try:
-            self._describe(self._begin())
+            self._describe(self._begin(threads=hardware is None and threads_help()))
+            if hardware is not None:
+                self._change_to(hardware)
         except BaseException:
             self.close()
             raise
 
     # -- decoding -----------------------------------------------------------------------------------------------------
 
-    def _open(self) -> Any:
+    def _open(self, hardware: HardwareDecoder | None = None) -> Any:
         import av  # here, since its import takes time and only containers need it
 
         self._av_error = av.FFmpegError
@@ -87,8 +92,10 @@ class ContainerFile(SequentialSource):
         try:
             if self._sequence is not None:
                 return open_container(self._sequence.name, "image2", self._sequence.options)
-            container = open_container(self._path)
+            container = open_container(self._path, hwaccel=None if hardware is None else hardware.request())
         except (av.FFmpegError, OSError, ValueError) as error:
+            if hardware is not None:
+                raise
             if isinstance(error, av.InvalidDataError):
                 self._check_index()
             raise UnknownFormatError(f"{self._path}: FFmpeg cannot open it ({reason(error)})") from None
@@ -102,24 +109,31 @@ class ContainerFile(SequentialSource):
                 f"{self._path}: the index (moov) is missing: the file is cut off, or still being written"
             ) from None
 
-    def _start(self, *, threads: bool, begin: Begin = Begin()) -> None:  # noqa: B008 - frozen
+    def _start(
+        self,
+        *,
+        threads: bool,
+        begin: Begin = Begin(),  # noqa: B008 - frozen
+        hardware: HardwareDecoder | None = None,
+    ) -> None:
         """Open the container, in place of the one that is open, and decode from its beginning."""
         self._let_go()
-        self._container = self._open()
+        self._container = self._open(hardware)
         self._stream, self._stream_notes = choose_stream(self._path, self._container, self.stream)
         codec = self._stream.codec_context
         if codec is None:
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, codec.width), max(1, codec.height))  # 0 means that it is not known
-        self._decoder = Decoder(self._container, self._stream, threads=threads, begin=begin)
+        self._decoder = Decoder(self._container, self._stream, threads=threads, begin=begin, hardware=hardware is not None)
         keep_in_forks(self, codec)
 
-    def _begin(self) -> Any:
+    def _begin(self, *, threads: bool) -> Any:
         """Decode the first frame, which is given again when the first frame is read.
 
-        A recording may begin between key frames: what cannot be decoded there is passed over, and is no damage.
+        A recording may begin between key frames: what cannot be decoded there is passed over, and is no damage. To start
+        `threads` takes longer than one frame, so they are of no use where hardware goes on.
         """
-        if threads_help():
+        if threads:
             self._waiting = self._begin_with_threads()
         if self._waiting is None:
             self._start(threads=False)
@@ -156,9 +170,48 @@ class ContainerFile(SequentialSource):
             raise InputError(f"{self._path}: no frame can be decoded from it" + (f" ({why})" if why else ""))
         return first
 
+    def _change_to(self, hardware: HardwareDecoder) -> None:
+        """Have the hardware decoder give the frames, the first one included. Raises InputError where it cannot."""
+        first, begin = self._waiting, self._decoder.begin
+        problem = hardware.refuses(self._format, self._format_name)
+        if problem is None:
+            try:
+                self._start(threads=False, begin=begin, hardware=hardware)
+                self._waiting = self._decoder.next()
+                problem = self._differing(first)
+            except RuntimeError:  # of PyAV, for a codec that FFmpeg has no such decoder for
+                problem = f"FFmpeg has none for {self._codec.name}"
+            except (*self._failure, ValueError, UndecodableError, InputError) as error:
+                problem = f"its driver or its device refuses ({reason(error)})"
+        if problem is None:
+            self._formats[self._waiting.format.name] = pixel_format(self._path, self._waiting.format.name)
+            self._hardware = hardware
+            return
+        raise InputError(
+            f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the processor"
+        )
+
+    def _differing(self, first: Any) -> str | None:
+        """Return how the frame that waits is another than the processor's; None where all samples are equal."""
+        frame = self._waiting
+        if frame is None or self._decoder.doubtful:
+            return "it gives no frame, or sees damage in the first one"
+        expected = FORMATS[self._format.bits]
+        if (frame.format.name, frame.width, frame.height, frame.pts) != (expected, first.width, first.height, first.pts):
+            return f"its first frame is {frame.width}x{frame.height} {frame.format.name} at {frame.pts}"
+        planes, others = self.info.new_planes(_MOST_PLANES), self.info.new_planes(_MOST_PLANES)
+        self._format.copy(first, planes)
+        pixel_format(self._path, expected).copy(frame, others)
+        alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
+        return None if alike and _colours(frame) == _colours(first) else "its first frame has other samples"
+
     def _decode_again(self) -> None:
         """Decode from the beginning, or from the frame that was gone to, without threads up to the frame to be read."""
         position = self._position
+        if self._decoder.hardware:
+            assert self._hardware is not None
+            text = f"decoded on the processor from there on: FFmpeg saw damage while the {self._hardware.kind} decoder read it"
+            self._changes["decoder"] = position, text
         with self._again:
             self._start(threads=False)
             if self._range is not None:
@@ -179,7 +232,7 @@ class ContainerFile(SequentialSource):
             try:
                 frame, failure = self._decoder.next(), None
             except self._av_error as error:
-                if not self._decoder.threads:
+                if not self._decoder.stops_at_doubt:
                     raise
                 failure = error
             if failure is None and not self._decoder.doubtful:
@@ -206,6 +259,7 @@ class ContainerFile(SequentialSource):
         self._codec = self._stream.codec_context.codec
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
+        self._formats = {self._format_name: self._format}
         self._size = first.width, first.height
         self._colours = _colours(first)
         self._changes: dict[str, tuple[int, str]] = {}
@@ -330,7 +384,7 @@ class ContainerFile(SequentialSource):
         if frame is None:
             return False
         size = frame.width, frame.height
-        if (size, frame.format.name) != (self._size, self._format_name):
+        if size != self._size or frame.format.name not in self._formats:
             self.problem = InputError(
                 f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {frame.format.name}, the first one"
                 f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
@@ -343,21 +397,22 @@ class ContainerFile(SequentialSource):
         return target is None or self._copy(frame, target)
 
     def _copy(self, frame: Any, target: Planes) -> bool:
-        if self._format.via is not None:
+        pixels = self._formats[frame.format.name]
+        if pixels.via is not None:
             try:
                 # With more threads some slices stay empty.
-                frame = self._reformatter.reformat(frame, format=self._format.via, threads=1)
+                frame = self._reformatter.reformat(frame, format=pixels.via, threads=1)
             except self._av_error as error:
                 self.problem = InputError(
-                    f"{self.info.path}: {self._format_name} cannot be converted to {self._format.via} ({error}); convert"
+                    f"{self.info.path}: {self._format_name} cannot be converted to {pixels.via} ({error}); convert"
                     " it, for instance with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`"
                 )
                 return False
         if not self.is_rgb:
-            self._format.copy(frame, target)
+            pixels.copy(frame, target)
             return True
-        self._format.copy(frame, self._rgb)
-        self._colour.convert(self._rgb, self._format.bits, target)
+        pixels.copy(frame, self._rgb)
+        self._colour.convert(self._rgb, pixels.bits, target)
         return True
 
     def _note_changes(self, frame: Any) -> None:
@@ -511,7 +566,7 @@ class ContainerFile(SequentialSource):
             container=self._container_name,
             stream=self._stream_index,
             codec=self._codec.canonical_name,
-            decoder=self._codec.name,
+            decoder=self._codec.name if self._hardware is None else self._hardware.name(self._codec.name),
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._format.bits,
             duration=None if seconds is None else round(float(seconds), 6),

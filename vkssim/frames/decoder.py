@@ -95,24 +95,27 @@ class _PacketNumber:
 class Decoder:
     """Give the frames of a stream in the order of their presentation. It has to be closed.
 
-    With `threads`, which are used where the decoder notices all damage, it is `doubtful` as soon as there is a sign of damage:
-    frames given before are right, but that frame and those after it need not be. Without threads, frames are the same every
-    time; `damage` then has the message and the number of each frame that is damaged, and UndecodableError is raised in place of
-    a missing frame.
+    With `threads`, which are used where the decoder notices all damage, or by `hardware`, it is `doubtful` as soon as there is
+    a sign of damage: frames given before are right, but that frame and those after it need not be. Without either, frames are
+    the same every time; `damage` then has the message and the number of each frame that is damaged, and UndecodableError is
+    raised in place of a missing frame.
     """
 
-    def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin()) -> None:
+    def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin(), hardware: bool = False) -> None:
         self._container = container
         self._stream = stream
         self._codec = stream.codec_context
         self._name = self._codec.codec.name
         self._codec.options = MOST_PIXELS_OPTION
-        self.threads = threads = threads and self._name not in _SILENT
+        self.hardware = hardware
+        threads = threads and self._name not in _SILENT
+        self.stops_at_doubt = threads or hardware
+        """Whether frames are given only up to the first sign of damage."""
         if threads:
             stream.thread_type = "AUTO"
         else:
             stream.thread_type, stream.thread_count = "NONE", 1
-            self._codec.copy_opaque = True
+            self._codec.copy_opaque = not hardware
         self.frames_given = 0
         """How many frames were given since the decoder was made, or since the last seek."""
         self.bytes_read = 0
@@ -140,12 +143,12 @@ class Decoder:
         self._close = weakref.finalize(self, _close, self._codec if threads else None, os.getpid())
         self._heard = ffmpeg_log.worrying_messages(self._name)
         packets = self._packets(begin)
-        self._frames = self._threaded(packets, sought=False) if threads else self._unthreaded(packets)
+        self._frames = self._up_to_doubt(packets, sought=False) if self.stops_at_doubt else self._unthreaded(packets)
 
     @property
     def doubtful(self) -> bool:
         """Return whether there was a sign of damage, so that frames given from now on may not be right."""
-        return self.threads and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
+        return self.stops_at_doubt and (self._doubtful or ffmpeg_log.worrying_messages(self._name) > self._heard)
 
     @property
     def remarks(self) -> list[Remark]:
@@ -170,7 +173,7 @@ class Decoder:
         self.frames_given = 0
         self._whole = False
         packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
-        self._frames = self._threaded(packets, sought=True) if self.threads else self._unthreaded(packets)
+        self._frames = self._up_to_doubt(packets, sought=True) if self.stops_at_doubt else self._unthreaded(packets)
 
     def forget_before(self, place: int) -> None:
         """Count no damage of what is shown before a place in ticks, which is that of the frame given last."""
@@ -223,9 +226,9 @@ class Decoder:
                 return
             yield packet
 
-    # -- with threads -------------------------------------------------------------------------------------------------
+    # -- with threads, or by hardware --------------------------------------------------------------------------------
 
-    def _threaded(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
+    def _up_to_doubt(self, packets: Iterator[Any], *, sought: bool) -> Iterator[Any]:
         sent = given = 0
         newest = latest = None
         for packet in packets:

@@ -46,15 +46,19 @@ _CONFINED = {
 _LEAVES_TAGS = 19
 
 
-def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None) -> Any:
-    """Open a file, also by URL, or by `format` image2 the files of a sequence. Raises av.FFmpegError, OSError or ValueError."""
+def open_container(path: str, format: str | None = None, options: Mapping[str, str] | None = None, hwaccel: Any = None) -> Any:
+    """Open a file, also by URL, or by `format` image2 the files of a sequence.
+
+    `hwaccel` asks for a hardware decoder, see `HardwareDecoder.request`. Raises av.FFmpegError, OSError or ValueError;
+    RuntimeError where no stream has such a decoder.
+    """
     import av  # here, since its import takes time and only containers need it
 
     remote = is_url(path)
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
     # Tags may be in any encoding; from 19 on PyAV takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(open_url(path) if remote else _local(path), format=format, options=confined, **tags)
+    return av.open(open_url(path) if remote else _local(path), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
 def _local(path: str) -> str:

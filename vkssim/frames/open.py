@@ -13,6 +13,7 @@ from ..storage import remote
 from ..utils.limits import abbreviated
 from . import boxes, y4m
 from .fingerprint import Opened
+from .hardware import HardwareDecoder
 from .options import RawDescription
 from .pipe import interruptible, open_stream
 from .processed import ProcessedSource
@@ -84,10 +85,15 @@ def check_chroma(source: FrameSource) -> None:
         raise InputError(f"{source.info.path} has no chroma to compare, only luma; compare luma alone")
 
 
-def open_file(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
-    """Open a file as `open_source` does, but not turned, and not held to `raw` where it says itself what it is."""
+def open_file(
+    path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
+) -> FrameSource:
+    """Open a file as `open_source` does, but not turned, and not held to `raw` where it says itself what it is.
+
+    A container is decoded by `hardware` where that can.
+    """
     opened = None if path == "-" else Opened.now(path)
-    source = _open_file(path, raw, stream)
+    source = _open_file(path, raw, stream, hardware)
     source.opened = opened
     if stream and not isinstance(source, _container_file()):
         source.close()
@@ -101,13 +107,13 @@ def _container_file() -> type[FrameSource]:
     return ContainerFile
 
 
-def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSource:
+def _open_file(path: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     if path == "-":
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
     if remote.is_url(path):
-        return _open_url(remote.named(path), raw, number)
+        return _open_url(remote.named(path), raw, number, hardware)
     if remote.has_other_scheme(path) and not os.path.exists(path):
         raise InputError(remote.other_scheme(path))
     if sequence(path) is not None:
@@ -133,11 +139,11 @@ def _open_file(path: str, raw: RawDescription, number: int | None) -> FrameSourc
         raise
     stream.close()
     if is_container(head) or not raw.given:
-        return _open_container(path, head, number)
+        return _open_container(path, head, number, hardware)
     return RawFile(path, raw.layout(path), allow_partial=raw.allow_partial)
 
 
-def _open_url(url: str, raw: RawDescription, number: int | None) -> FrameSource:
+def _open_url(url: str, raw: RawDescription, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     try:
         size = remote.size(url)
         if not size:
@@ -148,15 +154,15 @@ def _open_url(url: str, raw: RawDescription, number: int | None) -> FrameSource:
     except OSError as error:
         raise InputError(f"{url} cannot be read: {error.strerror}") from None
     if is_container(head) or not raw.given:
-        return _open_container(url, head, number)
+        return _open_container(url, head, number, hardware)
     return RawUrl(url, raw.layout(url), size, allow_partial=raw.allow_partial)
 
 
-def _open_container(path: str, head: bytes, number: int | None) -> FrameSource:
+def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
     from .container import ContainerFile, UnknownFormatError
 
     try:
-        return ContainerFile(path, number)
+        return ContainerFile(path, number, hardware)
     except UnknownFormatError:
         if is_container(head):
             raise
@@ -214,8 +220,10 @@ def readable_again(paths: Iterable[str]) -> bool:
     return all(map(readable_twice, paths))
 
 
-def open_regular(path: str, raw: RawDescription, stream: int | None = None) -> FrameSource:
+def open_regular(
+    path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
+) -> FrameSource:
     """Open a file as `open_file` does, but no pipe. Raises InputError."""
     if not readable_again([path]):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
-    return open_file(path, raw, stream)
+    return open_file(path, raw, stream, hardware)

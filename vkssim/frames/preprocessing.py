@@ -10,6 +10,7 @@ from ..errors import InputError
 from ..types import FrameFormat
 from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
+from .hardware import HardwareDecoder
 from .info import VideoInfo
 from .open import check_chroma, open_file, oriented, readable_twice
 from .options import PictureOptions, RawDescription
@@ -29,11 +30,13 @@ def open_pair(
     pictures: PictureOptions,
     chroma: bool = False,
     streams: tuple[int | None, int | None] = (None, None),
+    hardware: HardwareDecoder | None = None,
 ) -> tuple[FrameSource, FrameSource]:
     """Open both clips: turned as they say, R'G'B' converted, then cropped and scaled as asked for.
 
     `streams` are the streams of containers, as in `Selection`. R'G'B' becomes Y'CbCr of the matrix and range that the other
-    clip states, else of `RGB_DEFAULT`. Raises InputError as `open_source`, and where a crop does not fit.
+    clip states, else of `RGB_DEFAULT`. Containers are decoded by `hardware` where that can. Raises InputError as `open_source`,
+    and where a crop does not fit.
     """
     for path, clip, name, text in (
         (reference, "reference", "crop", pictures.crop),
@@ -44,7 +47,7 @@ def open_pair(
             raise InputError(f"`{name}=auto` has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        first, second = (stack.enter_context(open_file(path, raw, stream)) for path, stream in clips)
+        first, second = (stack.enter_context(open_file(path, raw, stream, hardware)) for path, stream in clips)
         sources = match_pair(first, second, raw, pictures, chroma)
         stack.pop_all()
     return sources

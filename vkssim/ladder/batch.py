@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -36,6 +36,7 @@ from .together import MOST_IN_STEP, TogetherScorer
 
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
+_NOT_OF_SCORES = ("decode", "decoder")  # options that no score depends on
 _ASKED_AT_ONCE = 32
 _REPEATED = "the device failed at first; it was opened again, and the pair was scored again"
 
@@ -56,7 +57,7 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
         states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
-    how = _as_json(asdict(replace(options, device=None)))
+    how = _as_json({name: value for name, value in asdict(options).items() if name not in _NOT_OF_SCORES} | {"device": None})
     raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
     keys = {entry: _key(states[entry[0]], states[entry[1]], raws[entry[2]], how) for entry in dict.fromkeys(entries)}
     return [keys[entry] for entry in entries]

@@ -7,10 +7,12 @@ import threading
 from collections.abc import Collection, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from typing import Self
 
+from ..backends.decoding import hardware_decoder
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import SharedBackend
@@ -44,7 +46,8 @@ class TogetherScorer:
     """
 
     def __init__(self, options: ScoreOptions, most: int = MOST_IN_STEP) -> None:
-        self._options = options
+        decoder = hardware_decoder(options.decode, options.backend, options.device)
+        self._options = options = replace(options, decoder=decoder)
         self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
         self._policy = FailurePolicy()
         self._engine = self._open_engine()
@@ -118,20 +121,25 @@ class TogetherScorer:
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         stream, _ = self._options.selection.streams
-        source = stack.enter_context(open_regular(path, raw, stream))
+        source = stack.enter_context(open_regular(path, raw, stream, self._options.decoder))
         if readers == 1:
             return [source]
         # A source that needs no decoding gets one reader for each clip. So does a source of which each clip chooses frames or
         # colours.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
-            return [source, *(stack.enter_context(open_regular(path, raw, stream)) for _ in range(readers - 1))]
+            return [
+                source,
+                *(stack.enter_context(open_regular(path, raw, stream, self._options.decoder)) for _ in range(readers - 1)),
+            ]
         return Tee(oriented(source), readers).readers
 
     def _score_one(self, place: int, reference: FrameSource, clips: Clips, parts: int) -> ScoreReport:
         options = self._options
         with ExitStack() as stack:
             close_at_end(stack, reference)
-            distorted = close_at_end(stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted))
+            distorted = close_at_end(
+                stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted, options.decoder)
+            )
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
             opener = partial(self._engine.part, place, parts)
             return score_sources(sources, clips, opener, options, RunSettings(progress=self._check))

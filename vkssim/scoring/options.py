@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 from ..backends.open import unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
+from ..frames.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
 from ..types import FrameFormat
-from ..utils.choices import BACKENDS
+from ..utils.choices import BACKENDS, DECODERS
 
 Selector = str | int | Sequence[str | int] | None
 """One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
@@ -32,7 +33,11 @@ class Clips:
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """Hold the options by which every clip is scored; see `score_files`."""
+    """Hold the options by which every clip is scored; see `score_files`.
+
+    `decode` is the decoder that the user asked for. `decoder` is the hardware that it uses, None for the processor; it is known
+    once the device is chosen.
+    """
 
     features: tuple[str, ...]
     planes: str = "y"
@@ -42,6 +47,8 @@ class ScoreOptions:
     strict: bool = False
     backend: str = "vulkan"
     device: str | int | None = None
+    decode: str = DECODERS[0]
+    decoder: HardwareDecoder | None = None
 
     @property
     def chroma(self) -> bool:
@@ -57,6 +64,7 @@ def check_options(options: ScoreOptions, thresholds: Sequence[Threshold] = ()) -
     check_sync(options.sync)
     if options.backend not in BACKENDS:
         raise unknown_backend(options.backend)
+    check_decode(options.decode)
     formats = plane_formats(FrameFormat.of_bits(_LARGE_ENOUGH, _LARGE_ENOUGH, 8), options.planes, "420")
     metrics = FrameMetrics(options.features, formats, total=options.planes == "all")
     check_names(thresholds, metrics.names, metrics.similarities)

@@ -43,13 +43,13 @@ def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) ->
 
 def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
     """Open both clips of a pair, the reference first, with the preprocessing that the options ask for."""
-    return open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams)
+    return open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
 
 
 def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
     """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
     reference, distorted = (
-        close_at_end(stack, open_regular(path, clips.raw, stream))
+        close_at_end(stack, open_regular(path, clips.raw, stream, options.decoder))
         for path, stream in zip(clips.paths, options.selection.streams, strict=True)
     )
     return match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)

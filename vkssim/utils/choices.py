@@ -12,6 +12,9 @@ BACKENDS = ("vulkan", "cpu")
 ENGINES = ("local", "ray")
 """The engines that run workers: this machine, or a Ray cluster."""
 
+DECODERS = ("cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
+"""What decodes containers: the processor, or hardware by FFmpeg's name of its API."""
+
 PLANES = ("y", "yuv", "all")
 """The planes to score: the luma; all three planes; or these and their mean weighted by area, which FFmpeg calls All."""
 

@@ -1,0 +1,265 @@
+"""Hardware decoders without hardware: a stand-in gives the frames of FFmpeg's own decoders in the formats of surfaces."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.distributed import pair, worker
+from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.frames import hardware
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.decoder import Decoder
+from vkssim.frames.hardware import HardwareDecoder, check_decode
+from vkssim.frames.open import open_file
+from vkssim.frames.options import RawDescription
+from vkssim.host.device import Device
+from vkssim.report import render
+from vkssim.scoring.ranges import Part
+from vkssim.scoring.session import score_part
+from vkssim.utils.choices import DECODERS
+
+from ..distributed.in_parts import small_parts
+from ..ladder.ladders import encode
+from ..support.commands import vkssim
+from ..support.pictures import clip
+
+FRAMES, GOP = 30, 10
+CUDA = HardwareDecoder("cuda", "0")
+FEATURE = "float_ssim=scale=1"
+
+Changed = Callable[[int, Any], Any]
+"""Changes a frame, given how many the decoder gave before it."""
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> list[Changed]:
+    """Make FFmpeg's own decoders look like hardware; changes that are added to the list are made to each of its frames."""
+    changes: list[Changed] = []
+    take = Decoder.next
+
+    def from_surface(self: Decoder) -> Any:
+        before, frame = self.frames_given, take(self)
+        if not self.hardware or frame is None:
+            return frame
+        name = {"yuv420p": "nv12", "yuvj420p": "nv12", "yuv420p10le": "p010le"}.get(frame.format.name, frame.format.name)
+        frame = frame.reformat(format=name)
+        for change in changes:
+            frame = change(before, frame)
+        return frame
+
+    monkeypatch.setattr(Decoder, "next", from_surface)
+    monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
+    return changes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    luma = clip(FRAMES, 48, 64)
+    encode(folder / "ref.mp4", luma, g=str(GOP))
+    encode(folder / "dis.mp4", luma, g=str(GOP), crf="40")
+    _encode(folder / "ten.mp4", "yuv420p10le")
+    _encode(folder / "wide.mp4", "yuv422p")
+    return folder
+
+
+def _encode(path: Path, pixel_format: str) -> None:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25)
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, pixel_format
+        for luma in clip(FRAMES, 48, 64):
+            frame = av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixel_format)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+def _planes(path: Path, decoder: HardwareDecoder | None) -> tuple[list[np.ndarray], ContainerFile]:
+    with open_file(str(path), RawDescription(), hardware=decoder) as source:
+        assert isinstance(source, ContainerFile)
+        frames: list[tuple[Any, ...]] = []
+        while True:
+            planes = source.info.new_planes(3)
+            if not source.read([len(frames)], [planes]):
+                return [np.concatenate([plane.ravel() for plane in frame]) for frame in frames], source
+            frames.append(planes)
+
+
+@pytest.mark.parametrize("name", ["ref.mp4", "ten.mp4"])
+def test_the_samples_are_those_of_the_processor(folder: Path, stand_in: list[Changed], name: str) -> None:
+    expected, on_processor = _planes(folder / name, None)
+    found, by_hardware = _planes(folder / name, CUDA)
+    assert len(found) == FRAMES
+    np.testing.assert_array_equal(found, expected)
+    assert (on_processor.clip_facts().decoder, by_hardware.clip_facts().decoder) == ("h264", "h264 (cuda)")
+    assert by_hardware.info == on_processor.info
+
+
+def test_a_report_differs_by_the_decoder_alone(folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+    texts = [
+        render(score_files(*clips, features=FEATURE, backend="cpu", decode=decode), "json", "max") for decode in ("cpu", "cuda")
+    ]
+    assert texts[0].replace('"h264"', '"h264 (cuda)"') != texts[0]
+    one, other = (json.loads(text) for text in texts)
+    for report in (one, other):
+        for name in ("reference", "distorted"):
+            report["scoring"][name].pop("decoder")
+    assert one == other
+
+
+def test_what_hardware_cannot_decode_is_an_error(folder: Path, stand_in: list[Changed]) -> None:
+    with pytest.raises(InputError, match=r"wide.mp4: the cuda decoder cannot decode it: its frames are yuv422p.*`decode=cpu`"):
+        _planes(folder / "wide.mp4", CUDA)
+
+
+def test_a_machine_without_the_hardware(folder: Path) -> None:
+    """No stand-in: FFmpeg is asked for a decoder that is not there."""
+    with pytest.raises(InputError, match="the cuda decoder cannot decode it: its driver or its device refuses"):
+        _planes(folder / "ref.mp4", CUDA)
+    (other,) = sorted(hardware.offered() - {"cuda", "vaapi", "vdpau", "vulkan", "drm", "opencl"})[:1] or ["cuda"]
+    with pytest.raises(InputError, match=f"the {other} decoder cannot decode it"):
+        _planes(folder / "ref.mp4", HardwareDecoder(other))
+
+
+def _other_samples(_before: int, frame: Any) -> Any:
+    samples = frame.to_ndarray()
+    samples[0, 0] ^= 1
+    changed = av.VideoFrame.from_ndarray(samples, format=frame.format.name)
+    changed.pts = frame.pts
+    return changed
+
+
+def _smaller(_before: int, frame: Any) -> Any:
+    return frame.reformat(width=frame.width - 2)
+
+
+@pytest.mark.parametrize(("change", "why"), [(_other_samples, "has other samples"), (_smaller, "is 62x48 nv12")])
+def test_a_decoder_that_gives_another_first_frame_is_not_believed(
+    folder: Path, stand_in: list[Changed], change: Changed, why: str
+) -> None:
+    stand_in.append(change)
+    with pytest.raises(InputError, match=f"the cuda decoder cannot decode it: its first frame {why}"):
+        _planes(folder / "ref.mp4", CUDA)
+
+
+@pytest.mark.parametrize("at", [1, GOP, FRAMES - 1])
+def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], at: int) -> None:
+    """The processor decodes the clip again, and gives the frames from there on; a warning says so."""
+    expected, _ = _planes(folder / "ref.mp4", None)
+
+    def failing(before: int, frame: Any) -> Any:
+        if before == at:
+            raise av.ExternalError(1, "the surface is lost")
+        return frame
+
+    stand_in.append(failing)
+    found, source = _planes(folder / "ref.mp4", CUDA)
+    np.testing.assert_array_equal(found, expected)
+    assert [number for number, text in source.remarks if "decoded on the processor from there on" in text] == [at]
+
+
+def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Changed]) -> None:
+    expected, _ = _planes(folder / "ref.mp4", None)
+    with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
+        marks = source.marks()
+        assert marks is not None
+        place = marks.place(2 * GOP)
+        assert source.go_to(2 * GOP, place) == other.go_to(2 * GOP, place)
+        planes = source.info.new_planes(3)
+        assert source.read([2 * GOP], [planes])
+        assert source.clip_facts().decoder == "h264 (cuda)"
+    np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2 * GOP])
+
+
+def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OptionError, match="decode is 'nvdec'; cpu, cuda"):
+        check_decode("nvdec")
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
+    with pytest.raises(
+        OptionError, match="`decode=cuda` is not possible: the FFmpeg of the installed PyAV was built with vaapi"
+    ):
+        check_decode("cuda")
+    check_decode("vaapi")
+    check_decode(DECODERS[0])
+
+
+def test_the_command_line_names_its_flag(folder: Path) -> None:
+    result = vkssim(
+        "score", "-r", str(folder / "ref.mp4"), "-d", str(folder / "dis.mp4"), "--decode", "cuda", "--backend", "cpu"
+    )
+    assert result.exit_code == 2
+    assert "the cuda decoder cannot decode it" in result.output or "--decode cuda is not possible" in result.output
+
+
+@pytest.fixture
+def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+    monkeypatch.setattr(pair, "sessions", lambda _decoder: 3)
+    small_parts(monkeypatch, 4)
+
+
+def test_several_engines_score_ranges_side_by_side(
+    folder: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report is that of one engine; a worker opens its clips once."""
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
+    opened: list[threading.Thread] = []
+    ranges: list[Part] = []
+    change, score = ContainerFile._change_to, score_part
+
+    def note_opened(self: ContainerFile, decoder: HardwareDecoder) -> None:
+        opened.append(threading.current_thread())
+        change(self, decoder)
+
+    def note_range(*words: Any) -> Any:
+        ranges.append(words[4])
+        return score(*words)
+
+    monkeypatch.setattr(ContainerFile, "_change_to", note_opened)
+    monkeypatch.setattr(worker, "score_part", note_range)
+    report = score_clips()
+    several = len(ranges)
+    assert several > 2
+    monkeypatch.setattr(pair, "sessions", lambda _decoder: 1)
+    alone = score_clips()
+    assert len(ranges) == several
+    assert render(report, "json", "max") == render(alone, "json", "max")
+    assert len(opened) <= 2 * (1 + 3 + 1 + 1), "by the run, each worker, the worker that begins anew, and the run on one engine"
+
+
+def test_a_run_on_several_engines_is_resumed(
+    folder: Path, tmp_path: Path, three_engines: None, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    where = str(device.info.uuid)
+    score = partial(score_files, *clips, features=[FEATURE], device=where, decode="cuda", resume=tmp_path / "run")
+    with monkeypatch.context() as patch:
+        patch.setattr(worker, "score_part", _failing_at_the_end(score_part))
+        with pytest.raises(OutputError):
+            score()
+    assert score().resumed > 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def _failing_at_the_end(score: Callable[..., Any]) -> Callable[..., Any]:
+    def failing(*words: Any) -> Any:
+        if words[4].stop is None:
+            time.sleep(0.5)  # until the ranges before it are there
+            raise OutputError("full")
+        return score(*words)
+
+    return failing

@@ -1,0 +1,55 @@
+"""Choose the hardware decoder that goes with a backend: the video engine of the GPU that scores."""
+
+from __future__ import annotations
+
+from ..errors import DeviceError
+from ..frames.hardware import HardwareDecoder, check_decode
+from ..host.devices import DeviceInfo, choose_device, list_devices
+from ..host.instance import shared_instance
+from .nvdec import engines
+
+_NVIDIA = 0x10DE
+_CUDA = "cuda"
+
+
+def hardware_decoder(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
+    """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the processor.
+
+    CUDA decodes on the GPU that scores. Raises OptionError for a decoder that there is not.
+    """
+    check_decode(decode)
+    if decode == "cpu":
+        return None
+    gpu = _nvidia(device) if decode == _CUDA and backend == "vulkan" else None
+    return HardwareDecoder(decode, None if gpu is None else _cuda_ordinal(gpu))
+
+
+def sessions(decoder: HardwareDecoder) -> int:
+    """Return how many clips the engines of a decoder decode side by side; one where that is not known."""
+    return engines(decoder.device) if decoder.kind == _CUDA else 1
+
+
+def _nvidia(device: str | int | None) -> DeviceInfo | None:
+    """Return the device that scores where it is a GPU of NVIDIA's."""
+    try:
+        info = choose_device(list_devices(shared_instance()), device)
+    except DeviceError:  # the backend says so, after the clips were opened
+        return None
+    return info if info.vendor_id == _NVIDIA else None
+
+
+def _cuda_ordinal(device: DeviceInfo) -> str | None:
+    """Return the number by which CUDA knows a Vulkan device, by its UUID; None where the package cuda-bindings is missing."""
+    try:
+        from cuda.bindings import driver
+    except ImportError:
+        return None
+    if int(driver.cuInit(0)[0]) != 0:
+        return None
+    _, count = driver.cuDeviceGetCount()
+    for ordinal in range(count):
+        _, handle = driver.cuDeviceGet(ordinal)
+        _, found = driver.cuDeviceGetUuid(handle)
+        if bytes(found.bytes)[:16] == device.uuid.bytes:
+            return str(ordinal)
+    return None
