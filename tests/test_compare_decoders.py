@@ -21,7 +21,7 @@ from vkssim.errors import InputError
 from .frames.encoding import noise_planes, video_frame
 from .support import compared_scores, decoded_planes
 from .support.coded_clips import CLIPS
-from .support.compared_scores import Outcome, differ, verdict
+from .support.compared_scores import REFUSED, Outcome, differ, verdict
 
 TOOL = Path(__file__).parents[1] / "tools" / "compare_decoders"
 SOUND, DAMAGED = "h264_pyramid.mkv", "h264_pyramid_flipped.mkv"
@@ -159,6 +159,9 @@ def test_damage_is_noticed_where_there_is_a_complaint_that_the_sound_clip_does_n
     assert verdict(cpu, other, damaged=True, usual=[]) is None
     assert verdict(cpu, other, damaged=False, usual=[]) == "scores differ"
     assert verdict(cpu, cpu, damaged=True, usual=[]) is None
+    refused = Outcome({}, [f"error: CLIP: the cuda {REFUSED}: its frames are yuv422p"], "", 0)
+    assert verdict(cpu, refused, damaged=False, usual=[]) is None
+    assert verdict(cpu, replace(refused, complaints=["error: no"]), damaged=False, usual=[]) == "scores differ"
 
 
 # -- decoders alone ---------------------------------------------------------------------------------------------------

@@ -83,12 +83,18 @@ def differ(one: Scores, other: Scores) -> Difference:
     return Difference(first, greatest, (len(one), len(other)))
 
 
+REFUSED = "decoder cannot decode it"
+"""Part of the error for a clip that hardware does not decode: it would be wrong to score it otherwise."""
+
+
 def verdict(cpu: Outcome, other: Outcome, *, damaged: bool, usual: list[str]) -> str | None:
     """Return what is wrong with the other decoder's run, None where nothing is.
 
-    Runs that scored other frames, or of which only one ended with an error, are not equal. A damaged clip need not be equal
-    where there is a complaint beyond the `usual` ones, which the sound clip draws as well.
+    Runs that scored other frames, or of which only one ended with an error, are not equal. A decoder may refuse a clip. A
+    damaged clip need not be equal where there is a complaint beyond the `usual` ones, which the sound clip draws as well.
     """
+    if not other.scores and any(REFUSED in complaint for complaint in other.complaints):
+        return None
     difference = differ(cpu.scores, other.scores)
     if difference.equal and cpu.broken_off == other.broken_off:
         return None

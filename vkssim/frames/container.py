@@ -186,6 +186,8 @@ class ContainerFile(SequentialSource):
         if problem is None:
             self._formats[self._waiting.format.name] = pixel_format(self._path, self._waiting.format.name)
             self._hardware = hardware
+            note = f"decoded by {self._hardware.kind}, which notices less damage than the processor's decoder"
+            self.info = self._unconverted = replace(self.info, notes=(*self.info.notes, note))
             return
         raise InputError(
             f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the processor"
