@@ -1,10 +1,10 @@
-"""Keeps the clips of a worker open from range to range where hardware decodes them, since opening takes longer than a range."""
+"""Keep the clips of a worker open from range to range where hardware decodes them, since opening takes longer than a range."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
@@ -15,33 +15,46 @@ from .task import Task
 Sources = tuple[FrameSource, FrameSource]
 
 
+@dataclass(frozen=True)
+class _Open:
+    """Clips that are open, how they were opened, and what closes them."""
+
+    key: tuple[Clips, ScoreOptions]
+    sources: Sources
+    stack: ExitStack
+
+
 class OpenSources:
-    """Opens the clips of tasks, and keeps those of the last task where that pays."""
+    """Open the clips of tasks, and keep those of the last task where hardware decodes them."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._key: tuple[Clips, ScoreOptions] | None = None
-        self._sources: Sources | None = None
+        self._kept: _Open | None = None
+        self._closed = False
 
     @contextmanager
     def use(self, task: Task, decoder: HardwareDecoder | None) -> Iterator[Sources]:
-        """Give the clips of a task. Those that something is wrong with, or that failed, are closed behind it."""
+        """Give the clips of a task, which are closed behind it unless they are kept. Sound clips are kept."""
         key = task.clips, replace(task.options, decoder=decoder)
-        begins_anew = task.part is None or task.part.start is None
-        if self._sources is None or key != self._key or begins_anew:
-            self.close()
-            self._sources = open_ordinary_sources(self._stack, *key)
-            self._key = key
-        try:
-            yield self._sources
-        except BaseException as failure:  # which says whether a thread still reads them
-            self._sources = None
-            self._stack.__exit__(type(failure), failure, failure.__traceback__)
-            raise
-        if decoder is None or any(source.problem or source.damage or source.remarks for source in self._sources):
-            self.close()
+        kept = self._taken()
+        if kept is not None and (kept.key != key or task.part is None or task.part.start is None):
+            kept.stack.close()  # a task that begins at the start finds them read up to some frame
+            kept = None
+        with ExitStack() as stack:
+            sources = open_ordinary_sources(stack, *key) if kept is None else kept.sources
+            if kept is not None:
+                stack.enter_context(kept.stack)
+            yield sources
+            sound = not any(source.problem or source.damage or source.remarks for source in sources)
+            if decoder is not None and sound and not self._closed:
+                self._kept = _Open(key, sources, stack.pop_all())
+
+    def _taken(self) -> _Open | None:
+        kept, self._kept = self._kept, None
+        return kept
 
     def close(self) -> None:
-        """Close the clips; a second call does nothing."""
-        self._sources = None
-        self._stack.close()
+        """Close the clips that no task uses; those of a task are closed behind it."""
+        self._closed = True
+        kept = self._taken()
+        if kept is not None:
+            kept.stack.close()
