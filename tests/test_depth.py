@@ -17,7 +17,7 @@ from vkssim.errors import FrameError, InputError
 from vkssim.features.planes import KernelShape
 from vkssim.shaders.interface import Shape
 
-from .distributed.in_parts import same_in_parts, small_parts
+from .distributed.in_ranges import same_in_ranges, small_ranges
 from .frames.encoding import encode_frames, video_frame
 from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim
@@ -93,7 +93,7 @@ def test_the_frame_is_that_of_the_clip(
 ) -> None:
     """Whichever frames are compared, however many threads read them, and in ranges."""
     monkeypatch.setattr("os.cpu_count", lambda: 4)
-    small_parts(monkeypatch, 4)
+    small_ranges(monkeypatch, 4)
     sound = write(tmp_path / "sound", raw_bytes(clip(FRAMES + 9, bits=10), "400"))
     distorted = _clip(tmp_path, kind, wrong, monkeypatch)
     pictures = PictureOptions(crop="32x20+0+4") if kind == "processed" else PictureOptions()
@@ -102,7 +102,7 @@ def test_the_frame_is_that_of_the_clip(
         score_files(sound, distorted, **CPU, selection=selection, pictures=pictures)
     assert caught.value.report is not None
     assert len(caught.value.report.frames) == scored
-    assert same_in_parts(sound, distorted, RAW, selection=selection, pictures=pictures) == 1
+    assert same_in_ranges(sound, distorted, RAW, selection=selection, pictures=pictures) == 1
 
 
 def test_chroma_matters_where_it_is_scored(tmp_path: Path) -> None:
@@ -125,9 +125,9 @@ def test_depths_that_fill_their_type_have_no_larger_samples(tmp_path: Path, bits
 
 
 def test_in_ranges(tmp_path: Path, wrong: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_parts(monkeypatch, 8)
+    small_ranges(monkeypatch, 8)
     path = write(tmp_path / "clip", raw_bytes(wrong, "400"))
-    assert same_in_parts(path, path, RAW) == 1
+    assert same_in_ranges(path, path, RAW) == 1
 
 
 # -- arrays -----------------------------------------------------------------------------------------------------------

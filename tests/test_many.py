@@ -18,7 +18,7 @@ from vkssim.errors import InputError, LostWorkerWarning, OptionError, VkssimErro
 from vkssim.host.device import Device
 from vkssim.utils.progress import ProgressBar
 
-from .distributed.in_parts import FEATURES, small_parts, told
+from .distributed.in_ranges import FEATURES, small_ranges, told
 from .frames.reading import describe
 from .support.clips import raw_bytes, write
 from .support.commands import python_process
@@ -40,7 +40,7 @@ def pairs(tmp_path: Path) -> Pairs:
 
 
 def test_each_is_what_score_files_gives(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    small_parts(monkeypatch)
+    small_ranges(monkeypatch)
     results = {it.number: it for it in vkssim.score_many(pairs, raw=RAW, features=FEATURES, backend="cpu")}
     assert sorted(results) == [0, 1, 2, 3]
     for number, (reference, distorted) in enumerate(pairs):

@@ -21,7 +21,7 @@ from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scoring import offset
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import Part, PartScores
+from vkssim.scoring.ranges import FrameRange, RangeScores
 
 from ..frames.reading import NOTHING_SAID
 
@@ -39,32 +39,32 @@ class AnyOrder(Scheduler):
         self._random.shuffle(self._queue)
 
 
-def small_parts(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
+def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
     """Have clips divided into parts of some `pairs` pairs, into `most` at most."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
-    monkeypatch.setattr(coordinator, "_PARTS_EACH", most)
+    monkeypatch.setattr(coordinator, "_RANGES_EACH", most)
 
 
-def in_parts(
+def in_ranges(
     reference: str, distorted: str, raw: RawDescription = NOTHING_SAID, **options: Any
-) -> tuple[ScoreReport | Exception, Sequence[Part]]:
+) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
     """What comes of two clips, and the parts that were scored, in the order of that."""
-    parts: list[Part] = []
+    parts: list[FrameRange] = []
 
-    def note(_job: Job, part: Part, _scores: PartScores, _done: Done | None) -> None:
+    def note(_job: Job, part: FrameRange, _scores: RangeScores, _done: Done | None) -> None:
         parts.append(part)
 
     with LocalPool(CPU) as engine:
-        scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_part=note)
+        scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_range=note)
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, parts
 
 
-def same_in_parts(reference: str | Path, distorted: str | Path, raw: RawDescription = NOTHING_SAID, **options: Any) -> int:
+def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescription = NOTHING_SAID, **options: Any) -> int:
     """How many parts two clips were scored in. Fails where anything differs from scoring them in one go."""
-    outcome, parts = in_parts(str(reference), str(distorted), raw, **options)
+    outcome, parts = in_ranges(str(reference), str(distorted), raw, **options)
     assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))
-    return 1 if parts[-1:] == [Part()] else len(parts)
+    return 1 if parts[-1:] == [FrameRange()] else len(parts)
 
 
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:

@@ -31,7 +31,7 @@ from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.range_folder import RangeFolder
-from vkssim.scoring.ranges import Part, PartScores
+from vkssim.scoring.ranges import FrameRange, RangeScores
 from vkssim.storage.own_folder import OwnFolder
 
 from ..support.clips import raw_bytes, write
@@ -150,7 +150,7 @@ class Run:
 def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
-    def on_part(job: Job, part: Part, _scores: PartScores, done: Done | None) -> None:
+    def on_range(job: Job, part: FrameRange, _scores: RangeScores, done: Done | None) -> None:
         if done is None:
             run.found.add((job.key, part.first))
             return
@@ -159,7 +159,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         meanwhile()
 
     pool = Scheduler(engine, run.warnings.append)
-    coordinator = Coordinator(pool, ScoreOptions(FEATURES), ranges=RangeFolder(folder), seconds=0.001, on_part=on_part)
+    coordinator = Coordinator(pool, ScoreOptions(FEATURES), ranges=RangeFolder(folder), seconds=0.001, on_range=on_range)
     for job, outcome in coordinator.score(jobs):
         assert job.key not in run.outcomes, "it has two outcomes"
         run.outcomes[job.key] = outcome
@@ -251,14 +251,14 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 
     def poisoned() -> None:
         from vkssim.distributed import worker
-        from vkssim.scoring.session import score_part
+        from vkssim.scoring.session import score_range
 
-        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> PartScores:
+        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> RangeScores:
             if clips.distorted.endswith(poison):
                 os.kill(os.getpid(), signal.SIGKILL)
-            return score_part(sources, clips, *others, **options)
+            return score_range(sources, clips, *others, **options)
 
-        worker.score_part = deadly  # type: ignore[attr-defined] # the name as the worker imported it
+        worker.score_range = deadly  # type: ignore[attr-defined] # the name as the worker imported it
 
     ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
     try:

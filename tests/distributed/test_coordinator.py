@@ -16,7 +16,7 @@ from vkssim.backends.base import Batch
 from vkssim.backends.cpu import CpuBackend
 from vkssim.distributed import worker
 from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.pair import score_in_parts, score_pair
+from vkssim.distributed.pair import score_in_ranges, score_pair
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
 from vkssim.distributed.task import Done, Task
 from vkssim.distributed.threads import LocalPool
@@ -37,9 +37,9 @@ from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.range_file import unpacked, unpacked_parts
+from vkssim.scoring.range_file import unpacked, unpacked_division
 from vkssim.scoring.range_folder import RangeFolder, name_of
-from vkssim.scoring.ranges import EarlierScores, Part
+from vkssim.scoring.ranges import EarlierScores, FrameRange
 from vkssim.scoring.run_settings import RunSettings
 from vkssim.scoring.run_store import RunStore
 from vkssim.storage.own_folder import OwnFolder
@@ -50,7 +50,7 @@ from ..support.clips import write, y4m_bytes
 from ..support.commands import TINY, vkssim
 from ..support.damage import flipped_bits
 from ..support.pictures import clip
-from .in_parts import CPU, FEATURES, small_parts, told
+from .in_ranges import CPU, FEATURES, small_ranges, told
 
 FRAMES = 20
 INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
@@ -58,8 +58,8 @@ OPTIONS = ScoreOptions(FEATURES, backend="cpu")
 
 
 @pytest.fixture(autouse=True)
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    small_parts(monkeypatch, 4)
+def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_ranges(monkeypatch, 4)
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def clips(tmp_path: Path) -> Clips:
 
 
 @pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch) -> list[Part | None]:
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[FrameRange | None]:
     """The parts of the tasks that the worker was given; None for where it had to divide."""
-    given: list[Part | None] = []
+    given: list[FrameRange | None] = []
     do = Worker.do
 
     def note(self: Worker, task: Task) -> Done:
@@ -100,7 +100,7 @@ def _in_one(clips: Clips) -> ScoreReport:
 
 def _score(clips: Clips, kept: RunStore | None = None) -> ScoreReport:
     with LocalPool(CPU) as pool:
-        return score_in_parts(clips, OPTIONS, pool, RunSettings(store=kept))
+        return score_in_ranges(clips, OPTIONS, pool, RunSettings(store=kept))
 
 
 def _kept(folder: Path, *, resume: bool = False, tell: Callable[[str], None] = lambda _text: None) -> RunStore:
@@ -135,7 +135,7 @@ def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error:
     "error", [InterruptedRunError("stopped"), OutputError("full"), WorkerLostError("it died three times")], ids=str
 )
 def test_only_what_is_missing_is_done(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None], error: VkssimError
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None], error: VkssimError
 ) -> None:
     _cut_off(clips, tmp_path, monkeypatch, error)
     assert [None if part is None else part.first for part in tasks] == [None, 0, 4]
@@ -150,7 +150,7 @@ def test_only_what_is_missing_is_done(
 
 
 def test_what_a_worker_cannot_keep_is_kept_here(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None]
 ) -> None:
     """A node of a cluster that has not the folder sends its scores all the same, and makes none of its own."""
     elsewhere = RangeFolder(tmp_path / "elsewhere")
@@ -164,7 +164,9 @@ def test_what_a_worker_cannot_keep_is_kept_here(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
 
 
-def test_parts_stay_until_their_scores_are_where_they_belong(clips: Clips, tmp_path: Path, tasks: list[Part | None]) -> None:
+def test_parts_stay_until_their_scores_are_where_they_belong(
+    clips: Clips, tmp_path: Path, tasks: list[FrameRange | None]
+) -> None:
     with _kept(tmp_path) as kept:
         report = _score(clips, kept)
     assert len(tasks) == 6
@@ -178,14 +180,14 @@ def test_parts_stay_until_their_scores_are_where_they_belong(clips: Clips, tmp_p
 
 
 def test_parts_of_another_division_are_not_taken_for_these(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None]
 ) -> None:
     """What a run left that was killed while it tidied up: parts, but not how they were divided."""
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     shutil.copytree(tmp_path / "scores.json.parts", tmp_path / "old")
     (division,) = (tmp_path / "scores.json.parts").glob("*.parts")
     division.unlink()
-    small_parts(monkeypatch, 5)
+    small_ranges(monkeypatch, 5)
     with monkeypatch.context() as patch:
         _fail_at(patch, 0, OutputError("full"))
         with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
@@ -197,7 +199,7 @@ def test_parts_of_another_division_are_not_taken_for_these(
 
 
 def test_damaged_parts_are_not_believed(
-    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[Part | None]
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None]
 ) -> None:
     """Any bit of a part, of how the clips were divided, or of the journal; and parts that were exchanged."""
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
@@ -205,7 +207,7 @@ def test_damaged_parts_are_not_believed(
     first, second, division = sorted(folder.names())
     for name, read in (
         (first, lambda data: unpacked(data, first, OPTIONS)),
-        (division, lambda data: unpacked_parts(data, division)),
+        (division, lambda data: unpacked_division(data, division)),
     ):
         data = folder.read(name) or b""
         assert read(data) is not None
@@ -323,7 +325,7 @@ def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
 
 
-def test_ranges_behind_a_gap_wait_for_several_devices(clips: Clips, tmp_path: Path, tasks: list[Part | None]) -> None:
+def test_ranges_behind_a_gap_wait_for_several_devices(clips: Clips, tmp_path: Path, tasks: list[FrameRange | None]) -> None:
     """One device scores in order: it takes the ranges up to the first that is missing."""
     with _kept(tmp_path) as kept:
         whole = _score(clips, kept)
@@ -395,7 +397,7 @@ def test_a_part_that_is_refused_has_all_scored_in_one(
     steps: list[tuple[int, int | None]] = []
     _fail_at(monkeypatch, first, RangeError("not there"))
     with _kept(tmp_path) as kept, LocalPool(CPU) as pool:
-        report = score_in_parts(
+        report = score_in_ranges(
             clips,
             OPTIONS,
             pool,
@@ -434,7 +436,7 @@ def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pyt
     monkeypatch.setattr(Worker, "do", other)
     frames: list[FrameScores] = []
     with LocalPool(CPU) as pool:
-        report = score_in_parts(clips, OPTIONS, pool, RunSettings(on_frames=frames.extend))
+        report = score_in_ranges(clips, OPTIONS, pool, RunSettings(on_frames=frames.extend))
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
 

@@ -22,14 +22,14 @@ from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.range_file import packed_parts, unpacked_parts
-from vkssim.scoring.ranges import Part
+from vkssim.scoring.range_file import packed_division, unpacked_division
+from vkssim.scoring.ranges import FrameRange
 
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.pictures import Picture, clip
-from .in_parts import CPU, FEATURES, same_in_parts, small_parts
+from .in_ranges import CPU, FEATURES, same_in_ranges, small_ranges
 
 FRAMES = 25
 KINDS = "raw", "raw 10", "y4m", "mp4"
@@ -51,7 +51,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def threes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts have three pairs."""
-    small_parts(monkeypatch)
+    small_ranges(monkeypatch)
 
 
 def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
@@ -63,14 +63,14 @@ def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
-def _parts(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[Part]:
+def _parts(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[FrameRange]:
     reference, distorted, raw = _clips(folder, kind)
     with open_source(reference, raw) as first, open_source(distorted, raw) as second:
         return divided((first, second), Selection(**selection), "index", pairs, least)
 
 
 def test_parts_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _parts(folder, "raw", 5) == [Part()], "fewer would only wait"
+    assert _parts(folder, "raw", 5) == [FrameRange()], "fewer would only wait"
     monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
     assert [(part.first, part.stop) for part in _parts(folder, "raw", 10)] == [(0, 10), (10, 20), (20, None)]
     assert [part.first for part in _parts(folder, "raw", 100, least=3)] == [0, 9, 18]
@@ -87,12 +87,12 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
     parts = _parts(folder, "mp4", 5)
     assert len(parts) > 2
     packets = VideoPackets(5678, 1.25), None
-    assert unpacked_parts(packed_parts(parts, None, "a.parts"), "a.parts") == (parts, None)
-    data = packed_parts(parts, packets, "a.parts")
-    assert unpacked_parts(data, "a.parts") == (parts, packets)
-    assert unpacked_parts(data, "b.parts") is None
+    assert unpacked_division(packed_division(parts, None, "a.parts"), "a.parts") == (parts, None)
+    data = packed_division(parts, packets, "a.parts")
+    assert unpacked_division(data, "a.parts") == (parts, packets)
+    assert unpacked_division(data, "b.parts") is None
     for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
-        assert unpacked_parts(torn, "a.parts") is None
+        assert unpacked_division(torn, "a.parts") is None
 
 
 def test_marks_of_key_frames() -> None:
@@ -118,22 +118,22 @@ SELECTIONS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("selection", SELECTIONS, ids=lambda it: " ".join(map(str, it.items())))
 @pytest.mark.parametrize("kind", KINDS)
 def test_selections(folder: Path, threes: None, kind: str, selection: dict[str, Any]) -> None:
-    parts = same_in_parts(*_clips(folder, kind), selection=Selection(**selection))
+    parts = same_in_ranges(*_clips(folder, kind), selection=Selection(**selection))
     if not (kind.startswith("raw") and "0.2s" in selection.values()):  # raw clips know no time: the error is the same
         assert parts > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_selected_is_the_same_error(folder: Path, threes: None, kind: str) -> None:
-    assert same_in_parts(*_clips(folder, kind), selection=Selection(skip_reference=FRAMES)) == 1
+    assert same_in_ranges(*_clips(folder, kind), selection=Selection(skip_reference=FRAMES)) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_shorter_clip_may_be_either(folder: Path, threes: None, kind: str) -> None:
     reference, distorted, raw = _clips(folder, kind)
     for strict in (False, True):
-        assert same_in_parts(reference, distorted, raw, strict=strict) > 1
-        assert same_in_parts(distorted, reference, raw, strict=strict) > 1
+        assert same_in_ranges(reference, distorted, raw, strict=strict) > 1
+        assert same_in_ranges(distorted, reference, raw, strict=strict) > 1
 
 
 @pytest.mark.parametrize("first", KINDS)
@@ -143,8 +143,8 @@ def test_clips_of_two_kinds(folder: Path, threes: None, first: str) -> None:
         return
     second = {"raw": "y4m", "y4m": "mp4", "mp4": "raw"}[first]
     raw = describe(clip(1))
-    assert same_in_parts(folder / f"ref.{first}", folder / f"dis.{second}", raw) > 1
-    assert same_in_parts(folder / f"dis.{first}", folder / f"ref.{second}", raw) > 1
+    assert same_in_ranges(folder / f"ref.{first}", folder / f"dis.{second}", raw) > 1
+    assert same_in_ranges(folder / f"dis.{first}", folder / f"ref.{second}", raw) > 1
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_clips_of_two_kinds(folder: Path, threes: None, first: str) -> None:
 )
 @pytest.mark.parametrize("kind", ["raw", "y4m", "mp4"])
 def test_pictures_and_planes(folder: Path, threes: None, kind: str, pictures: PictureOptions) -> None:
-    assert same_in_parts(*_clips(folder, kind), pictures=pictures, planes="all") > 1
+    assert same_in_ranges(*_clips(folder, kind), pictures=pictures, planes="all") > 1
 
 
 def test_by_time_is_one_part(folder: Path, threes: None) -> None:
-    assert same_in_parts(*_clips(folder, "mp4"), sync="pts") == 1
-    assert same_in_parts(*_clips(folder, "y4m"), sync="pts", selection=Selection(subsample=2)) == 1
+    assert same_in_ranges(*_clips(folder, "mp4"), sync="pts") == 1
+    assert same_in_ranges(*_clips(folder, "y4m"), sync="pts", selection=Selection(subsample=2)) == 1
 
 
 @pytest.mark.parametrize("kind", ["raw", "raw 10", "y4m"])
@@ -169,8 +169,8 @@ def test_a_truncated_clip_is_one_part(folder: Path, tmp_path: Path, threes: None
     raw = replace(raw, allow_partial=True)
     data = Path(distorted).read_bytes()
     short = write(tmp_path / f"dis.{kind}", data[: len(data) // 2 + 7])
-    assert same_in_parts(reference, short, raw) == 1
-    assert same_in_parts(short, reference, raw) == 1
+    assert same_in_ranges(reference, short, raw) == 1
+    assert same_in_ranges(short, reference, raw) == 1
 
 
 def test_frame_lines_with_parameters(tmp_path: Path, threes: None) -> None:
@@ -178,7 +178,7 @@ def test_frame_lines_with_parameters(tmp_path: Path, threes: None) -> None:
     reference, distorted = (
         write(tmp_path / f"{seed}.y4m", y4m_bytes(clip(9, seed=seed), frame_header=b"FRAME Ip\n")) for seed in range(2)
     )
-    assert same_in_parts(reference, distorted) == 1
+    assert same_in_ranges(reference, distorted) == 1
 
 
 def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
@@ -189,7 +189,7 @@ def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
     longer = data[:at] + b"FRAME " + b"X" * (frame - 1) + b"\n" + data[at + 6 :]
     assert len(longer) - len(data) == frame
     distorted = write(tmp_path / "dis.y4m", y4m_bytes(clip(14, seed=1)))
-    assert same_in_parts(write(tmp_path / "ref.y4m", longer), distorted) == 1
+    assert same_in_ranges(write(tmp_path / "ref.y4m", longer), distorted) == 1
 
 
 def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: None) -> None:
@@ -253,8 +253,8 @@ def test_any_selection_of_clips_of_any_length(
     paths = [_any_clip(tmp_path_factory, *clips) for clips in zip(lengths, range(2), kinds, strict=True)]
     selection = Selection(*skips, count, step, offset, start, end)
     with pytest.MonkeyPatch.context() as patch:
-        small_parts(patch, pairs)
-        same_in_parts(paths[0], paths[1], describe(clip(1, 12, 16)), selection=selection)
+        small_ranges(patch, pairs)
+        same_in_ranges(paths[0], paths[1], describe(clip(1, 12, 16)), selection=selection)
 
 
 def _any_clip(factory: pytest.TempPathFactory, frames: int, seed: int, ending: str) -> str:

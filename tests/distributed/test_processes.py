@@ -39,7 +39,7 @@ from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import python_process, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
-from .in_parts import CPU
+from .in_ranges import CPU
 from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
 
 FEW = 12
@@ -166,7 +166,7 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
 
 FORKED = """
 import os, time
-from tests.distributed.in_parts import CPU
+from tests.distributed.in_ranges import CPU
 from tests.distributed.test_processes import TASK
 from vkssim.distributed.processes import ProcessHandle
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, read
 from ..support.clips import write
 from ..support.pictures import clip
-from .in_parts import same_in_parts, small_parts
+from .in_ranges import same_in_ranges, small_ranges
 
 FRAMES = 40
 HEIGHT, WIDTH = 64, 96
@@ -25,9 +25,9 @@ GOP = 10
 
 
 @pytest.fixture(autouse=True)
-def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many parts, and frame threads however few cores there are."""
-    small_parts(monkeypatch)
+    small_ranges(monkeypatch)
     monkeypatch.setattr("vkssim.frames.container.threads_help", lambda: True)
 
 
@@ -115,8 +115,8 @@ def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     least = 1 if kind == UNSURE else 2
-    assert same_in_parts(path, other) >= least
-    assert same_in_parts(other, path) >= least
+    assert same_in_ranges(path, other) >= least
+    assert same_in_ranges(other, path) >= least
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -141,7 +141,7 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
 @pytest.mark.parametrize("kind", ALONE)
 def test_what_cannot_be_read_in_parts_is_one(folder: Path, other: str, kind: str) -> None:
     ending, codec, options = ALONE[kind]
-    assert same_in_parts(_encode(folder / f"{kind}.{ending}", codec, options), other) == 1
+    assert same_in_ranges(_encode(folder / f"{kind}.{ending}", codec, options), other) == 1
 
 
 def test_prores(folder: Path) -> None:
@@ -151,15 +151,15 @@ def test_prores(folder: Path) -> None:
     paths = [
         encode_frames(folder / f"{profile}.mov", frames, "prores_ks", options={"profile": profile}) for profile in ("0", "3")
     ]
-    assert same_in_parts(paths[1], paths[0], planes="all") == 4
+    assert same_in_ranges(paths[1], paths[0], planes="all") == 4
 
 
 @pytest.mark.parametrize("options", [{}, {"sync": "pts"}], ids=["index", "pts"])
 def test_frames_of_varying_duration(folder: Path, other: str, options: dict[str, Any]) -> None:
     times = np.cumsum(np.random.default_rng(3).integers(1, 9, FRAMES)) / 50
     path = _encode(folder / "vfr.mp4", *_x264(GOP, *OPEN), times=times.tolist())
-    assert (same_in_parts(path, path, **options) > 1) == (not options)
-    assert (same_in_parts(path, other, **options) > 1) == (not options)
+    assert (same_in_ranges(path, path, **options) > 1) == (not options)
+    assert (same_in_ranges(path, other, **options) > 1) == (not options)
 
 
 # -- cut recordings ---------------------------------------------------------------------------------------------------
@@ -205,22 +205,22 @@ def test_an_edit_list(folder: Path, other: str) -> None:
     path = _edited(_encode(folder / "whole.mp4", *_x264(GOP, *OPEN)), folder / "edited.mp4", 13)
     with open_source(path, NOTHING_SAID) as source:
         assert len(read(source)) < FRAMES
-    assert same_in_parts(path, other) > 1
-    assert same_in_parts(other, path) > 1
+    assert same_in_ranges(path, other) > 1
+    assert same_in_ranges(other, path) > 1
 
 
 def test_a_clip_cut_at_a_key_frame_of_an_open_gop(folder: Path, other: str) -> None:
     """The frames before it that refer to the GOP before are there, and cannot be decoded."""
     source = _encode(folder / "open.mkv", *_x264(GOP, *OPEN))
     path = _remuxed(source, folder / "cut.mkv", begin=0.5)
-    assert same_in_parts(path, other) > 1
-    assert same_in_parts(other, path) > 1
+    assert same_in_ranges(path, other) > 1
+    assert same_in_ranges(other, path) > 1
 
 
 def test_times_that_begin_below_zero(folder: Path, other: str) -> None:
     source = _encode(folder / "zero.nut", *_x264(GOP, "bframes=3"))
     path = _remuxed(source, folder / "below.nut", shifts=(-25 * 512,))
-    assert same_in_parts(path, other) > 1
+    assert same_in_ranges(path, other) > 1
 
 
 @pytest.mark.parametrize("codec", ["mpeg2video", "libx264"])
@@ -229,14 +229,14 @@ def test_a_transport_stream_cut_between_key_frames(folder: Path, other: str, cod
     data = Path(_encode(folder / f"{codec}.ts", codec, options)).read_bytes()
     packets = len(data) // 188
     path = write(folder / f"{codec} cut.ts", data[packets // 6 * 188 :])
-    assert same_in_parts(path, other) > 1
+    assert same_in_ranges(path, other) > 1
 
 
 def test_a_recording_with_a_gap(folder: Path) -> None:
     """Behind a gap of time is a second recording."""
     first = _encode(folder / "first.ts", "mpeg2video", {"g": str(GOP), "bf": "2"})
     path = _remuxed(first, folder / "gap.ts", shifts=(0, round((30 + FRAMES / 25) * 90000)))
-    assert same_in_parts(path, path) > 1
+    assert same_in_ranges(path, path) > 1
 
 
 @pytest.mark.parametrize("seconds", [30, -0.8], ids=["a gap", "an overlap"])
@@ -246,7 +246,7 @@ def test_recordings_put_together(folder: Path, seconds: float) -> None:
     shift = round((seconds + FRAMES / 25) * 90000) + (0 if seconds > 0 else 900)
     second = _remuxed(first, folder / "second.ts", shifts=(shift,))
     path = write(folder / f"{seconds}.ts", Path(first).read_bytes() + Path(second).read_bytes())
-    assert same_in_parts(path, path) == 1
+    assert same_in_ranges(path, path) == 1
 
 
 def test_a_size_that_changes(folder: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_size_that_changes(folder: Path) -> None:
     first = _encode(folder / "large.ts", *_x264(GOP, "bframes=2"))
     second = encode_frames(folder / "small.ts", _pictures(10, 48, 64), "libx264")
     path = write(folder / "sizes.ts", Path(first).read_bytes() + Path(second).read_bytes())
-    assert same_in_parts(path, first) == 1
+    assert same_in_ranges(path, first) == 1
 
 
 def test_two_video_streams(folder: Path, other: str) -> None:
@@ -272,7 +272,7 @@ def test_two_video_streams(folder: Path, other: str) -> None:
                 container.mux(stream.encode(frame))
         for stream in streams:
             container.mux(stream.encode(None))
-    assert same_in_parts(path, other) > 1
+    assert same_in_ranges(path, other) > 1
 
 
 # -- packets that lie -------------------------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: s
     )
     exact = encode_frames(folder / "exact.avi", frames, "ffv1", options={"g": "1"})
     for paths in ((lying, exact), (exact, lying)):
-        assert (same_in_parts(*paths) == 1) == (codec in REFUSED)
+        assert (same_in_ranges(*paths) == 1) == (codec in REFUSED)
 
 
 def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
@@ -334,5 +334,5 @@ def test_damage(folder: Path, codec: str, place: float) -> None:
     begin = int(place * len(data)) // 188 * 188 + 60
     data[begin : begin + 60] = bytes(255 - value for value in data[begin : begin + 60])
     path = write(folder / f"damaged {codec} {place}.{ending}", bytes(data))
-    same_in_parts(path, sound)
-    same_in_parts(sound, path)
+    same_in_ranges(path, sound)
+    same_in_ranges(sound, path)

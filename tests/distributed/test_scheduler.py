@@ -23,14 +23,14 @@ from vkssim.errors import (
     WorkerLostError,
 )
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import Part, PartScores
+from vkssim.scoring.ranges import FrameRange, RangeScores
 
 Answer = Callable[[], Done]
 
 
 def _done(seconds: float = 1.0, device: str = "") -> Done:
-    scores = PartScores.__new__(PartScores)  # the scheduler does not look at them
-    return Done(scores, [Part()], 1, 1, seconds, device)
+    scores = RangeScores.__new__(RangeScores)  # the scheduler does not look at them
+    return Done(scores, [FrameRange()], 1, 1, seconds, device)
 
 
 class FakeHandle(WorkerHandle):

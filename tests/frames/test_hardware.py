@@ -26,11 +26,11 @@ from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.host.device import Device
 from vkssim.report import render
-from vkssim.scoring.ranges import Part
-from vkssim.scoring.session import score_part
+from vkssim.scoring.ranges import FrameRange
+from vkssim.scoring.session import score_range
 from vkssim.utils.choices import DECODERS
 
-from ..distributed.in_parts import small_parts
+from ..distributed.in_ranges import small_ranges
 from ..ladder.ladders import encode
 from ..support.commands import vkssim
 from ..support.pictures import clip
@@ -214,7 +214,7 @@ def test_the_command_line_names_its_flag(folder: Path) -> None:
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     monkeypatch.setattr(pair, "sessions", lambda _decoder: 3)
-    small_parts(monkeypatch, 4)
+    small_ranges(monkeypatch, 4)
 
 
 def test_several_engines_score_ranges_side_by_side(
@@ -224,8 +224,8 @@ def test_several_engines_score_ranges_side_by_side(
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score_clips = partial(score_files, *clips, features=[FEATURE], device=str(device.info.uuid), decode="cuda")
     opened: list[threading.Thread] = []
-    ranges: list[Part] = []
-    change, score = ContainerFile._change_to, score_part
+    ranges: list[FrameRange] = []
+    change, score = ContainerFile._change_to, score_range
 
     def note_opened(self: ContainerFile, decoder: HardwareDecoder) -> None:
         opened.append(threading.current_thread())
@@ -236,7 +236,7 @@ def test_several_engines_score_ranges_side_by_side(
         return score(*words)
 
     monkeypatch.setattr(ContainerFile, "_change_to", note_opened)
-    monkeypatch.setattr(worker, "score_part", note_range)
+    monkeypatch.setattr(worker, "score_range", note_range)
     report = score_clips()
     several = len(ranges)
     assert several > 2
@@ -254,7 +254,7 @@ def test_a_run_on_several_engines_is_resumed(
     where = str(device.info.uuid)
     score = partial(score_files, *clips, features=[FEATURE], device=where, decode="cuda", resume=tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(worker, "score_part", _failing_at_the_end(score_part))
+        patch.setattr(worker, "score_range", _failing_at_the_end(score_range))
         with pytest.raises(OutputError):
             score()
     assert score().resumed > 0

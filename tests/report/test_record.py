@@ -25,7 +25,7 @@ from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.session import score_sources
 from vkssim.utils.facts import facts_of, plain
 
-from ..distributed.in_parts import same_in_parts, small_parts
+from ..distributed.in_ranges import same_in_ranges, small_ranges
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim
@@ -267,8 +267,8 @@ def test_clips_of_different_length_have_theirs_to_the_end(folder: Path) -> None:
 def test_parts_say_the_same(
     folder: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str], selection: Selection
 ) -> None:
-    small_parts(monkeypatch)
-    assert same_in_parts(folder / names[0], folder / names[1], selection=selection) > 0
+    small_ranges(monkeypatch)
+    assert same_in_ranges(folder / names[0], folder / names[1], selection=selection) > 0
 
 
 def test_a_batch_says_the_same(folder: Path, tmp_path: Path) -> None:

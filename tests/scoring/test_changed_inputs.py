@@ -18,9 +18,9 @@ from vkssim.errors import InputError
 from vkssim.frames.fingerprint import Opened
 from vkssim.maps.frames import frame_pictures
 from vkssim.report.results import ScoreReport
-from vkssim.scoring.session import score_part
+from vkssim.scoring.session import score_range
 
-from ..distributed.in_parts import in_parts, small_parts
+from ..distributed.in_ranges import in_ranges, small_ranges
 from ..frames.reading import describe
 from ..ladder.ladders import lossless
 from ..support.buckets import put_in_place
@@ -129,18 +129,18 @@ def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pyt
 def test_parts_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is read of one file; between them it becomes another."""
     reference, distorted, raw = _pair(tmp_path, "yuv")
-    small_parts(monkeypatch)
-    whole, _ = in_parts(str(reference), str(distorted), raw)
+    small_ranges(monkeypatch)
+    whole, _ = in_ranges(str(reference), str(distorted), raw)
     assert isinstance(whole, ScoreReport)
     hook = _once(_overwrite, distorted)
 
     def score_one(*parts: Any, **options: Any) -> Any:
-        scores = score_part(*parts, **options)
+        scores = score_range(*parts, **options)
         hook()
         return scores
 
-    monkeypatch.setattr(worker, "score_part", score_one)
-    outcome, parts = in_parts(str(reference), str(distorted), raw)
+    monkeypatch.setattr(worker, "score_range", score_one)
+    outcome, parts = in_ranges(str(reference), str(distorted), raw)
     assert len(parts) > 2
     assert isinstance(outcome, InputError)
     assert CHANGED in str(outcome)

@@ -18,7 +18,7 @@ from vkssim.distributed.threads import LocalPool
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import Part
+from vkssim.scoring.ranges import FrameRange
 from vkssim.utils import thread_pool
 from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 
@@ -171,7 +171,7 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
     engine = LocalPool(WorkerSpec("cpu", None, "cpu", "cpu"))
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
     (worker,) = engine.workers()
-    future = worker.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), Part()))
+    future = worker.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), FrameRange()))
     assert hangs.wait(PATIENCE)
     engine.close()
     assert not future.done()

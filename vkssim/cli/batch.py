@@ -192,7 +192,7 @@ def score_manifest(
         progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
         try:
             several = workers is not None and workers.several()
-            scored = _in_parts(workers, unfinished, task_seconds, progress) if workers is not None and several else None
+            scored = _in_ranges(workers, unfinished, task_seconds, progress) if workers is not None and several else None
             records = score_pairs(pairs, options, journal, folder, progress, scored, with_flags)
         finally:
             if progress is not None:
@@ -237,14 +237,14 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
     )
 
 
-def _in_parts(workers: WorkerOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
-    from ..ladder.on_workers import in_parts
+def _in_ranges(workers: WorkerOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
+    from ..ladder.on_workers import in_ranges
 
     def show(frames: int, count: int) -> None:
         if progress is not None:
             progress.say(f"{counted(frames, 'frame')} on {counted(count, 'worker')}")
 
-    return in_parts(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
+    return in_ranges(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
 def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:

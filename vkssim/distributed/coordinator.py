@@ -11,12 +11,12 @@ from ..report.results import ScoreReport
 from ..report.thresholds import Threshold
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.range_folder import RangeFolder, name_of
-from ..scoring.ranges import DividedScores, EarlierScores, Part, PartScores, consecutive, joined
+from ..scoring.ranges import DividedScores, EarlierScores, FrameRange, RangeScores, consecutive, joined
 from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
 from .task import Done, Task
 
-_PARTS_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
+_RANGES_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Job:
     earlier: tuple[EarlierScores, ...] = ()
 
 
-OnPart = Callable[[Job, Part, PartScores, Done | None], None]
+OnRange = Callable[[Job, FrameRange, RangeScores, Done | None], None]
 """Called with the scores of a range as soon as they are there, in any order; with what it took where this run scored it."""
 
 
@@ -62,7 +62,7 @@ class Coordinator:
         ranges: RangeFolder | None = None,
         seconds: float = SECONDS,
         thresholds: Sequence[Threshold] = (),
-        on_part: OnPart = lambda _job, _part, _scores, _done: None,
+        on_range: OnRange = lambda _job, _part, _scores, _done: None,
     ) -> None:
         self._scheduler = scheduler
         self._options = options
@@ -73,7 +73,7 @@ class Coordinator:
             self._names = ranges.names()
         self._seconds = seconds
         self._thresholds = thresholds
-        self._on_part = on_part
+        self._on_part = on_range
         self._states: dict[int, _State] = {}
 
     def score(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, ScoreReport | Exception]]:
@@ -112,20 +112,22 @@ class Coordinator:
             self._on_part(job, divided.parts[place], scores, None)
         if not divided.parts:
             self._scheduler.look()
-            least = -(-_PARTS_EACH * self._scheduler.workers // jobs)
+            least = -(-_RANGES_EACH * self._scheduler.workers // jobs)
             self._scheduler.put(TaskKey(number, 0), self._task(job, None, least))
             return None
         if divided.complete:
             return self._joined(state)
-        self._put_parts(number, state)
+        self._put_ranges(number, state)
         return None
 
-    def _task(self, job: Job, part: Part | None, least: int = 1) -> Task:
+    def _task(self, job: Job, part: FrameRange | None, least: int = 1) -> Task:
         folder = None if self._folder is None else self._folder.place
-        earlier = consecutive(job.earlier, part or Part())
-        return Task(job.clips, self._options, part, self._seconds, least, folder, name_of(job.key, part or Part()), earlier)
+        earlier = consecutive(job.earlier, part or FrameRange())
+        return Task(
+            job.clips, self._options, part, self._seconds, least, folder, name_of(job.key, part or FrameRange()), earlier
+        )
 
-    def _put_parts(self, number: int, state: _State) -> None:
+    def _put_ranges(self, number: int, state: _State) -> None:
         for place, part in enumerate(state.divided.parts):
             if place not in state.divided.scores:
                 self._scheduler.put(TaskKey(number, place), self._task(state.job, part))
@@ -141,7 +143,7 @@ class Coordinator:
             divided.parts, divided.packets = done.parts, done.packets
             if self._folder is not None:
                 self._folder.write_division(job.key, divided)
-            self._put_parts(number, state)
+            self._put_ranges(number, state)
             return None
         divided.parts = divided.parts or done.parts
         part = divided.parts[place]
@@ -158,8 +160,8 @@ class Coordinator:
         """Have the clips scored in one go: they are not what their packets promised."""
         self._scheduler.drop(number)
         self._remove(state)
-        state.divided = DividedScores([Part()])
-        self._put_parts(number, state)
+        state.divided = DividedScores([FrameRange()])
+        self._put_ranges(number, state)
 
     def _joined(self, state: _State) -> ScoreReport | Exception:
         divided = state.divided

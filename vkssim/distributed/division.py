@@ -8,30 +8,32 @@ from ..frames.marks import Marks
 from ..frames.options import Selection
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource
-from ..scoring.ranges import Cut, Part
+from ..scoring.ranges import Cut, FrameRange
 
 _LEAST_PAIRS = 32  # of a part: with fewer a device waits for the first and the last of them more than it computes
 
 
-def divided(sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int) -> list[Part]:
+def divided(
+    sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int
+) -> list[FrameRange]:
     """Parts of some `pairs` pairs each, `least` parts at least where there are so many, between key frames.
 
     All in one where the clips cannot be read in parts.
     """
     if sync != "index" or any(source.problem is not None for source in sources):
-        return [Part()]
+        return [FrameRange()]
     schedule = selection.schedule(*sources, sync)
     if schedule.pairs is None:
-        return [Part()]
+        return [FrameRange()]
     pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))
     if schedule.pairs <= pairs:
-        return [Part()]
+        return [FrameRange()]
     marks = [source.marks() for source in sources]
     reference, distorted = marks
     if reference is None or distorted is None:
-        return [Part()]
+        return [FrameRange()]
     cuts = list(_cuts(schedule, (reference, distorted), pairs))
-    return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
+    return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 
 def _cuts(schedule: Schedule, marks: tuple[Marks, Marks], pairs: int) -> Iterator[Cut]:

@@ -22,7 +22,7 @@ from ..report.results import ScoreReport
 from ..scoring.inputs import check_inputs
 from ..scoring.offset import add_hint
 from ..scoring.options import Clips, ScoreOptions, Selector, check_options
-from ..scoring.ranges import Part, PartScores, merged
+from ..scoring.ranges import FrameRange, RangeScores, merged
 from ..scoring.recovery import score_on
 from ..scoring.run_settings import OnFrames, Progress, RunSettings
 from ..scoring.session import open_sources, score_sources, stopped_error
@@ -102,7 +102,7 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
         if settings.store is not None:
             settings.store.begin_ranges([info_of(device)])
         with LocalPool(spec_of(device, profile=settings.profile), workers) as pool:
-            return score_in_parts(clips, options, pool, settings)
+            return score_in_ranges(clips, options, pool, settings)
 
 
 def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInfo], settings: RunSettings) -> ScoreReport:
@@ -115,10 +115,10 @@ def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInf
     if settings.store is not None:
         settings.store.begin_ranges([info_of(device) for device in devices])
     with ProcessPool([spec_of(device, profile=settings.profile) for device in devices]) as pool:
-        return score_in_parts(clips, options, pool, settings)
+        return score_in_ranges(clips, options, pool, settings)
 
 
-def score_in_parts(
+def score_in_ranges(
     clips: Clips,
     options: ScoreOptions,
     pool: WorkerPool,
@@ -136,7 +136,7 @@ def score_in_parts(
             options,
             ranges=None if store is None else store.ranges,
             thresholds=settings.thresholds,
-            on_part=frames.add,
+            on_range=frames.add,
         )
         job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))
         _, outcome = next(coordinator.score([job]))  # the ranges stay: they go when the next outcome is asked for
@@ -160,14 +160,14 @@ class _InOrder:
     def __init__(self, progress: Progress | None, on_frames: OnFrames | None) -> None:
         self._progress = progress
         self._on_frames = on_frames
-        self._waiting: dict[int, tuple[Part, PartScores]] = {}
-        self._parts: list[PartScores] = []
+        self._waiting: dict[int, tuple[FrameRange, RangeScores]] = {}
+        self._parts: list[RangeScores] = []
         self._next: int | None = 0  # the first pair of the part to come, None behind the last
         self._reported = 0
         self._done = 0
         self.resumed = 0
 
-    def add(self, _job: Job, part: Part, scores: PartScores, done: Done | None) -> None:
+    def add(self, _job: Job, part: FrameRange, scores: RangeScores, done: Done | None) -> None:
         frames = scores.report.frames
         if part.is_whole:  # if there were others, they were given up
             self._waiting, self._parts, self._next, self._done, self.resumed = {}, [], 0, 0, 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import EarlierScores, Part, PartScores
+from ..scoring.ranges import EarlierScores, FrameRange, RangeScores
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
@@ -36,7 +36,7 @@ class Task:
 
     clips: Clips
     options: ScoreOptions
-    part: Part | None = None
+    part: FrameRange | None = None
     seconds: float = SECONDS
     least: int = 1
     folder: str | None = None
@@ -52,8 +52,8 @@ class Done:
     folder of the task.
     """
 
-    scores: PartScores | None
-    parts: list[Part]
+    scores: RangeScores | None
+    parts: list[FrameRange]
     frames: int
     bytes: int
     seconds: float

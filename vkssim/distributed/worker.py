@@ -15,9 +15,9 @@ from ..errors import DeviceError, InterruptedRunError, OutputError
 from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
 from ..scoring.range_folder import RangeFolder
-from ..scoring.ranges import Part, PartScores
+from ..scoring.ranges import FrameRange, RangeScores
 from ..scoring.run_settings import RunSettings
-from ..scoring.session import score_part, video_packets
+from ..scoring.session import score_range, video_packets
 from .division import divided
 from .open_sources import OpenSources
 from .rates import PIXELS_A_SECOND
@@ -96,10 +96,10 @@ class Worker:
             self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
         return self._decoders[decode]
 
-    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: Part) -> PartScores:
+    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: FrameRange) -> RangeScores:
         opener = partial(self._engine.part, 0, 1)
         settings = RunSettings(profile=self._spec.profile, progress=self._check)
-        return score_part(sources, task.clips, opener, task.options, part, settings, task.earlier)
+        return score_range(sources, task.clips, opener, task.options, part, settings, task.earlier)
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():
@@ -121,7 +121,7 @@ class Worker:
         self.close()
 
 
-def _keep(scores: PartScores, task: Task) -> bool:
+def _keep(scores: RangeScores, task: Task) -> bool:
     """Write the scores of a part into the task's folder; False where that cannot be done here."""
     if task.folder is None or scores.problem:
         return False

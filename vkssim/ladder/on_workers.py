@@ -11,12 +11,12 @@ from ..distributed.worker_options import WorkerOptions
 from ..errors import OutputError
 from ..scoring.options import ScoreOptions
 from ..scoring.range_folder import RangeFolder
-from ..scoring.ranges import Part, PartScores
+from ..scoring.ranges import FrameRange, RangeScores
 from .batch import Outcomes, Scored
 from .manifest import Pair
 
 
-def in_parts(
+def in_ranges(
     where: WorkerOptions,
     folder: str,
     seconds: float,
@@ -35,14 +35,14 @@ def in_parts(
         pairs = dict(todo)
         frames = 0
 
-        def count(_job: Job, _part: Part, scores: PartScores, _done: Done | None) -> None:
+        def count(_job: Job, _part: FrameRange, scores: RangeScores, _done: Done | None) -> None:
             nonlocal frames
             frames += len(scores.report.frames)
             on_frames(frames, scheduler.workers)
 
         with where.open() as engine:
             scheduler = Scheduler(engine, tell)
-            coordinator = Coordinator(scheduler, options, ranges=RangeFolder(folder), seconds=seconds, on_part=count)
+            coordinator = Coordinator(scheduler, options, ranges=RangeFolder(folder), seconds=seconds, on_range=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
                 if isinstance(outcome, OutputError):  # the folder failed, not the pair

@@ -14,7 +14,7 @@ from ..report.results import ScoreReport
 from ..storage.checked_lines import pack_record, unpack_record
 from ..utils.facts import plain, read
 from .options import ScoreOptions
-from .ranges import Cut, Part, PartScores
+from .ranges import Cut, FrameRange, RangeScores
 from .record import ClipPackets
 from .verdict import ClipEnd
 
@@ -24,7 +24,7 @@ _FACTS = ("reference", "distorted", "width", "height", "bits", "names", "warning
 _TUPLES = ("names", "similarities")
 
 
-def packed(scores: PartScores, name: str) -> bytes:
+def packed(scores: RangeScores, name: str) -> bytes:
     """Return the content of the file of a range that was read without a problem."""
     report = scores.report
     return pack_record(
@@ -52,7 +52,7 @@ def packed(scores: PartScores, name: str) -> bytes:
     )
 
 
-def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None:
+def unpacked(data: bytes, name: str, options: ScoreOptions) -> RangeScores | None:
     """Return the scores of a range, scored with `options`; None if `packed` did not write these bytes for this name."""
     entry = _unpacked(_SCORES, data, name)
     if entry is None:
@@ -79,22 +79,22 @@ def unpacked(data: bytes, name: str, options: ScoreOptions) -> PartScores | None
     begins, behind = tuple(entry["begins"]), tuple(entry["behind"])
     ends = reference, distorted
     packets = _packets(entry["packets"])
-    return PartScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
+    return RangeScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
 
 
-def packed_parts(parts: list[Part], packets: ClipPackets | None, name: str) -> bytes:
+def packed_division(parts: list[FrameRange], packets: ClipPackets | None, name: str) -> bytes:
     """Return the content of the file that holds the division of clips into ranges, and the packets of their video streams."""
     cuts = [asdict(part.start) for part in parts[1:] if part.start is not None]
     return pack_record(_DIVISION, {"cuts": cuts, "packets": plain(packets)}, name)
 
 
-def unpacked_parts(data: bytes, name: str) -> tuple[list[Part], ClipPackets | None] | None:
-    """Return the division and the packets; None if `packed_parts` did not write these bytes for this name."""
+def unpacked_division(data: bytes, name: str) -> tuple[list[FrameRange], ClipPackets | None] | None:
+    """Return the division and the packets; None if `packed_division` did not write these bytes for this name."""
     entry = _unpacked(_DIVISION, data, name)
     if entry is None:
         return None
     cuts = [Cut(cut["pairs"], tuple(cut["last"]), tuple(cut["next"])) for cut in entry["cuts"]]
-    return [Part(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
+    return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)], _packets(entry["packets"])
 
 
 def _packets(entry: Any) -> ClipPackets | None:

@@ -11,8 +11,8 @@ import os
 from ..storage.location import PathOrUrl
 from ..storage.own_folder import OwnFolder
 from .options import ScoreOptions
-from .range_file import packed, packed_parts, unpacked, unpacked_parts
-from .ranges import DividedScores, Part, PartScores
+from .range_file import packed, packed_division, unpacked, unpacked_division
+from .ranges import DividedScores, FrameRange, RangeScores
 
 _DIVISION, _WHOLE = "parts", "whole"
 
@@ -49,10 +49,10 @@ class RangeFolder:
         whole = self._folder.read(name) if name in there else None
         if whole is not None:
             scores = unpacked(whole, name, options)
-            return DividedScores() if scores is None else DividedScores([Part()], None, {0: scores})
+            return DividedScores() if scores is None else DividedScores([FrameRange()], None, {0: scores})
         name = _division_of(key)
         division = self._folder.read(name) if name in there else None
-        found = None if division is None else unpacked_parts(division, name)
+        found = None if division is None else unpacked_division(division, name)
         if found is None:
             return DividedScores()
         divided = DividedScores(*found)
@@ -67,13 +67,13 @@ class RangeFolder:
     def write_division(self, key: str, divided: DividedScores) -> None:
         """Write the division of a pair of clips."""
         name = _division_of(key)
-        self._folder.write(name, packed_parts(divided.parts, divided.packets, name))
+        self._folder.write(name, packed_division(divided.parts, divided.packets, name))
 
-    def write(self, name: str, scores: PartScores) -> None:
+    def write(self, name: str, scores: RangeScores) -> None:
         """Write the scores of a range under its `name_of`. The folder must exist."""
         self._folder.write(name, packed(scores, name))
 
-    def remove(self, key: str, parts: list[Part]) -> None:
+    def remove(self, key: str, parts: list[FrameRange]) -> None:
         """Remove the files of a pair of clips that was divided into these ranges."""
         self._folder.remove([_division_of(key), *(name_of(key, part) for part in parts), name_of(key)])
 
@@ -82,7 +82,7 @@ class RangeFolder:
         self._folder.discard()
 
 
-def name_of(key: str, part: Part = Part()) -> str:  # noqa: B008 - frozen
+def name_of(key: str, part: FrameRange = FrameRange()) -> str:  # noqa: B008 - frozen
     """Return the name of the file with the scores of a range.
 
     Clips that are scored in one piece have a name without a range.

@@ -34,7 +34,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Part:
+class FrameRange:
     """Hold the pairs between two cuts. None stands for the start of the clips, and for their end."""
 
     start: Cut | None = None
@@ -57,7 +57,7 @@ class Part:
 
 
 @dataclass
-class PartScores:
+class RangeScores:
     """Hold the scores of a range, and the facts that only reading it could show.
 
     `report` has the frames of the range. `others` are the presentation times of these frames in the distorted clip. `ends` say
@@ -93,7 +93,7 @@ class EarlierScores:
     backends: tuple[BackendInfo, ...] = ()
 
 
-def consecutive(scores: Iterable[EarlierScores], part: Part = Part()) -> EarlierScores:
+def consecutive(scores: Iterable[EarlierScores], part: FrameRange = FrameRange()) -> EarlierScores:
     """Return the scores of a range from its first pair up to the first gap; without a range, of the whole clips."""
     frames: list[FrameScores] = []
     backends: list[BackendInfo] = []
@@ -113,9 +113,9 @@ class DividedScores:
     `packets` are the packets of both video streams, where they were counted when the clips were divided.
     """
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[FrameRange] = field(default_factory=list)
     packets: ClipPackets | None = None
-    scores: dict[int, PartScores] = field(default_factory=dict)
+    scores: dict[int, RangeScores] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -136,7 +136,7 @@ class DividedScores:
             yield EarlierScores(part.first, tuple(report.frames), (report.backend,))
 
 
-def merged(parts: Sequence[PartScores]) -> ScoreReport:
+def merged(parts: Sequence[RangeScores]) -> ScoreReport:
     """Return one report with the frames of several ranges, in order."""
     reports = [part.report for part in parts]
     return replace(
@@ -154,7 +154,7 @@ def merged(parts: Sequence[PartScores]) -> ScoreReport:
 
 
 def joined(
-    parts: Sequence[PartScores],
+    parts: Sequence[RangeScores],
     packets: ClipPackets | None = None,
     *,
     strict: bool = False,
@@ -182,7 +182,7 @@ def joined(
     return report
 
 
-def _ends(parts: Sequence[PartScores]) -> list[ClipEnd]:
+def _ends(parts: Sequence[RangeScores]) -> list[ClipEnd]:
     """Return how both clips ended.
 
     If ranges were read from files with different content, the ends carry that as their problem.

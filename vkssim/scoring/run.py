@@ -19,7 +19,7 @@ from ..types import Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
-from .ranges import Part
+from .ranges import FrameRange
 from .run_settings import RunSettings
 from .timing import PairTimes
 
@@ -44,7 +44,7 @@ class Run:
         metrics: FrameMetrics,
         settings: RunSettings,
         already_reported: Collection[int] = (),
-        part: Part = Part(),  # noqa: B008 - frozen
+        part: FrameRange = FrameRange(),  # noqa: B008 - frozen
     ) -> None:
         self._sources = sources
         self._engine = engine

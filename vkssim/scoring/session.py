@@ -22,7 +22,7 @@ from ..storage.remote import named
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
-from .ranges import Cut, EarlierScores, Fingerprints, Part, PartScores
+from .ranges import Cut, EarlierScores, Fingerprints, FrameRange, RangeScores
 from .record import ClipPackets, scoring_record, with_whole_clips
 from .run import Run
 from .run_settings import RunSettings
@@ -114,15 +114,15 @@ def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
     return report
 
 
-def score_part(
+def score_range(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
     open_engine: BackendOpener,
     options: ScoreOptions,
-    part: Part,
+    part: FrameRange,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
     earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
-) -> PartScores:
+) -> RangeScores:
     """Score a range of the pairs of two sources that are still unread. Everything else is as in `score_sources`.
 
     The frames of `earlier` are read again, because only reading shows how the clips continue, but they are not scored again.
@@ -147,7 +147,7 @@ def score_part(
         if settings.profile:
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
-        return PartScores(
+        return RangeScores(
             report,
             [other for _, _, other in pair_times],
             _ends(sources, schedule, part.first + len(report.frames)),
@@ -167,7 +167,9 @@ def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule
     return reference.go_to(first, place), distorted.go_to(second, other)
 
 
-def _checked(part: Part, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport) -> Fingerprints:
+def _checked(
+    part: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
+) -> Fingerprints:
     """Return the fingerprints of the frames behind the range. Raises RangeError where a read from the start may differ."""
     if part.is_whole:
         return None, None
