@@ -1,4 +1,4 @@
-"""Finds the Vulkan device of the GPU that a cluster assigned to a process."""
+"""Find the Vulkan device of the GPU that a cluster assigned to a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a worker for each GPU of a Ray cluster, which starts it, and starts it again where its process ends."""
+"""Run a worker for each GPU of a Ray cluster. Ray starts the workers, and starts them again where their processes end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
-"""Seconds that a cluster may have no worker."""
+"""How many seconds a cluster may have no worker."""
 
 _SECONDS_FOR_ALL = 10.0  # that the first workers wait for the others, so that clips are divided among all of them
 _SECONDS_TO_END = 10.0
@@ -40,7 +40,7 @@ class _Place:
 
 
 class ClusterHandle(WorkerHandle):
-    """Hands tasks to a worker in an actor of Ray. No task may come before `begun`, which is the name of its device, is done."""
+    """Hand tasks to a worker in an actor of Ray. No task may come before `begun`, which is the name of its device, is done."""
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
@@ -92,7 +92,7 @@ class ClusterHandle(WorkerHandle):
 
 
 class Cluster(WorkerPool):
-    """Holds a worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
+    """Hold a worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
 
     Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `timeout`, in seconds, is how long there may be
     no worker. See `connection.connect` for `address` and errors.

@@ -1,4 +1,4 @@
-"""Connects the process to a Ray cluster, and lists its nodes."""
+"""Connect the process to a Ray cluster, and list its nodes."""
 
 from __future__ import annotations
 

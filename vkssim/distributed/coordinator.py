@@ -1,4 +1,4 @@
-"""Divides pairs of clips into ranges, has the ranges scored, and puts their scores together again."""
+"""Divide pairs of clips into ranges, have the ranges scored, and put their scores together again."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rates import SECONDS
 from .scheduler import Scheduler, TaskKey
 from .task import Done, Task
 
-_RANGES_EACH = 4  # of a pair that is alone, for each worker, so that none waits long for the last
+_RANGES_EACH = 4  # for each worker, of a pair that is scored alone, so that no worker waits long for the last range
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,14 @@ OnRange = Callable[[Job, FrameRange, RangeScores, Done | None], None]
 
 @dataclass
 class _State:
-    """A job on its way."""
+    """Hold a job while it is scored."""
 
     job: Job
     divided: DividedScores = field(default_factory=DividedScores)
 
 
 class Coordinator:
-    """Scores jobs on a scheduler.
+    """Score jobs on a scheduler.
 
     Where there is a folder of `ranges`, the scores of each range are kept in it until the job is done, and found there by the
     next run, which scores only what is missing. The folder is made, and stays. Workers write there what they have scored. The
@@ -157,7 +157,7 @@ class Coordinator:
         return self._joined(state) if divided.complete else None
 
     def _start_over(self, number: int, state: _State) -> None:
-        """Have the clips scored in one go: they are not what their packets promised."""
+        """Have the clips scored as one range, because their frames are not where their packets promised them."""
         self._scheduler.drop(number)
         self._remove(state)
         state.divided = DividedScores([FrameRange()])

@@ -1,4 +1,4 @@
-"""Counts the work of a worker for Prometheus. Ray collects the counters and offers them on the metrics port of each node."""
+"""Count the work of a worker for Prometheus. Ray collects the counters and offers them on the metrics port of each node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .task import Done
 
 
 class Counters:
-    """Holds the counters of one worker, labelled with its device and node."""
+    """Hold the counters of one worker, labelled with its device and node."""
 
     def __init__(self, device: str) -> None:
         self._tags = {"device": device, "node": ray.get_runtime_context().get_node_id()}

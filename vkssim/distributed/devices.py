@@ -1,4 +1,4 @@
-"""Several devices of one machine."""
+"""Choose the devices of this machine that score."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _ALL = "all"
 
 
 def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
-    """Return the devices meant by ``"all"`` or a list; none where that is one device, chosen as `Scorer` does.
+    """Return the devices that ``"all"`` or a list names; an empty list for one device, which is chosen as `Scorer` does.
 
-    ``"all"`` is every GPU that lacks nothing, and on a machine that has none its software device. A device may be there twice.
-    Raises OptionError for a backend without devices, DeviceError where one is not there or lacks something.
+    ``"all"`` names every GPU that can be used, or the software device of a machine without such a GPU. A list may name a device
+    twice. Raises OptionError for a backend without devices, and DeviceError where a device is missing or cannot be used.
     """
     if device is None or isinstance(device, int):
         return []
@@ -49,7 +49,7 @@ def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
 
 
 def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
-    """Return the one device meant, or the first of several, where they were `chosen_devices`."""
+    """Return the selector of one device: of the first of the `chosen_devices`, or the given one where there are none."""
     if devices:
         return str(devices[0].uuid)
     assert device is None or isinstance(device, str | int)
@@ -57,6 +57,6 @@ def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:
-    """Return what a worker on that device is to be."""
+    """Return the description of a worker on a device."""
     kind = "software" if device.kind == DeviceKind.CPU else "gpu"
     return WorkerSpec("vulkan", str(device.uuid), kind, f"{device.name} ({device.index})", profile)

@@ -1,4 +1,4 @@
-"""Divides the pairs of two clips into parts that can be read by themselves."""
+"""Divide the pairs of two clips into ranges that can be read by themselves."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from ..frames.selection import Schedule
 from ..frames.source import FrameSource
 from ..scoring.ranges import Cut, FrameRange
 
-_LEAST_PAIRS = 32  # of a part: with fewer a device waits for the first and the last of them more than it computes
+_LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes
 
 
 def divided(
     sources: tuple[FrameSource, FrameSource], selection: Selection, sync: str, pairs: int, least: int
 ) -> list[FrameRange]:
-    """Parts of some `pairs` pairs each, `least` parts at least where there are so many, between key frames.
+    """Return ranges of about `pairs` pairs each, which begin at key frames or soon after one.
 
-    All in one where the clips cannot be read in parts.
+    There are at least `least` ranges if the clips have enough pairs, and only one if the clips cannot be read in ranges.
     """
     if sync != "index" or any(source.problem is not None for source in sources):
         return [FrameRange()]
@@ -37,7 +37,7 @@ def divided(
 
 
 def _cuts(schedule: Schedule, marks: tuple[Marks, Marks], pairs: int) -> Iterator[Cut]:
-    """Cuts behind which the clip with fewer key frames has one, or little before; the other decodes up to it."""
+    """Yield cuts at which the clip with fewer key frames has one, or had one just before; the other is decoded up to them."""
     total = schedule.pairs
     assert total is not None
     reference, distorted = marks

@@ -17,7 +17,7 @@ Sources = tuple[FrameSource, FrameSource]
 
 @dataclass(frozen=True)
 class _Open:
-    """Clips that are open, how they were opened, and what closes them."""
+    """Hold clips that are open, how they were opened, and what closes them."""
 
     key: tuple[Clips, ScoreOptions]
     sources: Sources

@@ -1,4 +1,4 @@
-"""Scores a pair of clips: in this process on one device, or in ranges on several workers."""
+"""Score a pair of clips: in this process on one device, or in ranges on several workers."""
 
 from __future__ import annotations
 
@@ -155,21 +155,21 @@ def score_in_ranges(
 
 
 class _InOrder:
-    """Parts come in any order; they are reported from the first on."""
+    """Report ranges in order, from the first one on, though their scores arrive in any order."""
 
     def __init__(self, progress: Progress | None, on_frames: OnFrames | None) -> None:
         self._progress = progress
         self._on_frames = on_frames
         self._waiting: dict[int, tuple[FrameRange, RangeScores]] = {}
         self._parts: list[RangeScores] = []
-        self._next: int | None = 0  # the first pair of the part to come, None behind the last
+        self._next: int | None = 0  # the first pair of the next range, None behind the last range
         self._reported = 0
         self._done = 0
         self.resumed = 0
 
     def add(self, _job: Job, part: FrameRange, scores: RangeScores, done: Done | None) -> None:
         frames = scores.report.frames
-        if part.is_whole:  # if there were others, they were given up
+        if part.is_whole:  # ranges that came before it were given up
             self._waiting, self._parts, self._next, self._done, self.resumed = {}, [], 0, 0, 0
         self._waiting[part.first] = part, scores
         self._done += len(frames)
@@ -185,11 +185,11 @@ class _InOrder:
             self._progress(self._done, scores.pairs)
 
     def report(self) -> ScoreReport | None:
-        """Return what there is of it without a gap from the first frame on."""
+        """Return the report of the ranges that follow each other from the first frame on."""
         return merged(self._parts) if self._parts else None
 
     def interrupted(self, number: int) -> InterruptedRunError:
-        """Return what to say of a run that a signal stopped."""
+        """Return the error for a run that a signal stopped."""
         stopped = InterruptedRunError(f"stopped after {counted(self._reported, 'frame')}; what was scored is kept")
         stopped.signal, stopped.report = number, self.report()
         if stopped.report is not None:

@@ -1,4 +1,4 @@
-"""Runs a worker for each device of this machine, in a process of its own."""
+"""Run a worker for each device of this machine, in a process of its own."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None
 
 
 class ProcessHandle(WorkerHandle):
-    """Hands tasks to a worker in a process of its own, which starts with the first task, and again where it ended."""
+    """Hand tasks to a worker in a process of its own, which starts with the first task, and again where it ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
@@ -199,7 +199,7 @@ def _close_all() -> None:
 
 
 class ProcessPool(FixedPool):
-    """Holds a worker for each of `specs`; a device that is listed twice has two workers."""
+    """Hold a worker for each of `specs`; a device that is listed twice has two workers."""
 
     def __init__(self, specs: Sequence[WorkerSpec]) -> None:
         super().__init__([ProcessHandle(spec) for spec in specs])

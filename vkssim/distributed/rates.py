@@ -1,12 +1,15 @@
-"""What is expected of workers before it is known, and asked of them, as docs/scale.md has it."""
+"""Assume how fast workers are before they are measured, and how long a task should take; docs/scale.md has the measurements."""
 
 from __future__ import annotations
 
 PIXELS_A_SECOND = {"gpu": 2e9, "software": 3e7, "cpu": 3e6}
-"""Of the reference, scored against the distorted clip, by the kind of a worker: a slow GPU, two cores."""
+"""Pixels of the reference that a worker of each kind scores in a second: a slow GPU, or two cores."""
 
 DECODED_PIXELS_A_SECOND = 8e7
-"""Of the reference, decoded with the distorted clip, by a core: H.264."""
+"""Pixels of the reference that one core decodes in a second, together with the distorted clip, as H.264."""
 
 SECONDS = 15.0
-"""That a part should take: long beside what it costs to begin one and to hand it out, short beside what is lost with one."""
+"""Target duration of one range, in seconds.
+
+It is long compared with the cost of starting a range, and short compared with the work that is lost when a worker ends.
+"""

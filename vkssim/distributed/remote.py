@@ -1,4 +1,4 @@
-"""Runs a worker on a node of a cluster, and counts its work for Prometheus."""
+"""Run a worker on a node of a cluster, and count its work for Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hands tasks to the workers of a pool, and to another worker where one fails."""
+"""Hand tasks to the workers of a pool, and to another worker where one fails."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SECONDS_UNTIL_LATE = (
 
 @dataclass(frozen=True)
 class TaskKey:
-    """Identifies a task by the number of its job and the number of its part."""
+    """Identify a task by the number of its job and the number of its range."""
 
     job: int
     place: int

@@ -1,4 +1,4 @@
-"""What workers are asked for: plain values, small enough to travel. Frames never do."""
+"""Describe the work of workers and its results, as plain values that are small enough to be sent. Frames are never sent."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .rates import SECONDS
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """What a worker computes with: a `device` by its UUID for the backend ``"vulkan"``.
+    """Describe what a worker computes with: the `device` has a UUID for the backend ``"vulkan"``.
 
-    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``; `label` is how people know it. `profile`
-    has the time of each stage taken.
+    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``. `label` is the name for messages. With
+    `profile` the time of each stage is taken.
     """
 
     backend: str
@@ -46,10 +46,10 @@ class Task:
 
 @dataclass
 class Done:
-    """What came of a task: `scores`, or the `parts` that its clips are to be divided into, and their `packets`.
+    """Hold the result of a task: `scores`, or the ranges (`parts`) into which its clips are divided, and their `packets`.
 
-    `frames` were scored and `bytes` of the clips read in so many `seconds` on `device`. `kept` says that the scores are in the
-    folder of the task.
+    `frames` is the number of frames that were scored, `bytes` how many bytes of the clips were read, and `seconds` the time
+    that this took on `device`. `kept` says that the scores are in the folder of the task.
     """
 
     scores: RangeScores | None

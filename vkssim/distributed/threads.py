@@ -1,4 +1,4 @@
-"""Runs workers of one device on threads of this process."""
+"""Run workers of one device on threads of this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .worker_pool import FixedPool, WorkerHandle
 
 
 class ThreadHandle(WorkerHandle):
-    """Hands tasks to a worker on a thread. Nothing ends that worker but the end of the process."""
+    """Hand tasks to a worker on a thread. Nothing ends that worker but the end of the process."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
@@ -34,7 +34,7 @@ class ThreadHandle(WorkerHandle):
 
 
 class LocalPool(FixedPool):
-    """Holds workers of one device in this process: one, or as many as the video engines of a GPU keep busy."""
+    """Hold workers of one device in this process: one, or as many as the video engines of a GPU keep busy."""
 
     def __init__(self, spec: WorkerSpec, workers: int = 1) -> None:
         super().__init__([ThreadHandle(spec) for _ in range(workers)])

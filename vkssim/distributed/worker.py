@@ -1,4 +1,4 @@
-"""The worker: a process that has one device and keeps it open from task to task."""
+"""Do tasks on one device, which stays open from task to task."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .task import Done, Task, WorkerSpec
 
 
 class Worker:
-    """Scores parts of clips on one device; use with `with`."""
+    """Score ranges of clips on one device; use with `with`."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
@@ -45,8 +45,8 @@ class Worker:
     def do(self, task: Task) -> Done:
         """Do a task.
 
-        Raises VkssimError: DeviceError where the device fails, RangeError where the clips have to be scored in one part, else
-        for what is wrong with the clips.
+        Raises DeviceError where the device fails, RangeError where the clips have to be scored as one range, and another
+        VkssimError where something is wrong with the clips.
         """
         failed = False
         try:
@@ -122,11 +122,11 @@ class Worker:
 
 
 def _keep(scores: RangeScores, task: Task) -> bool:
-    """Write the scores of a part into the task's folder; False where that cannot be done here."""
+    """Write the scores of a range into the folder of the task, and return whether that worked here."""
     if task.folder is None or scores.problem:
         return False
     try:
         RangeFolder(task.folder).write(task.name, scores)
-    except OutputError:  # whoever gave the task writes it, or says why nobody can
+    except OutputError:  # the coordinator writes it, or says why it cannot be written
         return False
     return True

@@ -1,4 +1,4 @@
-"""Chooses where workers run."""
+"""Choose where workers run."""
 
 from __future__ import annotations
 

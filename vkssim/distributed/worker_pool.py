@@ -1,4 +1,4 @@
-"""Declares what the scheduler hands tasks to: pools, and a handle for each of their workers."""
+"""Declare what the scheduler hands tasks to: pools, and a handle for each of their workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class WorkerDiedError(Exception):
 
 
 class WorkerHandle(ABC):
-    """Hands tasks to one worker, one at a time. A worker that died is started again for the next task."""
+    """Hand tasks to one worker, one at a time. A worker that died is started again for the next task."""
 
     label: str
     host: str = ""
@@ -31,7 +31,7 @@ class WorkerHandle(ABC):
 
 
 class WorkerPool(ABC):
-    """Holds workers; use with `with`."""
+    """Hold workers; use with `with`."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
@@ -49,7 +49,7 @@ class WorkerPool(ABC):
 
 
 class FixedPool(WorkerPool):
-    """Holds the same workers from beginning to end."""
+    """Hold the same workers from beginning to end."""
 
     def __init__(self, workers: Sequence[WorkerHandle]) -> None:
         self._workers = workers
