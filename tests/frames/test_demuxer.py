@@ -76,7 +76,7 @@ def test_lists_of_files_are_refused(folder: Path, name: str, text: str) -> None:
 def test_a_path_is_never_an_address(folder: Path, listener: socket.socket, scheme: str) -> None:
     """Not even where there is a file of that name, in a folder called `http:`."""
     path = f"{scheme}{_address(listener)}/clip.mp4"
-    with pytest.raises(InputError, match=r"No such file|is not read: vkssim reads files, and URLs by"):
+    with pytest.raises(InputError, match=r"No such file|is not supported: vkssim reads files, and URLs by"):
         open_source(path, NOTHING_SAID)
     (folder / path).parent.mkdir(parents=True)
     (folder / "clip.mp4").rename(folder / path)
