@@ -30,7 +30,9 @@ def test_missing_file() -> None:
 
 @pytest.mark.parametrize("url", ["http://me:secret@host/a.mp4?key=secret", "ftp://host/a.mp4", "rtmp://host/a"])
 def test_url_of_a_scheme_that_is_not_read(url: str) -> None:
-    with pytest.raises(InputError, match=r"is not supported: .* file://, gs://, https://, s3://, which need the extra") as caught:
+    with pytest.raises(
+        InputError, match=r"is not supported: .* file://, gs://, https://, s3://, which need the extra"
+    ) as caught:
         open_source(url, NOTHING_SAID)
     assert "secret" not in str(caught.value)
 
