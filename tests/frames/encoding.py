@@ -24,7 +24,8 @@ def video_frame(width: int, height: int, pixel_format: str, planes: Iterable[np.
     """A frame whose planes start with these rows, given as they lie in memory."""
     frame = av.VideoFrame(width, height, pixel_format)
     for plane, rows in zip(frame.planes, planes, strict=True):
-        memory = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)  # type: ignore[call-overload]
+        samples: Any = plane  # some versions of PyAV declare its buffer, some do not
+        memory = np.frombuffer(samples, np.uint8).reshape(-1, plane.line_size)
         data = np.ascontiguousarray(rows).view(np.uint8).reshape(len(rows), -1)
         memory[: data.shape[0], : data.shape[1]] = data
     return frame

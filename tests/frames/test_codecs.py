@@ -63,7 +63,8 @@ def _frames(pixel_format: str, width: int, height: int) -> list[Any]:
         bits = frame.format.components[0].bits
         rng = np.random.default_rng(seed)
         for plane in frame.planes:
-            memory = np.frombuffer(plane, np.uint8 if bits == 8 else "<u2")  # type: ignore[call-overload]
+            samples: Any = plane  # some versions of PyAV declare its buffer, some do not
+            memory = np.frombuffer(samples, np.uint8 if bits == 8 else "<u2")
             memory[:] = rng.integers(0, 2**bits, memory.shape)
         frames.append(frame)
     return frames

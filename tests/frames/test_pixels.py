@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from av.video.format import names  # type: ignore[attr-defined] # PyAV's stub leaves it out
+from av.video.format import names  # type: ignore[attr-defined, unused-ignore] # some of PyAV's stubs leave it out
 
 from vkssim.errors import InputError
 from vkssim.frames.pixels import pixel_format
