@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import fork
+from .call_order import CallOrder
 from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 from .loader import complaints
 
@@ -41,6 +42,9 @@ class Api:
     free: they do nothing, because the objects belong to the parent.
     """
 
+    order: CallOrder | None = None
+    """What every call waits for once an instance with the validation layer is opened."""
+
     @functools.cached_property
     def module(self) -> Any:
         """Return the imported `vulkan` package. Raises NoLoaderError if it or the loader's library is missing."""
@@ -68,6 +72,10 @@ class Api:
         """Return a function of an extension. The loader's library does not export such functions."""
         return self._translated(name, self.vkGetDeviceProcAddr(device, name))
 
+    def load_of_instance(self, instance: Any, name: str) -> Callable[..., Any]:
+        """Return a function of an instance's extension."""
+        return self._translated(name, self.vkGetInstanceProcAddr(instance, name))
+
     def _translated(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         module = self.module
         lets_go = name.startswith(_LETTING_GO)
@@ -77,7 +85,10 @@ class Api:
             if fork.is_forked():
                 return None if lets_go else fork.check()
             try:
-                return function(*args)
+                if self.order is None:
+                    return function(*args)
+                with self.order.call(name):
+                    return function(*args)
             except module.VkErrorDeviceLost as error:
                 raise DeviceLostError(f"{name}: the driver reports that the device was lost; run again") from error
             except (module.VkErrorOutOfDeviceMemory, module.VkErrorMemoryMapFailed) as error:

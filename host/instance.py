@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from . import fork
 from .api import vk
+from .call_order import CallOrder
 from .errors import ValidationError
 
 VALIDATION_LAYER = "VK_LAYER_KHRONOS_validation"
@@ -77,6 +78,7 @@ class Instance:
         extensions: list[str] = []
         flags = 0
         if self.validation:
+            vk.order = vk.order or CallOrder()
             if VALIDATION_LAYER not in {layer.layerName for layer in vk.vkEnumerateInstanceLayerProperties()}:
                 raise ValidationError(
                     f"{VALIDATION_LAYER} is not installed: `apt install vulkan-validationlayers`,"
@@ -124,8 +126,8 @@ class Instance:
         )
         self._report = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", report)
         info.pfnUserCallback = self._report  # the binding's own callback is shared by all instances
-        create = vk.vkGetInstanceProcAddr(self.handle, "vkCreateDebugUtilsMessengerEXT")
-        destroy = vk.vkGetInstanceProcAddr(self.handle, "vkDestroyDebugUtilsMessengerEXT")
+        create = vk.load_of_instance(self.handle, "vkCreateDebugUtilsMessengerEXT")
+        destroy = vk.load_of_instance(self.handle, "vkDestroyDebugUtilsMessengerEXT")
         messenger = create(self.handle, info, None)
         self._stack.callback(destroy, self.handle, messenger, None)
 

@@ -1,0 +1,119 @@
+"""The order of calls under the validation layer: side by side, but alone where the layer's table of devices changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from vkssim.host.api import vk
+from vkssim.host.call_order import ALONE, CallOrder
+from vkssim.host.instance import Instance
+
+SOON = 20.0
+"""Seconds after which a thread that should have gone on is taken to be stuck."""
+
+A_WHILE = 0.05
+"""Seconds for a thread that has to wait to go on by mistake."""
+
+
+class Calls:
+    """Calls of several threads, each of which lasts until it is ended."""
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._order = CallOrder()
+        self._pool = pool
+
+    def begin(self, name: str) -> Call:
+        return Call(self._pool, self._order, name)
+
+
+class Call:
+    def __init__(self, pool: ThreadPoolExecutor, order: CallOrder, name: str) -> None:
+        self._begun, self._may_end = threading.Event(), threading.Event()
+
+        def run() -> None:
+            with order.call(name):
+                self._begun.set()
+                assert self._may_end.wait(SOON)
+
+        self._future: Future[None] = pool.submit(run)
+
+    def begins(self) -> bool:
+        return self._begun.wait(SOON)
+
+    def waits(self) -> bool:
+        return not self._begun.wait(A_WHILE)
+
+    def end(self) -> None:
+        self._may_end.set()
+        self._future.result(SOON)
+
+
+@pytest.fixture
+def calls() -> Iterator[Calls]:
+    with ThreadPoolExecutor(8) as pool:
+        yield Calls(pool)
+
+
+def test_calls_are_side_by_side(calls: Calls) -> None:
+    begun = [calls.begin("vkQueueSubmit") for _ in range(3)]
+    assert all(call.begins() for call in begun)
+    for call in begun:
+        call.end()
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_call_that_is_alone(calls: Calls, name: str) -> None:
+    first = calls.begin("vkQueueSubmit")
+    assert first.begins()
+    alone = calls.begin(name)
+    assert alone.waits()
+    later = calls.begin("vkQueueSubmit")
+    assert later.waits(), "else calls that follow each other keep it waiting for ever"
+    first.end()
+    assert alone.begins()
+    assert later.waits()
+    alone.end()
+    assert later.begins()
+    later.end()
+
+
+def test_two_calls_that_are_alone(calls: Calls) -> None:
+    first = calls.begin("vkCreateDevice")
+    assert first.begins()
+    second = calls.begin("vkDestroyDevice")
+    assert second.waits()
+    first.end()
+    assert second.begins()
+    second.end()
+
+
+@pytest.mark.parametrize("outer", ["vkQueueSubmit", "vkCreateDevice"])
+@pytest.mark.parametrize("inner", ["vkDestroyBuffer", "vkDestroyDevice"])
+def test_a_destructor_within_a_call(outer: str, inner: str) -> None:
+    order = CallOrder()
+    with order.call(outer), order.call(inner):
+        pass
+    with order.call("vkCreateDevice"):
+        pass
+
+
+def test_a_call_that_fails_is_over() -> None:
+    order = CallOrder()
+    with pytest.raises(ValueError, match="lost"), order.call("vkCreateDevice"):
+        raise ValueError("lost")
+    with ThreadPoolExecutor(1) as pool:
+        call = Call(pool, order, "vkDestroyDevice")
+        assert call.begins()
+        call.end()
+
+
+def test_calls_are_ordered_where_the_layer_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vk, "order", None)
+    with Instance(validation=False):
+        assert vk.order is None
+    with Instance(validation=True):
+        assert vk.order is not None
