@@ -1,4 +1,4 @@
-"""Scores clips in parts as several devices do, and holds the report to that of one device."""
+"""Score clips in ranges as several devices do, and compare the report with the report of one device."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AnyOrder(Scheduler):
 
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
-    """Have clips divided into parts of some `pairs` pairs, into `most` at most."""
+    """Have clips divided into ranges of about `pairs` pairs, `most` ranges at most."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
     monkeypatch.setattr(coordinator, "_RANGES_EACH", most)
 
@@ -48,23 +48,23 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 10
 def in_ranges(
     reference: str, distorted: str, raw: RawDescription = NOTHING_SAID, **options: Any
 ) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
-    """What comes of two clips, and the parts that were scored, in the order of that."""
-    parts: list[FrameRange] = []
+    """Return the outcome of two clips, and the ranges in the order in which they were scored."""
+    ranges: list[FrameRange] = []
 
-    def note(_job: Job, part: FrameRange, _scores: RangeScores, _done: Done | None) -> None:
-        parts.append(part)
+    def note(_job: Job, frame_range: FrameRange, _scores: RangeScores, _done: Done | None) -> None:
+        ranges.append(frame_range)
 
     with LocalPool(CPU) as engine:
         scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_range=note)
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
-    return outcome, parts
+    return outcome, ranges
 
 
 def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescription = NOTHING_SAID, **options: Any) -> int:
-    """How many parts two clips were scored in. Fails where anything differs from scoring them in one go."""
-    outcome, parts = in_ranges(str(reference), str(distorted), raw, **options)
+    """Return the number of ranges that two clips were scored in. Fails where the report differs from that of one range."""
+    outcome, ranges = in_ranges(str(reference), str(distorted), raw, **options)
     assert told(outcome) == told(_in_one(str(reference), str(distorted), raw, **options))
-    return 1 if parts[-1:] == [FrameRange()] else len(parts)
+    return 1 if ranges[-1:] == [FrameRange()] else len(ranges)
 
 
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:

@@ -53,11 +53,11 @@ def _command(number: int) -> bytes:
         return b""
 
 
-def parts_of(output: Path) -> list[Path]:
-    """Return the files of a run's parts that are there, without the file that says how it was divided."""
+def range_files(output: Path) -> list[Path]:
+    """Return the files with the scores of the ranges of a run, without the file that has the division."""
     return sorted(path for path in Path(f"{output}.parts").glob("*-*") if path.suffix[1:2].isdecimal())
 
 
-def has_first_part(output: Path) -> bool:
-    """Return whether the first part is there, without which no frame is known without a gap."""
-    return any(int(path.suffix[1:].partition("-")[0]) == 0 for path in parts_of(output))
+def has_first_range(output: Path) -> bool:
+    """Return whether the first range was scored, without which the frames of no other range can be reported."""
+    return any(int(path.suffix[1:].partition("-")[0]) == 0 for path in range_files(output))

@@ -39,8 +39,8 @@ from ..support.pictures import clip
 from ..support.waiting import until
 
 WIDTH, HEIGHT, FRAMES = 96, 64, 192
-PARTS = FRAMES // 32
-"""The fewest pairs of a part are 32."""
+RANGES = FRAMES // 32
+"""The fewest pairs of a range are 32."""
 
 RAW = RawDescription(WIDTH, HEIGHT, "420", 8)
 FEATURES = ("float_ssim=scale=1",)
@@ -138,11 +138,11 @@ def jobs(tmp_path: Path, request: pytest.FixtureRequest) -> list[Job]:
 
 @dataclass
 class Run:
-    """What came of scoring jobs: outcomes by key, parts that were found and how often others were scored, the warnings."""
+    """What came of scoring jobs: outcomes by key, ranges that were found and how often others were scored, the warnings."""
 
     outcomes: dict[str, Any] = field(default_factory=dict)
     found: set[tuple[str, int]] = field(default_factory=set)
-    parts: Counter[tuple[str, int]] = field(default_factory=Counter)
+    ranges: Counter[tuple[str, int]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
     devices: set[str] = field(default_factory=set)
 
@@ -150,11 +150,11 @@ class Run:
 def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
-    def on_range(job: Job, part: FrameRange, _scores: RangeScores, done: Done | None) -> None:
+    def on_range(job: Job, frame_range: FrameRange, _scores: RangeScores, done: Done | None) -> None:
         if done is None:
-            run.found.add((job.key, part.first))
+            run.found.add((job.key, frame_range.first))
             return
-        run.parts[job.key, part.first] += 1
+        run.ranges[job.key, frame_range.first] += 1
         run.devices.add(done.device)
         meanwhile()
 
@@ -167,18 +167,18 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
 
 
 def _assert_right(run: Run, jobs: list[Job], backend: str) -> None:
-    """The same bytes as without a cluster, and no part scored twice."""
+    """The same bytes as without a cluster, and no range scored twice."""
     for job in jobs:
         alone = vkssim.score_files(job.clips.reference, job.clips.distorted, raw=RAW, features=FEATURES, backend=backend)
         outcome = run.outcomes[job.key]
         assert not isinstance(outcome, Exception), outcome
         assert render(outcome, "json", "max") == render(alone, "json", "max")
-    assert set(run.parts.values()) == {1}
+    assert set(run.ranges.values()) == {1}
 
 
 def _full(jobs: list[Job]) -> set[tuple[str, int]]:
-    """All parts that there are."""
-    return {(job.key, 32 * part) for job in jobs[:2] for part in range(PARTS)} | {(jobs[2].key, 0)}
+    """Return all ranges that there are."""
+    return {(job.key, 32 * number) for job in jobs[:2] for number in range(RANGES)} | {(jobs[2].key, 0)}
 
 
 def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
         assert signal.getsignal(signal.SIGTERM) is handler
         run = _score(engine, jobs, tmp_path / "parts")
     _assert_right(run, jobs, "vulkan")
-    assert set(run.parts) == _full(jobs)
+    assert set(run.ranges) == _full(jobs)
     places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
     assert all(device.startswith("llvmpipe") and device.endswith(tuple(places)) for device in run.devices)
     assert run.warnings == []
@@ -206,7 +206,7 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
         run = _score(engine, jobs, tmp_path / "parts", kill)
     assert killed
     _assert_right(run, jobs, "cpu")
-    assert set(run.parts) == _full(jobs)
+    assert set(run.ranges) == _full(jobs)
     assert len(run.devices) > 1
     assert all("ended unexpectedly" in warning for warning in run.warnings)  # nothing where another one tried it already
 
@@ -220,7 +220,7 @@ def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[J
             os.kill(process, signal.SIGKILL)
         run = _score(engine, jobs, tmp_path / "parts")
     _assert_right(run, jobs, "cpu")
-    assert set(run.parts) == _full(jobs)
+    assert set(run.ranges) == _full(jobs)
 
 
 def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
         assert not [worker for worker in engine.workers() if doomed in worker.label]
     assert removed
     _assert_right(run, jobs, "cpu")
-    assert set(run.parts) == _full(jobs)
+    assert set(run.ranges) == _full(jobs)
     assert all(f"(node {doomed}) ended unexpectedly" in warning for warning in run.warnings)
 
 
@@ -271,7 +271,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
     assert isinstance(lost, WorkerLostError)
     assert f"{poison} was tried {MOST_ATTEMPTS} times and given up" in str(lost)
     _assert_right(run, jobs[:2], "cpu")
-    assert set(run.parts) == _full(jobs) - {("2", 0)}
+    assert set(run.ranges) == _full(jobs) - {("2", 0)}
 
 
 DRIVER = """
@@ -307,13 +307,13 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
     _assert_right(run, jobs, "cpu")
     assert kept
     assert run.found == kept
-    assert set(run.parts) == _full(jobs) - kept
+    assert set(run.ranges) == _full(jobs) - kept
 
 
 def _scored(folder: Path) -> set[tuple[str, int]]:
-    """The parts whose scores are in the folder."""
+    """Return the ranges whose scores are in the folder."""
     names = [name.split(".") for name in OwnFolder(folder).names()]
-    return {(key, 0 if part == "whole" else int(part.partition("-")[0])) for key, part in names if part != "parts"}
+    return {(key, 0 if kind == "whole" else int(kind.partition("-")[0])) for key, kind in names if kind != "parts"}
 
 
 def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

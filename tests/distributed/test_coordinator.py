@@ -1,4 +1,4 @@
-"""Parts that are kept, found again, refused and put together: on one worker in this process."""
+"""Ranges that are kept, found again, refused and put together: on one worker in this process."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def clips(tmp_path: Path) -> Clips:
 
 @pytest.fixture
 def tasks(monkeypatch: pytest.MonkeyPatch) -> list[FrameRange | None]:
-    """The parts of the tasks that the worker was given; None for where it had to divide."""
+    """Record the ranges of the tasks that the worker was given; None where it had to divide."""
     given: list[FrameRange | None] = []
     do = Worker.do
 
     def note(self: Worker, task: Task) -> Done:
-        given.append(task.part)
+        given.append(task.frame_range)
         return do(self, task)
 
     monkeypatch.setattr(Worker, "do", note)
@@ -83,11 +83,11 @@ def tasks(monkeypatch: pytest.MonkeyPatch) -> list[FrameRange | None]:
 
 
 def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, times: int = 1) -> None:
-    """Have the worker raise an error in place of scoring the part from that pair on."""
+    """Have the worker raise an error in place of scoring the range from that pair on."""
     left, do = [error] * times, Worker.do
 
     def failing(self: Worker, task: Task) -> Done:
-        if task.part is not None and task.part.first == first and not task.part.is_whole and left:
+        if task.frame_range is not None and task.frame_range.first == first and not task.frame_range.is_whole and left:
             raise left.pop()
         return do(self, task)
 
@@ -116,7 +116,7 @@ def _store(folder: Path, *, resume: bool, tell: Callable[[str], None] = lambda _
 
 
 def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
-    """A run whose third part fails."""
+    """A run whose third range fails."""
     with monkeypatch.context() as patch:
         _fail_at(patch, first, error)
         with _kept(folder) as kept:
@@ -138,12 +138,12 @@ def test_only_what_is_missing_is_done(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None], error: VkssimError
 ) -> None:
     _cut_off(clips, tmp_path, monkeypatch, error)
-    assert [None if part is None else part.first for part in tasks] == [None, 0, 4]
+    assert [None if frame_range is None else frame_range.first for frame_range in tasks] == [None, 0, 4]
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         report = _score(clips, kept)
         kept.settle([])
-    assert [part and part.first for part in tasks] == [8, 12, 16]
+    assert [frame_range and frame_range.first for frame_range in tasks] == [8, 12, 16]
     assert told(report) == told(_in_one(clips))
     assert report.resumed == 8
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
@@ -160,11 +160,11 @@ def test_what_a_worker_cannot_keep_is_kept_here(
     with _kept(tmp_path, resume=True) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
         kept.settle([])
-    assert [part and part.first for part in tasks] == [8, 12, 16]
+    assert [frame_range and frame_range.first for frame_range in tasks] == [8, 12, 16]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dis.y4m", "ref.y4m"]
 
 
-def test_parts_stay_until_their_scores_are_where_they_belong(
+def test_ranges_stay_until_their_scores_are_where_they_belong(
     clips: Clips, tmp_path: Path, tasks: list[FrameRange | None]
 ) -> None:
     with _kept(tmp_path) as kept:
@@ -179,10 +179,10 @@ def test_parts_stay_until_their_scores_are_where_they_belong(
     assert not Path(kept.ranges.place).exists()
 
 
-def test_parts_of_another_division_are_not_taken_for_these(
+def test_ranges_of_another_division_are_not_taken_for_these(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None]
 ) -> None:
-    """What a run left that was killed while it tidied up: parts, but not how they were divided."""
+    """What a run left that was killed while it tidied up: ranges, but not how they were divided."""
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     shutil.copytree(tmp_path / "scores.json.parts", tmp_path / "old")
     (division,) = (tmp_path / "scores.json.parts").glob("*.parts")
@@ -195,13 +195,13 @@ def test_parts_of_another_division_are_not_taken_for_these(
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
-    assert [part and part.first for part in tasks][:1] == [0]
+    assert [frame_range and frame_range.first for frame_range in tasks][:1] == [0]
 
 
-def test_damaged_parts_are_not_believed(
+def test_damaged_ranges_are_not_believed(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[FrameRange | None]
 ) -> None:
-    """Any bit of a part, of how the clips were divided, or of the journal; and parts that were exchanged."""
+    """Any bit of a range, of how the clips were divided, or of the journal; and ranges that were exchanged."""
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     folder = OwnFolder(tmp_path / "scores.json.parts")
     first, second, division = sorted(folder.names())
@@ -216,7 +216,7 @@ def test_damaged_parts_are_not_believed(
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         assert told(_score(clips, kept)) == told(_in_one(clips))
-    assert 0 in [part and part.first for part in tasks]
+    assert 0 in [frame_range and frame_range.first for frame_range in tasks]
     journal = tmp_path / "scores.json.journal"
     whole = journal.read_bytes()
     head = len(b"".join(whole.splitlines(keepends=True)[:2]))  # which run it is, and on which device it was begun
@@ -335,7 +335,7 @@ def test_ranges_behind_a_gap_wait_for_several_devices(clips: Clips, tmp_path: Pa
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         assert told(_score(clips, kept)) == told(whole)
-    assert [part and part.first for part in tasks] == [8]
+    assert [frame_range and frame_range.first for frame_range in tasks] == [8]
 
 
 def test_ranges_that_do_not_meet_are_not_taken_by_one_device(
@@ -348,7 +348,7 @@ def test_ranges_that_do_not_meet_are_not_taken_by_one_device(
         found = folder.find(store.key, OPTIONS)
         second = found.scores[1]
         second.begins = 7, None
-        folder.write(name_of(store.key, found.parts[1]), second)
+        folder.write(name_of(store.key, found.ranges[1]), second)
     notes: list[str] = []
     with _store(tmp_path, resume=True, tell=notes.append) as store:
         assert told(_on_one(clips, store)) == told(_in_one(clips))
@@ -389,7 +389,7 @@ def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Pa
 
 
 @pytest.mark.parametrize("first", [0, 8, 16])
-def test_a_part_that_is_refused_has_all_scored_in_one(
+def test_a_range_that_is_refused_has_all_scored_in_one(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
 ) -> None:
     """Frames are told of once and in order all the same, and what was kept goes."""
@@ -410,7 +410,7 @@ def test_a_part_that_is_refused_has_all_scored_in_one(
     assert report.troubles == []
 
 
-def test_a_refused_part_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_range_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
     _fail_at(monkeypatch, 12, RangeError("not there"))
     with _kept(tmp_path, resume=True) as kept:
@@ -420,13 +420,13 @@ def test_a_refused_part_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("place", [1, 4])
-def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
     """Whichever of two neighbours comes first; no frame of the latter is told of."""
     do = Worker.do
 
     def other(self: Worker, task: Task) -> Done:
         done = do(self, task)
-        if task.part is not None and task.part.first == 4 * place:
+        if task.frame_range is not None and task.frame_range.first == 4 * place:
             assert done.scores is not None
             done.scores.begins = None, 7
             done.scores.report.frames = []
@@ -441,7 +441,7 @@ def test_parts_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pyt
     assert frames == report.frames
 
 
-def test_what_fails_with_all_in_one_part_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not tried for ever."""
 
     def refused(self: Worker, task: Task) -> Done:
@@ -478,11 +478,13 @@ def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.
 
 
 def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is refused in parts, one kills its workers, one is no video: the others are as if they were alone."""
+    """One is refused in ranges, one kills its workers, one is no video: the others are as if they were alone."""
     do = Worker.do
     raises: dict[str, Callable[[Task], Exception | None]] = {
-        "refused": lambda task: RangeError("no") if task.part is not None and task.part.first == 8 else None,
-        "deadly": lambda task: WorkerDiedError("gone") if task.part is not None and task.part.first == 4 else None,
+        "refused": lambda task: RangeError("no") if task.frame_range is not None and task.frame_range.first == 8 else None,
+        "deadly": lambda task: (
+            WorkerDiedError("gone") if task.frame_range is not None and task.frame_range.first == 4 else None
+        ),
     }
 
     def failing(self: Worker, task: Task) -> Done:
@@ -516,7 +518,7 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
     ]
 
 
-def test_a_batch_whose_parts_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_ranges_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is no pair's fault: none has a row with that error."""
     write_file = OwnFolder.write
 

@@ -1,4 +1,4 @@
-"""Where clips are divided, and raw ones in parts: the same bytes as in one go, whatever is selected of them."""
+"""Where clips are divided, and raw ones in ranges: the same bytes as in one go, whatever is selected of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def threes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts have three pairs."""
+    """Ranges have three pairs."""
     small_ranges(monkeypatch)
 
 
@@ -63,33 +63,34 @@ def _clips(folder: Path, kind: str) -> tuple[str, str, RawDescription]:
 # -- where ------------------------------------------------------------------------------------------------------------
 
 
-def _parts(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[FrameRange]:
+def _ranges(folder: Path, kind: str, pairs: int, least: int = 1, **selection: Any) -> list[FrameRange]:
     reference, distorted, raw = _clips(folder, kind)
     with open_source(reference, raw) as first, open_source(distorted, raw) as second:
         return divided((first, second), Selection(**selection), "index", pairs, least)
 
 
-def test_parts_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _parts(folder, "raw", 5) == [FrameRange()], "fewer would only wait"
+def test_ranges_are_of_the_size_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _ranges(folder, "raw", 5) == [FrameRange()], "fewer would only wait"
     monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
-    assert [(part.first, part.stop) for part in _parts(folder, "raw", 10)] == [(0, 10), (10, 20), (20, None)]
-    assert [part.first for part in _parts(folder, "raw", 100, least=3)] == [0, 9, 18]
-    assert [part.first for part in _parts(folder, "raw", 4, subsample=3, skip_reference=1)] == [0, 4]
+    limits = [(frame_range.first, frame_range.stop) for frame_range in _ranges(folder, "raw", 10)]
+    assert limits == [(0, 10), (10, 20), (20, None)]
+    assert [frame_range.first for frame_range in _ranges(folder, "raw", 100, least=3)] == [0, 9, 18]
+    assert [frame_range.first for frame_range in _ranges(folder, "raw", 4, subsample=3, skip_reference=1)] == [0, 4]
 
 
-def test_parts_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference has one every four frames, the distorted clip every five: the one that is further back counts."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", 1)
-    assert [part.first for part in _parts(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
+    assert [frame_range.first for frame_range in _ranges(folder, "mp4", 6)] == [0, 4, 10, 15, 20]
 
 
 def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> None:
-    parts = _parts(folder, "mp4", 5)
-    assert len(parts) > 2
+    ranges = _ranges(folder, "mp4", 5)
+    assert len(ranges) > 2
     packets = VideoPackets(5678, 1.25), None
-    assert unpacked_division(packed_division(parts, None, "a.parts"), "a.parts") == (parts, None)
-    data = packed_division(parts, packets, "a.parts")
-    assert unpacked_division(data, "a.parts") == (parts, packets)
+    assert unpacked_division(packed_division(ranges, None, "a.parts"), "a.parts") == (ranges, None)
+    data = packed_division(ranges, packets, "a.parts")
+    assert unpacked_division(data, "a.parts") == (ranges, packets)
     assert unpacked_division(data, "b.parts") is None
     for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
         assert unpacked_division(torn, "a.parts") is None
@@ -118,9 +119,9 @@ SELECTIONS: tuple[dict[str, Any], ...] = (
 @pytest.mark.parametrize("selection", SELECTIONS, ids=lambda it: " ".join(map(str, it.items())))
 @pytest.mark.parametrize("kind", KINDS)
 def test_selections(folder: Path, threes: None, kind: str, selection: dict[str, Any]) -> None:
-    parts = same_in_ranges(*_clips(folder, kind), selection=Selection(**selection))
+    ranges = same_in_ranges(*_clips(folder, kind), selection=Selection(**selection))
     if not (kind.startswith("raw") and "0.2s" in selection.values()):  # raw clips know no time: the error is the same
-        assert parts > 1
+        assert ranges > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -157,13 +158,13 @@ def test_pictures_and_planes(folder: Path, threes: None, kind: str, pictures: Pi
     assert same_in_ranges(*_clips(folder, kind), pictures=pictures, planes="all") > 1
 
 
-def test_by_time_is_one_part(folder: Path, threes: None) -> None:
+def test_by_time_is_one_range(folder: Path, threes: None) -> None:
     assert same_in_ranges(*_clips(folder, "mp4"), sync="pts") == 1
     assert same_in_ranges(*_clips(folder, "y4m"), sync="pts", selection=Selection(subsample=2)) == 1
 
 
 @pytest.mark.parametrize("kind", ["raw", "raw 10", "y4m"])
-def test_a_truncated_clip_is_one_part(folder: Path, tmp_path: Path, threes: None, kind: str) -> None:
+def test_a_truncated_clip_is_one_range(folder: Path, tmp_path: Path, threes: None, kind: str) -> None:
     """Its end is an error, with the scores before it."""
     reference, distorted, raw = _clips(folder, kind)
     raw = replace(raw, allow_partial=True)
@@ -193,20 +194,20 @@ def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
 
 
 def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: None) -> None:
-    """A part that is not there any more is refused."""
+    """A range that is not there any more is refused."""
     reference, distorted, raw = _clips(folder, "raw")
     path = tmp_path / "dis.raw"
     path.write_bytes(Path(distorted).read_bytes())
     with Worker(CPU) as worker:
         clips = Clips(reference, str(path), raw)
-        parts = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).parts
+        ranges = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).ranges
         path.write_bytes(Path(distorted).read_bytes()[: 12 * raw.layout("").frame_bytes])
-        assert worker.do(Task(clips, ScoreOptions(FEATURES), parts[0])).scores is not None
+        assert worker.do(Task(clips, ScoreOptions(FEATURES), ranges[0])).scores is not None
         with pytest.raises(RangeError, match="end before pair"):
-            worker.do(Task(clips, ScoreOptions(FEATURES), parts[-2]))
+            worker.do(Task(clips, ScoreOptions(FEATURES), ranges[-2]))
 
 
-def test_a_raw_part_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, distorted, raw = _clips(folder, "raw")
     asked: set[int] = set()
     read = RawFile.read
@@ -218,10 +219,10 @@ def test_a_raw_part_reads_its_own_frames_alone(folder: Path, threes: None, monke
     monkeypatch.setattr(RawFile, "read", note)
     with Worker(CPU) as worker:
         clips = Clips(reference, distorted, raw)
-        parts = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).parts
-        done = worker.do(Task(clips, ScoreOptions(FEATURES), parts[2]))
+        ranges = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).ranges
+        done = worker.do(Task(clips, ScoreOptions(FEATURES), ranges[2]))
     assert done.scores is not None
-    assert asked == set(range(parts[2].first, parts[2].stop or 0))
+    assert asked == set(range(ranges[2].first, ranges[2].stop or 0))
     assert [frame.index for frame in done.scores.report.frames] == sorted(asked)
     assert done.bytes == 2 * len(asked) * 24 * 32
 

@@ -40,7 +40,7 @@ from ..support.commands import python_process, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .in_ranges import CPU
-from .running import FEATURE, are_gone, ended, family, has_first_part, parts_of, started, workers
+from .running import FEATURE, are_gone, ended, family, has_first_range, range_files, started, workers
 
 FEW = 12
 FRAMES = 120 * FEW
@@ -99,7 +99,7 @@ def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> N
     assert render(report, "json", "max") == render(score(None), "json", "max")
     assert (report.troubles, report.warnings, report.resumed) == ([], [], 0)
     assert seen == report.frames
-    assert len(steps) > 4, "in parts"
+    assert len(steps) > 4, "the clips were scored in ranges"
     assert steps == sorted(steps)
     assert steps[-1] == (FRAMES, FRAMES)
 
@@ -146,7 +146,7 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     """Another one does what it was at, and the user hears of it."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(parts_of(output)) > 1)
+    until(lambda: len(range_files(output)) > 1)
     os.kill(workers(process)[0], signal.SIGKILL)
     messages = ended(process)
     assert process.returncode == 0
@@ -157,7 +157,7 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 
 def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     process = started(*_words(folder, tmp_path / "scores.json", *two))
-    until(lambda: parts_of(tmp_path / "scores.json") and len(workers(process)) == 2)
+    until(lambda: range_files(tmp_path / "scores.json") and len(workers(process)) == 2)
     processes = family(process)
     process.kill()
     process.communicate()
@@ -208,7 +208,7 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     """One, or both: what stands still is killed after a while, what it was at is done, and the end is written."""
     output = tmp_path / "scores.json"
     process = subprocess.Popen([sys.executable, "-c", PATIENT, *_words(folder, output, *two)], stderr=subprocess.PIPE)
-    until(lambda: len(parts_of(output)) > 1)
+    until(lambda: len(range_files(output)) > 1)
     processes = family(process)
     for number in workers(process)[:count]:
         os.kill(number, signal.SIGSTOP)
@@ -285,17 +285,17 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     """What is scored without a gap is in a valid file that says so; going on gives the file of a run that was not stopped."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(parts_of(output)) > 2 and has_first_part(output))
+    until(lambda: len(range_files(output)) > 2 and has_first_range(output))
     processes = family(process)
     process.send_signal(number)
     messages = ended(process)
     assert process.returncode == 128 + number
     until(lambda: are_gone(processes))
-    whole, part = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
-    frames = len(part["frames"])
+    whole, partial = (json.loads(path.read_text()) for path in (folder / "scores.json", output))
+    frames = len(partial["frames"])
     assert 0 < frames < FRAMES
-    assert part["frames"] == whole["frames"][:frames]
-    assert part["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
+    assert partial["frames"] == whole["frames"][:frames]
+    assert partial["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
     assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in messages
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
@@ -306,7 +306,7 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     """They leave it to their parent."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: parts_of(output))
+    until(lambda: range_files(output))
     for number in workers(process):
         os.kill(number, signal.SIGINT)
     messages = ended(process)
@@ -352,7 +352,7 @@ def killed(folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPath
     """What a run leaves that was killed on its way."""
     output = tmp_path_factory.mktemp("killed") / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(parts_of(output)) > 2)
+    until(lambda: len(range_files(output)) > 2)
     processes = family(process)
     process.kill()
     process.communicate()
@@ -376,8 +376,8 @@ def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) 
 
 
 @pytest.mark.parametrize("damage", ["torn", "gone"])
-def test_parts_that_are_damaged_are_scored_again(folder: Path, output: Path, two: tuple[str, str], damage: str) -> None:
-    for path in [*parts_of(output)[:2], *Path(f"{output}.parts").glob("*.parts")]:
+def test_ranges_that_are_damaged_are_scored_again(folder: Path, output: Path, two: tuple[str, str], damage: str) -> None:
+    for path in [*range_files(output)[:2], *Path(f"{output}.parts").glob("*.parts")]:
         data = path.read_bytes()
         path.write_bytes(data[:-9])
         if damage == "gone":
@@ -407,7 +407,7 @@ def test_a_run_on_one_device_goes_on_with_two(folder: Path, tmp_path: Path, two:
 
 
 def test_a_run_on_two_devices_goes_on_with_one(folder: Path, output: Path) -> None:
-    from_the_start = has_first_part(output)
+    from_the_start = has_first_range(output)
     result = vkssim(*[word for word in _words(folder, output, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
     assert ("the run continues behind" in result.output) == from_the_start
@@ -455,12 +455,12 @@ run()
 
 
 def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """All is scored, the disk is full: the parts stay until their scores are where they belong."""
+    """All is scored, the disk is full: the ranges stay until their scores are where they belong."""
     output = tmp_path / "scores.json"
     limit = (folder / "scores.json").stat().st_size - 1
     process = python_process("-c", FULL, str(limit), *_words(folder, output, *two))
     assert process.returncode == 2
     assert b"scores.json cannot be written: File too large; --resume continues from there" in process.stderr
-    assert len(parts_of(output)) > 4
+    assert len(range_files(output)) > 4
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)

@@ -1,4 +1,4 @@
-"""Clips of every kind scored in parts, in any order: the same bytes as in one go, whatever a decoder does after a seek."""
+"""Clips of every kind scored in ranges, in any order: the same bytes as in one go, whatever a decoder does after a seek."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GOP = 10
 
 @pytest.fixture(autouse=True)
 def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many parts, and frame threads however few cores there are."""
+    """Many ranges, and frame threads however few cores there are."""
     small_ranges(monkeypatch)
     monkeypatch.setattr("vkssim.frames.container.threads_help", lambda: True)
 
@@ -59,7 +59,7 @@ OPEN = "open-gop=1", "bframes=4", "b-pyramid=normal"
 
 SMALL = "mpeg4, program stream of small frames"  # several in a packet, so that times are guessed anew after a seek
 UNSURE = "mpeg4, program stream"
-"""Whether its frames are the same after a seek differs between versions of FFmpeg; where they are not it is one part."""
+"""Whether its frames are the same after a seek differs between versions of FFmpeg; where they are not it is one range."""
 
 KINDS: dict[str, tuple[str, str, dict[str, str]]] = {
     "x264 with open GOPs": ("mp4", *_x264(GOP, *OPEN)),
@@ -91,7 +91,7 @@ ALONE: dict[str, tuple[str, str, dict[str, str]]] = {
     "x264 with B-frames, avi": ("avi", *_x264(GOP, "bframes=3")),
     "x264, elementary stream": ("264", *_x264(GOP, "bframes=3")),
 }
-"""Of which nobody knows where frames are: of some a part is tried and refused, of others none."""
+"""Of which nobody knows where frames are: of some a range is tried and refused, of others none."""
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def test_of_every_kind(folder: Path, other: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: str) -> None:
-    """Also where no part would begin; or their fingerprint tells that they are not."""
+    """Also where no range would begin; or their fingerprint tells that they are not."""
     ending, codec, options = KINDS[kind]
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     same = []
@@ -139,7 +139,7 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
 
 
 @pytest.mark.parametrize("kind", ALONE)
-def test_what_cannot_be_read_in_parts_is_one(folder: Path, other: str, kind: str) -> None:
+def test_what_cannot_be_read_in_ranges_is_one(folder: Path, other: str, kind: str) -> None:
     ending, codec, options = ALONE[kind]
     assert same_in_ranges(_encode(folder / f"{kind}.{ending}", codec, options), other) == 1
 
@@ -291,7 +291,7 @@ REFUSED = "flv", "svq1", "mpeg4", "libx264"
 
 @pytest.mark.parametrize("codec", LYING)
 def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: str) -> None:
-    """Some decoders refuse them, some make up what they refer to and say nothing: parts then differ where they meet."""
+    """Some decoders refuse them, some make up what they refer to and say nothing: ranges then differ where they meet."""
     ending, options = LYING[codec]
     pixel_format = "yuv410p" if codec == "svq1" else "yuv420p"
     frames = [frame.reformat(format=pixel_format) for frame in _pictures()]
@@ -304,7 +304,7 @@ def test_frames_that_are_no_key_frames_though_they_say_so(folder: Path, codec: s
 
 
 def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
-    """Nothing but the part before it tells."""
+    """Nothing but the range before it tells."""
     honest = _encode(folder / "plain.flv", "flv", {"g": str(GOP)})
     lying = _remuxed(honest, folder / "lying.flv", key=True)
     place = GOP + 4
@@ -321,7 +321,7 @@ def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
 @pytest.mark.parametrize("codec", ["mpeg2video", "libx264", "libx265", "libvpx-vp9"])
 @pytest.mark.parametrize("place", [0.3, 0.6])
 def test_damage(folder: Path, codec: str, place: float) -> None:
-    """Bytes flipped in the middle: in one part, or in parts with the same scores."""
+    """Bytes flipped in the middle: in one range, or in ranges with the same scores."""
     options = {
         "mpeg2video": {"g": str(GOP), "bf": "2"},
         "libx264": _x264(GOP, *OPEN)[1],

@@ -11,7 +11,7 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..distributed.running import FEATURE, are_gone, ended, family, parts_of, started, workers
+from ..distributed.running import FEATURE, are_gone, ended, family, range_files, started, workers
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.journals import records
 from ..support.pictures import clip
@@ -96,21 +96,21 @@ def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tupl
 
 
 def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    """Pairs that were done are not scored again, nor are the parts of those that were not."""
+    """Pairs that were done are not scored again, nor are the finished ranges of the others."""
     words, output = _words(folder, RESULTS, *two), tmp_path / RESULTS
     process = started(*words, cwd=tmp_path)
-    until(lambda: len(parts_of(output)) > 2)
+    until(lambda: len(range_files(output)) > 2)
     processes = family(process)
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
     done = _scored(tmp_path)
-    kept = {path: path.stat().st_mtime_ns for path in parts_of(output)}
+    kept = {path: path.stat().st_mtime_ns for path in range_files(output)}
     assert kept
     assert not output.exists()
 
     process = started(*words, cwd=tmp_path)
-    until(lambda: set(parts_of(output)) - set(kept))
+    until(lambda: set(range_files(output)) - set(kept))
     again = {path: path.stat().st_mtime_ns for path in kept if path.exists()}
     ended(process)
     assert again.items() <= kept.items()
@@ -123,7 +123,7 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
 def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     """Both of them: one alone may have nothing to do at that moment, and then nobody notices."""
     process = started(*_words(folder, RESULTS, *two), cwd=tmp_path)
-    until(lambda: parts_of(tmp_path / RESULTS))
+    until(lambda: range_files(tmp_path / RESULTS))
     for worker in workers(process):
         os.kill(worker, signal.SIGKILL)
     assert "ended unexpectedly" in ended(process)
@@ -133,7 +133,7 @@ def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     words = _words(folder, RESULTS, *two)
     process = started(*words, cwd=tmp_path)
-    until(lambda: parts_of(tmp_path / RESULTS))
+    until(lambda: range_files(tmp_path / RESULTS))
     processes = family(process)
     process.send_signal(signal.SIGINT)
     assert "pairs done; the same command continues from there" in ended(process)

@@ -126,22 +126,22 @@ def test_a_batch_writes_why_and_scores_it_again(tmp_path: Path, monkeypatch: pyt
     assert vkssim(*words).exit_code == 0
 
 
-def test_parts_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part is read of one file; between them it becomes another."""
+def test_ranges_of_two_files_are_not_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each range is read from one file; between them it becomes another."""
     reference, distorted, raw = _pair(tmp_path, "yuv")
     small_ranges(monkeypatch)
     whole, _ = in_ranges(str(reference), str(distorted), raw)
     assert isinstance(whole, ScoreReport)
     hook = _once(_overwrite, distorted)
 
-    def score_one(*parts: Any, **options: Any) -> Any:
-        scores = score_range(*parts, **options)
+    def score_one(*arguments: Any, **options: Any) -> Any:
+        scores = score_range(*arguments, **options)
         hook()
         return scores
 
     monkeypatch.setattr(worker, "score_range", score_one)
-    outcome, parts = in_ranges(str(reference), str(distorted), raw)
-    assert len(parts) > 2
+    outcome, ranges = in_ranges(str(reference), str(distorted), raw)
+    assert len(ranges) > 2
     assert isinstance(outcome, InputError)
     assert CHANGED in str(outcome)
 

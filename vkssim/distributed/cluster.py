@@ -244,6 +244,6 @@ def _lines(error: Exception) -> list[str]:
 def _name(task: Task) -> str:
     """Return the name of a task on Ray's dashboard."""
     clip = visible(named(task.clips.distorted).rpartition("/")[2])
-    if task.part is None:
+    if task.frame_range is None:
         return f"divide {clip}"
-    return f"score {clip} {task.part.first}-{task.part.stop or ''}"
+    return f"score {clip} {task.frame_range.first}-{task.frame_range.stop or ''}"

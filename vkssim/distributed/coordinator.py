@@ -62,7 +62,7 @@ class Coordinator:
         ranges: RangeFolder | None = None,
         seconds: float = SECONDS,
         thresholds: Sequence[Threshold] = (),
-        on_range: OnRange = lambda _job, _part, _scores, _done: None,
+        on_range: OnRange = lambda _job, _range, _scores, _done: None,
     ) -> None:
         self._scheduler = scheduler
         self._options = options
@@ -73,7 +73,7 @@ class Coordinator:
             self._names = ranges.names()
         self._seconds = seconds
         self._thresholds = thresholds
-        self._on_part = on_range
+        self._on_range = on_range
         self._states: dict[int, _State] = {}
 
     def score(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, ScoreReport | Exception]]:
@@ -109,8 +109,8 @@ class Coordinator:
             self._start_over(number, state)
             return None
         for place, scores in divided.scores.items():
-            self._on_part(job, divided.parts[place], scores, None)
-        if not divided.parts:
+            self._on_range(job, divided.ranges[place], scores, None)
+        if not divided.ranges:
             self._scheduler.look()
             least = -(-_RANGES_EACH * self._scheduler.workers // jobs)
             self._scheduler.put(TaskKey(number, 0), self._task(job, None, least))
@@ -120,40 +120,47 @@ class Coordinator:
         self._put_ranges(number, state)
         return None
 
-    def _task(self, job: Job, part: FrameRange | None, least: int = 1) -> Task:
+    def _task(self, job: Job, frame_range: FrameRange | None, least: int = 1) -> Task:
         folder = None if self._folder is None else self._folder.place
-        earlier = consecutive(job.earlier, part or FrameRange())
+        earlier = consecutive(job.earlier, frame_range or FrameRange())
         return Task(
-            job.clips, self._options, part, self._seconds, least, folder, name_of(job.key, part or FrameRange()), earlier
+            job.clips,
+            self._options,
+            frame_range,
+            self._seconds,
+            least,
+            folder,
+            name_of(job.key, frame_range or FrameRange()),
+            earlier,
         )
 
     def _put_ranges(self, number: int, state: _State) -> None:
-        for place, part in enumerate(state.divided.parts):
+        for place, frame_range in enumerate(state.divided.ranges):
             if place not in state.divided.scores:
-                self._scheduler.put(TaskKey(number, place), self._task(state.job, part))
+                self._scheduler.put(TaskKey(number, place), self._task(state.job, frame_range))
 
     def _took(self, number: int, state: _State, place: int, done: Done | Exception) -> ScoreReport | Exception | None:
         job, divided = state.job, state.divided
-        if isinstance(done, RangeError) and len(divided.parts) > 1:
+        if isinstance(done, RangeError) and len(divided.ranges) > 1:
             self._start_over(number, state)
             return None
         if isinstance(done, Exception):
             return done
         if done.scores is None:
-            divided.parts, divided.packets = done.parts, done.packets
+            divided.ranges, divided.packets = done.ranges, done.packets
             if self._folder is not None:
                 self._folder.write_division(job.key, divided)
             self._put_ranges(number, state)
             return None
-        divided.parts = divided.parts or done.parts
-        part = divided.parts[place]
+        divided.ranges = divided.ranges or done.ranges
+        frame_range = divided.ranges[place]
         if self._folder is not None and not (done.kept or done.scores.problem):
-            self._folder.write(name_of(job.key, part), done.scores)
+            self._folder.write(name_of(job.key, frame_range), done.scores)
         divided.scores[place] = done.scores
         if not divided.fits(place):
             self._start_over(number, state)
             return None
-        self._on_part(job, part, done.scores, done)
+        self._on_range(job, frame_range, done.scores, done)
         return self._joined(state) if divided.complete else None
 
     def _start_over(self, number: int, state: _State) -> None:
@@ -165,9 +172,9 @@ class Coordinator:
 
     def _joined(self, state: _State) -> ScoreReport | Exception:
         divided = state.divided
-        parts = [divided.scores[place] for place in range(len(divided.parts))]
+        range_scores = [divided.scores[place] for place in range(len(divided.ranges))]
         try:
-            return joined(parts, divided.packets, strict=self._options.strict, thresholds=self._thresholds)
+            return joined(range_scores, divided.packets, strict=self._options.strict, thresholds=self._thresholds)
         except VkssimError as error:
             return error
 
@@ -176,4 +183,4 @@ class Coordinator:
 
     def _remove(self, state: _State) -> None:
         if self._folder is not None:
-            self._folder.remove(state.job.key, state.divided.parts)
+            self._folder.remove(state.job.key, state.divided.ranges)

@@ -21,9 +21,9 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
     """
     if device is None or isinstance(device, int):
         return []
-    parts = device.split(",") if isinstance(device, str) else device
+    selectors = device.split(",") if isinstance(device, str) else device
     every = isinstance(device, str) and device.strip().lower() == _ALL
-    if isinstance(device, str) and not every and len(parts) == 1:
+    if isinstance(device, str) and not every and len(selectors) == 1:
         return []
     if backend != "vulkan":
         raise OptionError(f"device {device!r} is for the vulkan backend; the {backend} backend has no devices")
@@ -37,9 +37,9 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
             pass
         else:
             return []
-    if not parts:
+    if not selectors:
         raise OptionError("the list of devices is empty; leave it out for the first GPU, or give 'all'")
-    return [choose_device(devices, part) for part in parts]
+    return [choose_device(devices, selector) for selector in selectors]
 
 
 def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:

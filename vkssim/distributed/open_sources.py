@@ -36,7 +36,7 @@ class OpenSources:
         """Give the clips of a task, which are closed behind it unless they are kept. Sound clips are kept."""
         key = task.clips, replace(task.options, decoder=decoder)
         kept = self._taken()
-        if kept is not None and (kept.key != key or task.part is None or task.part.start is None):
+        if kept is not None and (kept.key != key or task.frame_range is None or task.frame_range.start is None):
             kept.stack.close()  # a task that begins at the start finds them read up to some frame
             kept = None
         with ExitStack() as stack:

@@ -161,17 +161,17 @@ class _InOrder:
         self._progress = progress
         self._on_frames = on_frames
         self._waiting: dict[int, tuple[FrameRange, RangeScores]] = {}
-        self._parts: list[RangeScores] = []
+        self._range_scores: list[RangeScores] = []
         self._next: int | None = 0  # the first pair of the next range, None behind the last range
         self._reported = 0
         self._done = 0
         self.resumed = 0
 
-    def add(self, _job: Job, part: FrameRange, scores: RangeScores, done: Done | None) -> None:
+    def add(self, _job: Job, frame_range: FrameRange, scores: RangeScores, done: Done | None) -> None:
         frames = scores.report.frames
-        if part.is_whole:  # ranges that came before it were given up
-            self._waiting, self._parts, self._next, self._done, self.resumed = {}, [], 0, 0, 0
-        self._waiting[part.first] = part, scores
+        if frame_range.is_whole:  # ranges that came before it were given up
+            self._waiting, self._range_scores, self._next, self._done, self.resumed = {}, [], 0, 0, 0
+        self._waiting[frame_range.first] = frame_range, scores
         self._done += len(frames)
         self.resumed += len(frames) if done is None else scores.report.resumed
         while self._next in self._waiting:
@@ -179,14 +179,14 @@ class _InOrder:
             if self._on_frames is not None:
                 self._on_frames(ready.report.frames[max(0, self._reported - following.first) :])
             self._reported = max(self._reported, following.first + len(ready.report.frames))
-            self._parts.append(ready)
+            self._range_scores.append(ready)
             self._next = following.stop
         if self._progress is not None:
             self._progress(self._done, scores.pairs)
 
     def report(self) -> ScoreReport | None:
         """Return the report of the ranges that follow each other from the first frame on."""
-        return merged(self._parts) if self._parts else None
+        return merged(self._range_scores) if self._range_scores else None
 
     def interrupted(self, number: int) -> InterruptedRunError:
         """Return the error for a run that a signal stopped."""

@@ -27,7 +27,7 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """Score a range of two clips; where `part` is None, score all of it, or say how to divide it.
+    """Score a range of two clips; where `frame_range` is None, score all of it, or say how to divide it.
 
     It is divided into ranges that take some `seconds` each, `least` of them where it has the frames. Scores are also kept as
     `name` in `folder`, a `RangeFolder`, where one is given and can be written. `earlier` are the first frames of the range that
@@ -36,7 +36,7 @@ class Task:
 
     clips: Clips
     options: ScoreOptions
-    part: FrameRange | None = None
+    frame_range: FrameRange | None = None
     seconds: float = SECONDS
     least: int = 1
     folder: str | None = None
@@ -46,14 +46,14 @@ class Task:
 
 @dataclass
 class Done:
-    """Hold the result of a task: `scores`, or the ranges (`parts`) into which its clips are divided, and their `packets`.
+    """Hold the result of a task: `scores`, or the `ranges` into which its clips are divided and their `packets`.
 
     `frames` is the number of frames that were scored, `bytes` how many bytes of the clips were read, and `seconds` the time
     that this took on `device`. `kept` says that the scores are in the folder of the task.
     """
 
     scores: RangeScores | None
-    parts: list[FrameRange]
+    ranges: list[FrameRange]
     frames: int
     bytes: int
     seconds: float

@@ -71,35 +71,35 @@ class Worker:
         started = time.perf_counter()
         with self._sources.use(task, self._decoder(task.options.decode)) as sources:
             read_before = sum(source.bytes_read for source in sources)
-            part = task.part
-            if part is None:
+            frame_range = task.frame_range
+            if frame_range is None:
                 pixels = sources[0].info.width * sources[0].info.height
                 pairs = int(task.seconds * self._pixels_a_second / pixels)
-                parts = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
-                if len(parts) > 1:
+                ranges = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
+                if len(ranges) > 1:
                     seconds = time.perf_counter() - started
                     read = sum(source.bytes_read for source in sources) - read_before
                     packets = video_packets(sources, task.options.selection)
-                    return Done(None, parts, 0, read, seconds, self._spec.label, packets=packets)
-                part = parts[0]
-            scores = self._scored(sources, task, part)
+                    return Done(None, ranges, 0, read, seconds, self._spec.label, packets=packets)
+                frame_range = ranges[0]
+            scores = self._scored(sources, task, frame_range)
             kept = _keep(scores, task)
             frames = len(scores.report.frames)
             seconds = time.perf_counter() - started
             if frames:
                 self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
             read = sum(source.bytes_read for source in sources) - read_before
-            return Done(scores, [part], frames, read, seconds, self._spec.label, kept=kept)
+            return Done(scores, [frame_range], frames, read, seconds, self._spec.label, kept=kept)
 
     def _decoder(self, decode: str) -> HardwareDecoder | None:
         if decode not in self._decoders:
             self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
         return self._decoders[decode]
 
-    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, part: FrameRange) -> RangeScores:
+    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, frame_range: FrameRange) -> RangeScores:
         opener = partial(self._engine.part, 0, 1)
         settings = RunSettings(profile=self._spec.profile, progress=self._check)
-        return score_range(sources, task.clips, opener, task.options, part, settings, task.earlier)
+        return score_range(sources, task.clips, opener, task.options, frame_range, settings, task.earlier)
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():

@@ -35,7 +35,7 @@ def in_ranges(
         pairs = dict(todo)
         frames = 0
 
-        def count(_job: Job, _part: FrameRange, scores: RangeScores, _done: Done | None) -> None:
+        def count(_job: Job, _range: FrameRange, scores: RangeScores, _done: Done | None) -> None:
             nonlocal frames
             frames += len(scores.report.frames)
             on_frames(frames, scheduler.workers)

@@ -82,9 +82,9 @@ def unpacked(data: bytes, name: str, options: ScoreOptions) -> RangeScores | Non
     return RangeScores(report, others, ends, entry["shorter"], starts, entry["pairs"], begins, behind, packets)
 
 
-def packed_division(parts: list[FrameRange], packets: ClipPackets | None, name: str) -> bytes:
+def packed_division(ranges: list[FrameRange], packets: ClipPackets | None, name: str) -> bytes:
     """Return the content of the file that holds the division of clips into ranges, and the packets of their video streams."""
-    cuts = [asdict(part.start) for part in parts[1:] if part.start is not None]
+    cuts = [asdict(frame_range.start) for frame_range in ranges[1:] if frame_range.start is not None]
     return pack_record(_DIVISION, {"cuts": cuts, "packets": plain(packets)}, name)
 
 

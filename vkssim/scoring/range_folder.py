@@ -56,8 +56,8 @@ class RangeFolder:
         if found is None:
             return DividedScores()
         divided = DividedScores(*found)
-        for place, part in enumerate(divided.parts):
-            name = name_of(key, part)
+        for place, frame_range in enumerate(divided.ranges):
+            name = name_of(key, frame_range)
             data = self._folder.read(name) if name in there else None
             range_scores = None if data is None else unpacked(data, name, options)
             if range_scores is not None:
@@ -67,27 +67,27 @@ class RangeFolder:
     def write_division(self, key: str, divided: DividedScores) -> None:
         """Write the division of a pair of clips."""
         name = _division_of(key)
-        self._folder.write(name, packed_division(divided.parts, divided.packets, name))
+        self._folder.write(name, packed_division(divided.ranges, divided.packets, name))
 
     def write(self, name: str, scores: RangeScores) -> None:
         """Write the scores of a range under its `name_of`. The folder must exist."""
         self._folder.write(name, packed(scores, name))
 
-    def remove(self, key: str, parts: list[FrameRange]) -> None:
+    def remove(self, key: str, ranges: list[FrameRange]) -> None:
         """Remove the files of a pair of clips that was divided into these ranges."""
-        self._folder.remove([_division_of(key), *(name_of(key, part) for part in parts), name_of(key)])
+        self._folder.remove([_division_of(key), *(name_of(key, frame_range) for frame_range in ranges), name_of(key)])
 
     def discard(self) -> None:
         """Remove all files of vkssim's, and also the folder if it has no other files."""
         self._folder.discard()
 
 
-def name_of(key: str, part: FrameRange = FrameRange()) -> str:  # noqa: B008 - frozen
+def name_of(key: str, frame_range: FrameRange = FrameRange()) -> str:  # noqa: B008 - frozen
     """Return the name of the file with the scores of a range.
 
     Clips that are scored in one piece have a name without a range.
     """
-    return f"{key}.{_WHOLE}" if part.is_whole else f"{key}.{part.first:012d}-{part.stop or ''}"
+    return f"{key}.{_WHOLE}" if frame_range.is_whole else f"{key}.{frame_range.first:012d}-{frame_range.stop or ''}"
 
 
 def _division_of(key: str) -> str:

@@ -93,34 +93,34 @@ class EarlierScores:
     backends: tuple[BackendInfo, ...] = ()
 
 
-def consecutive(scores: Iterable[EarlierScores], part: FrameRange = FrameRange()) -> EarlierScores:
+def consecutive(scores: Iterable[EarlierScores], frame_range: FrameRange = FrameRange()) -> EarlierScores:
     """Return the scores of a range from its first pair up to the first gap; without a range, of the whole clips."""
     frames: list[FrameScores] = []
     backends: list[BackendInfo] = []
     for block in sorted(scores, key=lambda block: block.first):
-        start = part.first + len(frames) - block.first
-        stop = None if part.stop is None else max(0, part.stop - block.first)
+        start = frame_range.first + len(frames) - block.first
+        stop = None if frame_range.stop is None else max(0, frame_range.stop - block.first)
         if start >= 0 and block.frames[start:stop]:
             frames += block.frames[start:stop]
             backends += block.backends
-    return EarlierScores(part.first, tuple(frames), tuple(dict.fromkeys(backends)))
+    return EarlierScores(frame_range.first, tuple(frames), tuple(dict.fromkeys(backends)))
 
 
 @dataclass
 class DividedScores:
-    """Hold the division of a pair of clips into ranges, and the scores of finished ranges by their index in `parts`.
+    """Hold the division of a pair of clips into ranges, and the scores of finished ranges by their index in `ranges`.
 
     `packets` are the packets of both video streams, where they were counted when the clips were divided.
     """
 
-    parts: list[FrameRange] = field(default_factory=list)
+    ranges: list[FrameRange] = field(default_factory=list)
     packets: ClipPackets | None = None
     scores: dict[int, RangeScores] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
         """Return True where every range was scored."""
-        return bool(self.parts) and len(self.scores) == len(self.parts)
+        return bool(self.ranges) and len(self.scores) == len(self.ranges)
 
     def fits(self, place: int) -> bool:
         """Return whether a range begins and ends with the same frames that its neighbours found there."""
@@ -129,16 +129,16 @@ class DividedScores:
 
     def in_order(self) -> Iterator[EarlierScores]:
         """Yield the scores of each range, from the first on, up to a range that is missing or does not fit."""
-        for place, part in enumerate(self.parts):
+        for place, frame_range in enumerate(self.ranges):
             if place not in self.scores or not self.fits(place):
                 return
             report = self.scores[place].report
-            yield EarlierScores(part.first, tuple(report.frames), (report.backend,))
+            yield EarlierScores(frame_range.first, tuple(report.frames), (report.backend,))
 
 
-def merged(parts: Sequence[RangeScores]) -> ScoreReport:
+def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
     """Return one report with the frames of several ranges, in order."""
-    reports = [part.report for part in parts]
+    reports = [scores.report for scores in range_scores]
     return replace(
         reports[0],
         frames=list(chain.from_iterable(other.frames for other in reports)),
@@ -154,7 +154,7 @@ def merged(parts: Sequence[RangeScores]) -> ScoreReport:
 
 
 def joined(
-    parts: Sequence[RangeScores],
+    range_scores: Sequence[RangeScores],
     packets: ClipPackets | None = None,
     *,
     strict: bool = False,
@@ -166,29 +166,29 @@ def joined(
 
     Raises VkssimError as `score_files`; its attribute `report` has the scores.
     """
-    report = merged(parts)
-    starts = parts[0].starts
+    report = merged(range_scores)
+    starts = range_scores[0].starts
     clock = Clock((report.reference, report.distorted), report.rate, None if starts is None else lambda: starts)
-    ends = _ends(parts)
-    counted = None if any(part.problem for part in parts) else packets or parts[0].packets
-    report.scoring = with_whole_clips(report.scoring, counted, ends, parts[-1].shorter)
-    others = chain.from_iterable(part.others for part in parts)
+    ends = _ends(range_scores)
+    counted = None if any(scores.problem for scores in range_scores) else packets or range_scores[0].packets
+    report.scoring = with_whole_clips(report.scoring, counted, ends, range_scores[-1].shorter)
+    others = chain.from_iterable(scores.others for scores in range_scores)
     clock.compare([(frame.index, frame.time, other) for frame, other in zip(report.frames, others, strict=True)])
     try:
-        judge(report, ends, clock, parts[-1].shorter, strict=strict, thresholds=thresholds)
+        judge(report, ends, clock, range_scores[-1].shorter, strict=strict, thresholds=thresholds)
     except VkssimError as error:
         error.report = report
         raise
     return report
 
 
-def _ends(parts: Sequence[RangeScores]) -> list[ClipEnd]:
+def _ends(range_scores: Sequence[RangeScores]) -> list[ClipEnd]:
     """Return how both clips ended.
 
     If ranges were read from files with different content, the ends carry that as their problem.
     """
     ends = []
-    for clip, end in enumerate(parts[-1].ends):
-        versions = {part.ends[clip].version for part in parts}
+    for clip, end in enumerate(range_scores[-1].ends):
+        versions = {scores.ends[clip].version for scores in range_scores}
         ends.append(end if len(versions) == 1 else replace(end, problem=changed_error(end.path)))
     return ends

@@ -30,8 +30,8 @@ class Run:
     """Read batches, pass them to the device, and collect their scores. Use with `with`.
 
     If the report has frames already, the run continues behind them. `on_times` gets the times of each pair. Frames whose
-    numbers are in `already_reported` go neither to `settings.on_frames` nor to the store. Of a `part`, only its pairs are read,
-    from sources that are positioned there already.
+    numbers are in `already_reported` go neither to `settings.on_frames` nor to the store. Only the pairs of
+    `frame_range` are read, from sources that are positioned there already.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Run:
         metrics: FrameMetrics,
         settings: RunSettings,
         already_reported: Collection[int] = (),
-        part: FrameRange = FrameRange(),  # noqa: B008 - frozen
+        frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
     ) -> None:
         self._sources = sources
         self._engine = engine
@@ -56,7 +56,7 @@ class Run:
         self._on_frames = settings.on_frames
         self._store = settings.store
         self._already_reported = already_reported
-        self._part = part
+        self._frame_range = frame_range
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
         self.read_seconds = 0.0
@@ -67,12 +67,12 @@ class Run:
     def score(self) -> None:
         """Read, submit and collect until a source ends, beginning behind the frames that are already in the report."""
         engine, schedule, step = self._engine, self._schedule, self._schedule.step
-        limit = schedule.stop if self._part.stop is None else schedule.start + self._part.stop * step
+        limit = schedule.stop if self._frame_range.stop is None else schedule.start + self._frame_range.stop * step
         total = schedule.pairs
         free = deque(engine.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
-        next_number = schedule.start + (self._part.first + len(self._report.frames)) * step
+        next_number = schedule.start + (self._frame_range.first + len(self._report.frames)) * step
         ended = False
         started = time.perf_counter()
         while not self._found_beyond:
@@ -112,7 +112,7 @@ class Run:
 
     def _frames_read(self, numbers: range, futures: list[list[Future[int]]]) -> int:
         waited = time.perf_counter()
-        counts = [reader.finish(parts, len(numbers)) for reader, parts in zip(self._readers, futures, strict=True)]
+        counts = [reader.finish(reads, len(numbers)) for reader, reads in zip(self._readers, futures, strict=True)]
         self.read_seconds += time.perf_counter() - waited
         if counts[0] != counts[1] and self.shorter is None and all(source.problem is None for source in self._sources):
             short, long = (0, 1) if counts[0] < counts[1] else (1, 0)
@@ -134,7 +134,7 @@ class Run:
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
         if self._scored_before:  # the sources know these times only after they have read the frames
-            first = self._schedule.start + self._part.first * numbers.step
+            first = self._schedule.start + self._frame_range.first * numbers.step
             self._on_times(self._pair_times(range(first, numbers.start, numbers.step)))
             self._scored_before = 0
         pair_times = self._pair_times(numbers)
@@ -191,7 +191,7 @@ class Run:
 
 
 def _all_done(futures: list[list[Future[int]]]) -> bool:
-    return all(future.done() for parts in futures for future in parts)
+    return all(future.done() for reads in futures for future in reads)
 
 
 class _Reader:
@@ -204,23 +204,23 @@ class _Reader:
         self._pool = ThreadPool(threads, "vkssim-read")
 
     def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
-        size = self._part_size(len(numbers))
+        size = self._frames_each(len(numbers))
         targets = list(zip(*planes, strict=True))[: len(numbers)]
         return [
             self._pool.submit(self._source.read, numbers[first : first + size], targets[first : first + size])
             for first in range(0, len(numbers), size)
         ]
 
-    def finish(self, parts: list[Future[int]], frames: int) -> int:
+    def finish(self, reads: list[Future[int]], frames: int) -> int:
         """Return how many of `frames` frames were read without a gap: a file may be truncated while it is read."""
-        size, count = self._part_size(frames), 0
-        for read in [result_of(future) for future in parts]:
+        size, count = self._frames_each(frames), 0
+        for read in [result_of(future) for future in reads]:
             count += read
             if read < size:
                 break
         return count
 
-    def _part_size(self, frames: int) -> int:
+    def _frames_each(self, frames: int) -> int:
         return max(1, -(-frames // self._threads))
 
     def close(self) -> bool:

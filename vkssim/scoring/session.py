@@ -119,7 +119,7 @@ def score_range(
     clips: Clips,
     open_engine: BackendOpener,
     options: ScoreOptions,
-    part: FrameRange,
+    frame_range: FrameRange,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
     earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
 ) -> RangeScores:
@@ -132,7 +132,7 @@ def score_range(
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
         schedule = options.selection.schedule(*sources, options.sync)
-        begins = _went_to(part.start, sources, schedule)
+        begins = _went_to(frame_range.start, sources, schedule)
         engine = close_at_end(stack, open_engine(metrics.planes))
         before = dict(engine.stage_seconds())  # the engine may have scored other ranges before
         report = _begun(sources, clips, metrics, engine, options)
@@ -140,23 +140,23 @@ def score_range(
         report.frames += earlier.frames[:-1]  # the last is scored again
         report.resumed = len(report.frames)
         pair_times: list[PairTimes] = []
-        run = Run(sources, engine, schedule, pair_times.extend, report, metrics, settings, part=part)
+        run = Run(sources, engine, schedule, pair_times.extend, report, metrics, settings, frame_range=frame_range)
         stack.enter_context(run)
         run.score()
-        behind = _checked(part, sources, schedule, report)
+        behind = _checked(frame_range, sources, schedule, report)
         if settings.profile:
             seconds = _stage_seconds(run, engine)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
             [other for _, _, other in pair_times],
-            _ends(sources, schedule, part.first + len(report.frames)),
+            _ends(sources, schedule, frame_range.first + len(report.frames)),
             run.shorter,
             _first_left(sources, schedule)() if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             behind,
-            video_packets(sources, options.selection) if part.is_whole else None,
+            video_packets(sources, options.selection) if frame_range.is_whole else None,
         )
 
 
@@ -168,10 +168,10 @@ def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule
 
 
 def _checked(
-    part: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
+    frame_range: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
 ) -> Fingerprints:
     """Return the fingerprints of the frames behind the range. Raises RangeError where a read from the start may differ."""
-    if part.is_whole:
+    if frame_range.is_whole:
         return None, None
     for source in sources:
         if source.damage or source.remarks or source.problem is not None:
@@ -180,11 +180,12 @@ def _checked(
             check_unchanged(source)
         except InputError as error:
             raise RangeError(str(error)) from None
-    if part.end is None:
+    if frame_range.end is None:
         return None, None
-    if part.first + len(report.frames) != part.end.pairs:
-        raise RangeError(f"{report.reference} and {report.distorted} end before pair {part.end.pairs}")
-    (reference, distorted), (first, second), (last, other) = sources, schedule.frames(part.end.pairs), part.end.last
+    if frame_range.first + len(report.frames) != frame_range.end.pairs:
+        raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
+    (reference, distorted), (last, other) = sources, frame_range.end.last
+    first, second = schedule.frames(frame_range.end.pairs)
     return reference.check_passed(first, last), distorted.check_passed(second, other)
 
 
