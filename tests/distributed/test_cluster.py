@@ -159,7 +159,7 @@ def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[
         meanwhile()
 
     pool = Scheduler(engine, run.warnings.append)
-    coordinator = Coordinator(pool, ScoreOptions(FEATURES), ranges=RangeFolder(folder), seconds=0.001, on_range=on_range)
+    coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=RangeFolder(folder), seconds=0.001, on_range=on_range)
     for job, outcome in coordinator.score(jobs):
         assert job.key not in run.outcomes, "it has two outcomes"
         run.outcomes[job.key] = outcome
@@ -288,7 +288,7 @@ raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
 with Cluster(address=address, backend="cpu") as engine:
     options = ScoreOptions((feature,))
-    for _ in Coordinator(Scheduler(engine, print), options, ranges=RangeFolder(folder), seconds=0.001).score(jobs):
+    for _ in Coordinator(Scheduler(engine, print), options, folder=RangeFolder(folder), seconds=0.001).score(jobs):
         pass
 """
 

@@ -176,7 +176,7 @@ def test_ranges_stay_until_their_scores_are_where_they_belong(
         kept.settle([DemandError("it is what it is")])
     assert tasks == []
     assert again.frames == report.frames
-    assert not Path(kept.ranges.place).exists()
+    assert not Path(kept.range_folder.place).exists()
 
 
 def test_ranges_of_another_division_are_not_taken_for_these(
@@ -403,7 +403,7 @@ def test_a_range_that_is_refused_has_all_scored_in_one(
             pool,
             RunSettings(progress=lambda done, total: steps.append((done, total)), on_frames=frames.extend, store=kept),
         )
-        assert kept.ranges.names() == {f"{kept.key}.whole"}
+        assert kept.range_folder.names() == {f"{kept.key}.whole"}
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
     assert steps[-1] == (FRAMES, FRAMES)
@@ -502,7 +502,7 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
             write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
     with LocalPool(CPU) as pool:
         folder = RangeFolder(tmp_path / "parts")
-        coordinator = Coordinator(Scheduler(pool, lambda _trouble: None), OPTIONS, ranges=folder)
+        coordinator = Coordinator(Scheduler(pool, lambda _trouble: None), OPTIONS, folder=folder)
         jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
         outcomes = {job.key: outcome for job, outcome in coordinator.score(jobs)}
         assert folder.names() == set()

@@ -117,14 +117,14 @@ def _put(scheduler: Scheduler, number: int, job: int = 0) -> None:
     scheduler.put(TaskKey(job, number), Task(clips, ScoreOptions(("float_ssim",)), name=f"{job}/{number}"))
 
 
-def _places(scheduler: Scheduler, count: int) -> list[int]:
-    """The places of the next tasks, all of which succeed."""
-    places = []
+def _indices(scheduler: Scheduler, count: int) -> list[int]:
+    """The indices of the next tasks, all of which succeed."""
+    indices = []
     for _ in range(count):
         key, done = scheduler.take()
         assert isinstance(done, Done)
-        places.append(key.place)
-    return sorted(places)
+        indices.append(key.index)
+    return sorted(indices)
 
 
 @pytest.fixture(autouse=True)
@@ -143,16 +143,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_tasks_are_handed_out_in_their_order() -> None:
     worker = FakeHandle("a")
     scheduler, _, warned = _scheduler(worker, tasks=4)
-    assert [scheduler.take()[0].place for _ in range(4)] == [0, 1, 2, 3]
+    assert [scheduler.take()[0].index for _ in range(4)] == [0, 1, 2, 3]
     assert (worker.tasks, warned) == (["0/0", "0/1", "0/2", "0/3"], [])
 
 
 def test_a_slow_worker_does_not_hold_up_the_others() -> None:
     slow, quick = FakeHandle("slow", None), FakeHandle("quick")
     scheduler, _, _ = _scheduler(slow, quick, tasks=5)
-    assert _places(scheduler, 4) == [1, 2, 3, 4]
+    assert _indices(scheduler, 4) == [1, 2, 3, 4]
     slow.settle(_done)
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
 
 
 def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
@@ -171,7 +171,7 @@ def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
 def test_the_task_of_a_dead_worker_goes_to_another() -> None:
     dying, sound = FakeHandle("dying", _failing(DIED, 1)), FakeHandle("sound")
     scheduler, _, warned = _scheduler(dying, sound, tasks=2)
-    assert _places(scheduler, 2) == [0, 1]
+    assert _indices(scheduler, 2) == [0, 1]
     assert sound.tasks == ["0/1", "0/0"]
     assert len(warned) == 1
     assert warned[0].startswith("a worker on dying ended unexpectedly (gone); its task is tried again")
@@ -180,7 +180,7 @@ def test_the_task_of_a_dead_worker_goes_to_another() -> None:
 def test_the_only_worker_tries_again() -> None:
     worker = FakeHandle("a", _failing(DIED, MOST_ATTEMPTS - 1))
     scheduler, _, warned = _scheduler(worker, tasks=1)
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
     assert (len(worker.tasks), len(warned)) == (MOST_ATTEMPTS, MOST_ATTEMPTS - 1)
 
 
@@ -188,7 +188,7 @@ def test_the_only_worker_tries_again() -> None:
 def test_a_lost_device_keeps_its_worker(error: DeviceError) -> None:
     failing, sound = FakeHandle("failing", _failing(error, 1)), FakeHandle("sound")
     scheduler, _, warned = _scheduler(failing, sound, tasks=3)
-    assert _places(scheduler, 3) == [0, 1, 2]
+    assert _indices(scheduler, 3) == [0, 1, 2]
     assert "0/0" in sound.tasks
     assert warned == [f"{error}; its task is tried again"]
 
@@ -215,7 +215,7 @@ def _raise(error: Exception) -> Done:
 def test_a_worker_that_fails_at_everything_is_used_no_more() -> None:
     failing, sound = FakeHandle("failing", _failing(DeviceLostError("lost"))), FakeHandle("sound")
     scheduler, _, warned = _scheduler(failing, sound, tasks=30)
-    assert _places(scheduler, 30) == list(range(30))
+    assert _indices(scheduler, 30) == list(range(30))
     assert len(failing.tasks) == MOST_ATTEMPTS
     assert warned[-1] == "failing is no longer used: lost"
     assert scheduler.workers == 1
@@ -245,7 +245,7 @@ def test_a_device_that_cannot_be_used_is_not_the_tasks_fault(error: DeviceError)
     scheduler, pool, warned = _scheduler(*failing, tasks=1)
     pool.there.append(sound)
     sound.answer = _done
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
     assert [len(worker.tasks) for worker in failing] == [1] * len(failing)
     assert warned == [f"{worker.label} is no longer used: {error}" for worker in failing]
 
@@ -278,7 +278,7 @@ def test_failures_count_only_one_after_the_other() -> None:
     worker = FakeHandle("a")
     worker.answer = lambda: _raise(DIED) if len(worker.tasks) % 2 else _done()
     scheduler, _, warned = _scheduler(worker, tasks=8)
-    assert _places(scheduler, 8) == list(range(8))
+    assert _indices(scheduler, 8) == list(range(8))
     assert not any("no longer" in sentence for sentence in warned)
 
 
@@ -289,7 +289,7 @@ def _late(clock: list[float]) -> tuple[Scheduler, FakeHandle, FakeHandle]:
     """Three tasks are done in a second each, a fourth is late with its worker, and another worker has it as well."""
     slow, quick = FakeHandle("slow", None), FakeHandle("quick")
     scheduler, _, _ = _scheduler(slow, quick, tasks=4)
-    assert _places(scheduler, 3) == [1, 2, 3]
+    assert _indices(scheduler, 3) == [1, 2, 3]
     quick.answer = None
     clock[0] = 1.9
     with pytest.MonkeyPatch.context() as patch:
@@ -325,18 +325,18 @@ def test_of_two_that_are_at_a_late_task_the_first_counts(clock: list[float], win
     first.settle(lambda: _done(device=winner))
     key, done = scheduler.take()
     assert isinstance(done, Done)
-    assert (key.place, done.device) == (0, winner)
+    assert (key.index, done.device) == (0, winner)
     _put(scheduler, 7)
     first.answer = _done
     second.settle(_done)
-    assert _places(scheduler, 1) == [7], "the loser's outcome is nobody's"
+    assert _indices(scheduler, 1) == [7], "the loser's outcome is nobody's"
 
 
 def test_a_late_task_survives_either_worker(clock: list[float]) -> None:
     scheduler, slow, quick = _late(clock)
     quick.settle(_failing(DIED))
     slow.settle(_done)
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
 
 
 def test_a_late_task_that_fails_at_both_is_tried_again(clock: list[float]) -> None:
@@ -344,7 +344,7 @@ def test_a_late_task_that_fails_at_both_is_tried_again(clock: list[float]) -> No
     slow.settle(_failing(DeviceLostError("lost")))
     quick.settle(_failing(DIED))
     slow.answer = quick.answer = _done
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
     assert len(slow.tasks) + len(quick.tasks) == 2 + 3 + 1
 
 
@@ -356,7 +356,7 @@ def test_a_late_task_is_tried_twice_at_most(clock: list[float]) -> None:
     pool.there += workers
     clock[0] = 100.0
     slow.settle(_done)
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
     assert [worker.tasks for worker in workers] == [[], []]
     assert len(quick.tasks) == 4
 
@@ -379,7 +379,7 @@ def test_a_late_task_ends_an_idle_worker_a_few_times_at_most(clock: list[float])
             scheduler.take()
     assert quick.tasks.count("0/0") == MOST_ATTEMPTS - 1
     slow.settle(_done)
-    assert _places(scheduler, 1) == [0]
+    assert _indices(scheduler, 1) == [0]
 
 
 def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -> None:
@@ -392,11 +392,11 @@ def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -
 
     quick, hung = FakeHandle("quick"), HungHandle("hung", None)
     scheduler, pool, _ = _scheduler(quick, tasks=3)
-    assert len(_places(scheduler, 3)) == 3
+    assert len(_indices(scheduler, 3)) == 3
     pool.there.append(hung)
     quick.answer = _failing(DIED, times=1)
     _put(scheduler, 3)
-    assert _places(scheduler, 1) == [3]
+    assert _indices(scheduler, 1) == [3]
     assert (quick.tasks[3:], hung.tasks) == (["0/3", "0/3"], ["0/3"])
 
 
@@ -429,7 +429,7 @@ def test_workers_that_come_later_work_as_well() -> None:
         with pytest.raises(TimeoutError):
             scheduler.take()
     pool.there.append(second)
-    assert _places(scheduler, 2) == [1, 2]
+    assert _indices(scheduler, 2) == [1, 2]
     assert second.tasks == ["0/1", "0/2"]
 
 
@@ -444,7 +444,7 @@ def test_the_task_of_a_worker_that_left_goes_to_another() -> None:
     going.settle(_failing(DIED))
     staying.settle(_done)
     staying.answer = _done
-    assert _places(scheduler, 2) == [0, 1]
+    assert _indices(scheduler, 2) == [0, 1]
     assert staying.tasks == ["0/1", "0/0"]
 
 

@@ -21,10 +21,10 @@ _RANGES_EACH = 4  # for each worker, of a pair that is scored alone, so that no 
 
 @dataclass(frozen=True)
 class Job:
-    """A pair of clips.
+    """Hold a pair of clips to score.
 
-    `key`, of small letters and digits, is the name under which its scores are kept meanwhile. `earlier` are frames that a run
-    on one device scored in order.
+    `key`, of lower-case letters and digits, is the name under which its ranges are stored until it is done. `earlier` are the
+    frames that an earlier run on one device scored in order.
     """
 
     key: str
@@ -33,7 +33,7 @@ class Job:
 
 
 OnRange = Callable[[Job, FrameRange, RangeScores, Done | None], None]
-"""Called with the scores of a range as soon as they are there, in any order; with what it took where this run scored it."""
+"""A function that gets the scores of each finished range, in any order; Done is None for a range of an earlier run."""
 
 
 @dataclass
@@ -47,9 +47,9 @@ class _State:
 class Coordinator:
     """Score jobs on a scheduler.
 
-    Where there is a folder of `ranges`, the scores of each range are kept in it until the job is done, and found there by the
-    next run, which scores only what is missing. The folder is made, and stays. Workers write there what they have scored. The
-    coordinator writes what a worker cannot write, because its machine has no such folder for instance.
+    If there is a `folder`, the scores of each range are stored in it until the job is done. The next run finds them there, and
+    scores only the missing ranges. The folder is made, and stays. Workers write the ranges that they have scored. The
+    coordinator writes a range that its worker cannot write, for instance because the machine of the worker has no such folder.
 
     Raises OutputError where the folder is not vkssim's.
     """
@@ -59,27 +59,28 @@ class Coordinator:
         scheduler: Scheduler,
         options: ScoreOptions,
         *,
-        ranges: RangeFolder | None = None,
+        folder: RangeFolder | None = None,
         seconds: float = SECONDS,
         thresholds: Sequence[Threshold] = (),
         on_range: OnRange = lambda _job, _range, _scores, _done: None,
     ) -> None:
         self._scheduler = scheduler
         self._options = options
-        self._folder = ranges
+        self._folder = folder
         self._names: set[str] = set()
-        if ranges is not None:
-            ranges.make()
-            self._names = ranges.names()
+        if folder is not None:
+            folder.make()
+            self._names = folder.names()
         self._seconds = seconds
         self._thresholds = thresholds
         self._on_range = on_range
         self._states: dict[int, _State] = {}
 
     def score(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, ScoreReport | Exception]]:
-        """Yield each job's report, or why there is none, as they are done; an error's attribute `report` may have some of it.
+        """Yield each job with its report or its error, in the order in which they are finished.
 
-        What is kept of a job goes when the next one is asked for. Raises DeviceError where no worker is left.
+        An error's attribute `report` may hold some of the frames. The stored ranges of a job are removed when the caller asks
+        for the next job. Raises DeviceError where no worker is left.
         """
         waiting = deque(enumerate(jobs))
         while waiting or self._states:
@@ -93,14 +94,14 @@ class Coordinator:
                 continue
             key, done = self._scheduler.take()
             state = self._states[key.job]
-            outcome = self._took(key.job, state, key.place, done)
+            outcome = self._took(key.job, state, key.index, done)
             if outcome is not None:
                 self._scheduler.drop(key.job)
                 yield state.job, outcome
                 self._end(key.job)
 
     def _begin(self, number: int, job: Job, jobs: int) -> ScoreReport | Exception | None:
-        """Put what is missing of a job into the scheduler; return its outcome where nothing is missing."""
+        """Give the missing ranges of a job to the scheduler; return the outcome of the job if none is missing."""
         state = self._states[number] = _State(job)
         if self._folder is not None:
             state.divided = self._folder.find(job.key, self._options, self._names)
@@ -108,8 +109,8 @@ class Coordinator:
         if not all(map(divided.fits, divided.scores)):
             self._start_over(number, state)
             return None
-        for place, scores in divided.scores.items():
-            self._on_range(job, divided.ranges[place], scores, None)
+        for index, scores in divided.scores.items():
+            self._on_range(job, divided.ranges[index], scores, None)
         if not divided.ranges:
             self._scheduler.look()
             least = -(-_RANGES_EACH * self._scheduler.workers // jobs)
@@ -121,25 +122,25 @@ class Coordinator:
         return None
 
     def _task(self, job: Job, frame_range: FrameRange | None, least: int = 1) -> Task:
-        folder = None if self._folder is None else self._folder.place
-        earlier = consecutive(job.earlier, frame_range or FrameRange())
+        """Return the task that scores a range; for None, all of the clips, or their division into `least` ranges or more."""
+        scored = frame_range or FrameRange()
         return Task(
             job.clips,
             self._options,
             frame_range,
             self._seconds,
             least,
-            folder,
-            name_of(job.key, frame_range or FrameRange()),
-            earlier,
+            None if self._folder is None else self._folder.place,
+            name_of(job.key, scored),
+            consecutive(job.earlier, scored),
         )
 
     def _put_ranges(self, number: int, state: _State) -> None:
-        for place, frame_range in enumerate(state.divided.ranges):
-            if place not in state.divided.scores:
-                self._scheduler.put(TaskKey(number, place), self._task(state.job, frame_range))
+        for index, frame_range in enumerate(state.divided.ranges):
+            if index not in state.divided.scores:
+                self._scheduler.put(TaskKey(number, index), self._task(state.job, frame_range))
 
-    def _took(self, number: int, state: _State, place: int, done: Done | Exception) -> ScoreReport | Exception | None:
+    def _took(self, number: int, state: _State, index: int, done: Done | Exception) -> ScoreReport | Exception | None:
         job, divided = state.job, state.divided
         if isinstance(done, RangeError) and len(divided.ranges) > 1:
             self._start_over(number, state)
@@ -153,18 +154,18 @@ class Coordinator:
             self._put_ranges(number, state)
             return None
         divided.ranges = divided.ranges or done.ranges
-        frame_range = divided.ranges[place]
+        frame_range = divided.ranges[index]
         if self._folder is not None and not (done.kept or done.scores.problem):
             self._folder.write(name_of(job.key, frame_range), done.scores)
-        divided.scores[place] = done.scores
-        if not divided.fits(place):
+        divided.scores[index] = done.scores
+        if not divided.fits(index):
             self._start_over(number, state)
             return None
         self._on_range(job, frame_range, done.scores, done)
         return self._joined(state) if divided.complete else None
 
     def _start_over(self, number: int, state: _State) -> None:
-        """Have the clips scored as one range, because their frames are not where their packets promised them."""
+        """Have the clips scored as one range, because their frames are not at the positions that their packets announced."""
         self._scheduler.drop(number)
         self._remove(state)
         state.divided = DividedScores([FrameRange()])
@@ -172,7 +173,7 @@ class Coordinator:
 
     def _joined(self, state: _State) -> ScoreReport | Exception:
         divided = state.divided
-        range_scores = [divided.scores[place] for place in range(len(divided.ranges))]
+        range_scores = [divided.scores[index] for index in range(len(divided.ranges))]
         try:
             return joined(range_scores, divided.packets, strict=self._options.strict, thresholds=self._thresholds)
         except VkssimError as error:

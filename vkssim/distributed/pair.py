@@ -134,7 +134,7 @@ def score_in_ranges(
         coordinator = Coordinator(
             Scheduler(pool, troubles.append),
             options,
-            ranges=None if store is None else store.ranges,
+            folder=None if store is None else store.range_folder,
             thresholds=settings.thresholds,
             on_range=frames.add,
         )

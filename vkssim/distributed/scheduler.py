@@ -40,10 +40,10 @@ _SECONDS_UNTIL_LATE = (
 
 @dataclass(frozen=True)
 class TaskKey:
-    """Identify a task by the number of its job and the number of its range."""
+    """Identify a task by the number of its job and the index of its range."""
 
     job: int
-    place: int
+    index: int
 
 
 @dataclass(eq=False)

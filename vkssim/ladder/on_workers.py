@@ -42,7 +42,7 @@ def in_ranges(
 
         with where.open() as engine:
             scheduler = Scheduler(engine, tell)
-            coordinator = Coordinator(scheduler, options, ranges=RangeFolder(folder), seconds=seconds, on_range=count)
+            coordinator = Coordinator(scheduler, options, folder=RangeFolder(folder), seconds=seconds, on_range=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):
                 if isinstance(outcome, OutputError):  # the folder failed, not the pair

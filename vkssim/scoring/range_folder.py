@@ -56,12 +56,12 @@ class RangeFolder:
         if found is None:
             return DividedScores()
         divided = DividedScores(*found)
-        for place, frame_range in enumerate(divided.ranges):
+        for index, frame_range in enumerate(divided.ranges):
             name = name_of(key, frame_range)
             data = self._folder.read(name) if name in there else None
             range_scores = None if data is None else unpacked(data, name, options)
             if range_scores is not None:
-                divided.scores[place] = range_scores
+                divided.scores[index] = range_scores
         return divided
 
     def write_division(self, key: str, divided: DividedScores) -> None:

@@ -122,17 +122,17 @@ class DividedScores:
         """Return True where every range was scored."""
         return bool(self.ranges) and len(self.scores) == len(self.ranges)
 
-    def fits(self, place: int) -> bool:
+    def fits(self, index: int) -> bool:
         """Return whether a range begins and ends with the same frames that its neighbours found there."""
-        seams = [(first, first + 1) for first in (place - 1, place) if {first, first + 1} <= self.scores.keys()]
+        seams = [(first, first + 1) for first in (index - 1, index) if {first, first + 1} <= self.scores.keys()]
         return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
 
     def in_order(self) -> Iterator[EarlierScores]:
         """Yield the scores of each range, from the first on, up to a range that is missing or does not fit."""
-        for place, frame_range in enumerate(self.ranges):
-            if place not in self.scores or not self.fits(place):
+        for index, frame_range in enumerate(self.ranges):
+            if index not in self.scores or not self.fits(index):
                 return
-            report = self.scores[place].report
+            report = self.scores[index].report
             yield EarlierScores(frame_range.first, tuple(report.frames), (report.backend,))
 
 

@@ -111,8 +111,8 @@ class RunStore:
 
     With `resume`, the run continues from the stored scores; without it, they are dropped as soon as the run begins. `tell` gets
     notes for the user about this. `begun` is True after `begin`: a run that opens its device a second time continues with the
-    frames in its memory. `ranges` is the folder of ranges, and `key` is the name of the run in it. Closing the store leaves the
-    files where they are, unless `settle` found that nobody needs them.
+    frames in its memory. `range_folder` holds the finished ranges, and `key` is the name of the run in it. Closing the store
+    leaves the files where they are, unless `settle` found that nobody needs them.
 
     Raises InputError if the journal is another kind of file. Raises OutputError if the journal cannot be written, if another
     process uses it, or if the folder is not vkssim's.
@@ -124,8 +124,8 @@ class RunStore:
         self._tell = tell
         self.begun = False
         self.key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        self.ranges = RangeFolder(folder)
-        self.ranges.check()  # checked before the journal, so that an error leaves no journal behind
+        self.range_folder = RangeFolder(folder)
+        self.range_folder.check()  # checked before the journal, so that an error leaves no journal behind
         self._journal: CheckedJournal[_Devices | _Frame] = CheckedJournal(journal, RUN, _entry)
         self.in_order = _in_order(self._journal.entries)
         self._frames = sum(len(scores.frames) for scores in self.in_order)
@@ -137,7 +137,7 @@ class RunStore:
         run.
         """
         self._begin([backend], names)
-        earlier = consecutive([*self.in_order, *self.ranges.find(self.key, options).in_order()])
+        earlier = consecutive([*self.in_order, *self.range_folder.find(self.key, options).in_order()])
         self._journal.add([asdict(_Devices((backend,), len(earlier.frames), tuple(names)))])
         if earlier.frames:
             self._tell(f"the run continues behind {counted(len(earlier.frames), 'frame')} that an earlier run scored")
@@ -147,8 +147,8 @@ class RunStore:
         """Begin or continue on several devices, which store ranges in the folder. Raises the errors of `begin`."""
         self._begin(backends, ())
         self._journal.add([asdict(_Devices(tuple(backends)))])
-        if self.ranges.names():
-            self._tell(f"the run continues with the ranges in {self.ranges}")
+        if self.range_folder.names():
+            self._tell(f"the run continues with the ranges in {self.range_folder}")
         if self._frames:
             self._tell(f"the run continues with the {counted(self._frames, 'frame')} in {self._journal.path}")
 
@@ -169,11 +169,11 @@ class RunStore:
             journal.go_on()
         else:
             lost = [f"{journal.path} had {counted(self._frames, 'frame')}"] * bool(self._frames)
-            lost += [f"{self.ranges} had ranges"] * bool(self.ranges.names())
+            lost += [f"{self.range_folder} had ranges"] * bool(self.range_folder.names())
             if not (self._resume or journal.older):
                 for what in lost:
                     self._tell(f"{what} of a run that was cut off; with `resume` the run would have continued from them")
-            self.ranges.discard()
+            self.range_folder.discard()
             journal.begin(self._identity)
             self.in_order, self._frames = [], 0
         self.begun = True
@@ -211,7 +211,7 @@ class RunStore:
 
     def leave(self, error: VkssimError) -> None:
         """Add to an error that interrupts the run that `resume` continues it, if anything is stored."""
-        if self.begun and isinstance(error, CUT_OFF) and (self._frames or self.ranges.names()):
+        if self.begun and isinstance(error, CUT_OFF) and (self._frames or self.range_folder.names()):
             error.args = (f"{error}; `resume` continues from there",)
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
@@ -225,17 +225,17 @@ class RunStore:
             return
         self._frames = 0
         try:
-            self.ranges.discard()
+            self.range_folder.discard()
         except OutputError as error:  # the output has the scores, so this is no failure
             self._tell(str(error))
 
     def close(self) -> None:
         """Close the journal, and remove it where neither frames nor ranges are stored."""
         with suppress(OutputError):  # the run is done, or has failed with another error
-            if self._frames or self.ranges.names():
+            if self._frames or self.range_folder.names():
                 self._journal.sync()
             else:
-                self.ranges.discard()
+                self.range_folder.discard()
                 self._journal.remove()
         self._journal.close()
 

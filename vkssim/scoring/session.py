@@ -163,8 +163,8 @@ def score_range(
 def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
     if cut is None:
         return None, None
-    (reference, distorted), (first, second), (place, other) = sources, schedule.frames(cut.pairs), cut.next
-    return reference.go_to(first, place), distorted.go_to(second, other)
+    (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
+    return reference.go_to(first, position), distorted.go_to(second, other)
 
 
 def _checked(
