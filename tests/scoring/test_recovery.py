@@ -21,13 +21,24 @@ import vkssim.vapoursynth
 from vkssim import arrays
 from vkssim.backends import open_device as opened
 from vkssim.backends import vulkan
-from vkssim.errors import DeviceLostError, DeviceMemoryError, DeviceTimeoutError, NoDeviceError, SmallerBatchWarning
+from vkssim.distributed import pair
+from vkssim.errors import (
+    DeviceLostError,
+    DeviceMemoryError,
+    DeviceTimeoutError,
+    HostMemoryError,
+    InterruptedRunError,
+    NoDeviceError,
+    SmallerBatchWarning,
+    VkssimError,
+)
 from vkssim.host.devices import DEVICE_VARIABLE, list_devices
 from vkssim.host.executor import TIMEOUT_VARIABLE
 from vkssim.host.instance import shared_instance
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair
+from vkssim.scoring import session
 from vkssim.scoring.options import ScoreOptions
 from vkssim.shaders.interface import Shape
 from vkssim.storage.journal_file import journal_path
@@ -192,6 +203,29 @@ def test_a_second_loss_at_once_keeps_what_the_first_left(paths: list[str]) -> No
     with layer(*faults) as made, pytest.raises(DeviceLostError) as caught:
         vkssim.score_files(*paths, features=[FEATURE])
     assert (made.injected, made.left) == (2, {})
+    assert len(caught.value.report.frames) == 8
+
+
+@pytest.mark.parametrize(
+    ("stop", "error"), [(KeyboardInterrupt(), InterruptedRunError), (MemoryError(), HostMemoryError)], ids=str
+)
+def test_a_second_try_that_never_begins_keeps_what_the_first_left(
+    paths: list[str], monkeypatch: pytest.MonkeyPatch, stop: BaseException, error: type[VkssimError]
+) -> None:
+    """The user stops the run, or the memory runs out, while the files or the device are opened again."""
+    tries: list[object] = []
+
+    def open_sources(*arguments: Any) -> Any:
+        tries.append(arguments)
+        if len(tries) == 2:
+            raise stop
+        return session.open_sources(*arguments)
+
+    monkeypatch.setattr(pair, "open_sources", open_sources)
+    with layer(Fault("vkWaitForFences", 1, LOST)) as made, pytest.raises(error) as caught:
+        vkssim.score_files(*paths, features=[FEATURE])
+    assert (made.injected, made.left, len(tries)) == (1, {}, 2)
+    assert caught.value.report is not None
     assert len(caught.value.report.frames) == 8
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -13,7 +12,7 @@ from ..backends.decoding import hardware_decoder, sessions
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.open_device import info_of
-from ..errors import DemandError, InputError, InterruptedRunError, VkssimError
+from ..errors import DemandError, HostMemoryError, InputError, VkssimError
 from ..frames.open import readable_again
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -25,7 +24,8 @@ from ..scoring.options import Clips, ScoreOptions, Selector, check_options
 from ..scoring.ranges import FrameRange, RangeScores, merged
 from ..scoring.recovery import score_on
 from ..scoring.run_settings import OnFrames, Progress, RunSettings
-from ..scoring.session import open_sources, score_sources, stopped_error
+from ..scoring.session import open_sources, score_sources
+from ..scoring.stopped import stopped_early, stopped_error
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
@@ -141,9 +141,11 @@ def score_in_ranges(
         job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))
         _, outcome = next(coordinator.score([job]))  # the ranges stay: they go when the next outcome is asked for
     except KeyboardInterrupt as stop:
-        outcome = frames.interrupted(getattr(stop, "signal", signal.SIGINT))
-    except VkssimError as error:
+        outcome = stopped_early(stop, frames.report())
+    except (VkssimError, MemoryError) as error:
         outcome = error
+    if isinstance(outcome, MemoryError):
+        outcome = HostMemoryError()
     if isinstance(outcome, VkssimError) and outcome.report is None:
         outcome.report = frames.report()
     report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
@@ -187,12 +189,3 @@ class _InOrder:
     def report(self) -> ScoreReport | None:
         """Return the report of the ranges that follow each other from the first frame on."""
         return merged(self._range_scores) if self._range_scores else None
-
-    def interrupted(self, number: int) -> InterruptedRunError:
-        """Return the error for a run that a signal stopped."""
-        stopped = InterruptedRunError(f"stopped after {counted(self._reported, 'frame')}; what was scored is kept")
-        stopped.signal, stopped.report = number, self.report()
-        if stopped.report is not None:
-            sentence = f"the run was stopped after {counted(self._reported, 'frame')}; those behind them are missing"
-            stopped.report.warnings.append(sentence)
-        return stopped

@@ -10,6 +10,7 @@ from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..utils.wording import counted
+from .stopped import no_memory_left, stopped_early
 
 
 def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: FailurePolicy, *, again: bool) -> ScoreReport:
@@ -38,6 +39,14 @@ def score_on(score: Callable[[Sequence[FrameScores]], ScoreReport], policy: Fail
                 else:
                     warning = f"ran out of memory after {frames}; batches of {policy.batch} were used from there on"
                 earlier.warnings.append(f"{earlier.backend.device} {warning}")
+        except MemoryError:  # `score_sources` handles it, but not while the files and the device are opened again
+            if earlier is None:
+                raise
+            raise no_memory_left(earlier) from None
+        except KeyboardInterrupt as stop:
+            if earlier is None:
+                raise
+            raise stopped_early(stop, earlier) from None
         else:
             return _joined(earlier, report)
 

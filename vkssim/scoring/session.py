@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from ..backends.base import Backend
-from ..errors import HostMemoryError, InputError, InterruptedRunError, RangeError, VkssimError
+from ..errors import InputError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.open import open_regular
 from ..frames.options import Selection
@@ -20,25 +19,17 @@ from ..report.results import ScoreReport
 from ..report.thresholds import check_names
 from ..storage.remote import named
 from ..utils.thread_pool import close_at_end
-from ..utils.wording import counted
 from .options import Clips, ScoreOptions
 from .ranges import Cut, EarlierScores, Fingerprints, FrameRange, RangeScores
 from .record import ClipPackets, scoring_record, with_whole_clips
 from .run import Run
 from .run_settings import RunSettings
+from .stopped import no_memory_left, stopped_early
 from .timing import Clock, PairTimes
 from .verdict import ClipEnd, judge
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
-
-
-def stopped_error(stop: KeyboardInterrupt, problem: str, report: ScoreReport) -> InterruptedRunError:
-    """Return the error for a run that was stopped, with the scores computed so far."""
-    error = InterruptedRunError(problem)
-    error.signal = getattr(stop, "signal", signal.SIGINT)
-    error.report = report
-    return error
 
 
 def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
@@ -93,14 +84,9 @@ def score_sources(
             error.report = _with_all(report, done)
             raise
         except MemoryError:
-            short = HostMemoryError()
-            short.report = _with_all(report, done)
-            raise short from None
+            raise no_memory_left(_with_all(report, done)) from None
         except KeyboardInterrupt as stop:
-            _with_all(report, done)
-            frames = counted(len(report.frames), "frame")
-            report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
-            raise stopped_error(stop, f"stopped after {frames}; what was scored is kept", report) from None
+            raise stopped_early(stop, _with_all(report, done)) from None
         finally:
             if settings.profile:
                 report.stage_seconds = _stage_seconds(run, engine)
