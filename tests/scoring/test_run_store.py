@@ -16,6 +16,7 @@ from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring.options import ScoreOptions
 from vkssim.scoring.run_store import RunStore
+from vkssim.storage.own_folder import OwnFolder
 from vkssim.utils.wording import counted
 
 INFO = BackendInfo("vulkan", "Made Up 9000", "driver 1.2")
@@ -159,3 +160,19 @@ def test_without_frames_nothing_is_left(path: Path) -> None:
     with _opened(path)[0] as journal:
         _begun(journal)
     assert not path.exists()
+
+
+def test_a_folder_that_cannot_be_listed_hides_no_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, told = _opened(path)
+    with store:
+        store.begin_ranges([INFO])
+
+        def gone(self: OwnFolder) -> set[str]:
+            raise OutputError("the share is gone")
+
+        monkeypatch.setattr(OwnFolder, "names", gone)
+        error = InterruptedRunError("stopped")
+        store.settle([error])
+        assert str(error) == "stopped", "it promises nothing that it cannot know"
+    assert told == []
+    assert path.exists()

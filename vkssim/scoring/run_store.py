@@ -211,8 +211,15 @@ class RunStore:
 
     def leave(self, error: VkssimError) -> None:
         """Add to an error that interrupts the run that `resume` continues it, if anything is stored."""
-        if self.begun and isinstance(error, CUT_OFF) and (self._frames or self.range_folder.names()):
-            error.args = (f"{error}; `resume` continues from there",)
+        if not (self.begun and isinstance(error, CUT_OFF)):
+            return
+        with suppress(OutputError):  # if the folder cannot be listed, the error of the run is the one to report
+            if self._has_scores():
+                error.args = (f"{error}; `resume` continues from there",)
+
+    def _has_scores(self) -> bool:
+        """Return whether frames or ranges are stored. Raises OutputError if the folder of ranges cannot be listed."""
+        return bool(self._frames or self.range_folder.names())
 
     def settle(self, failures: Sequence[VkssimError]) -> None:
         """Drop the stored scores if the run is done and its scores are written, whatever the scores are.
@@ -232,7 +239,7 @@ class RunStore:
     def close(self) -> None:
         """Close the journal, and remove it where neither frames nor ranges are stored."""
         with suppress(OutputError):  # the run is done, or has failed with another error
-            if self._frames or self.range_folder.names():
+            if self._has_scores():
                 self._journal.sync()
             else:
                 self.range_folder.discard()
