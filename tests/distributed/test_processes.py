@@ -252,6 +252,23 @@ def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
     _work(_spec, connection)
 
 
+class _CodedError(Exception):
+    """Is pickled with one argument, and cannot be made of one."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(f"{text} ({code})")
+
+
+def _send_what_cannot_arrive(_spec: WorkerSpec, connection: Connection) -> None:
+    """Do tasks as a worker whose clips fail with an error that cannot be unpickled."""
+
+    def fail(self: Worker, task: Task) -> Done:
+        raise _CodedError(7, "of some library")
+
+    Worker.do = fail  # type: ignore[method-assign]
+    _work(_spec, connection)
+
+
 TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
 
 
@@ -270,11 +287,18 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, en
     worker.close()
 
 
-def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_work", _send_what_cannot_travel)
+@pytest.mark.parametrize(
+    ("send", "message"),
+    [
+        (_send_what_cannot_travel, "LibraryError: of some library"),
+        (_send_what_cannot_arrive, r"_CodedError: of some library \(7\)"),
+    ],
+)
+def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, send: Callable[..., None], message: str) -> None:
+    monkeypatch.setattr(processes, "_work", send)
     worker = ProcessHandle(CPU)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="LibraryError: of some library") as raised:
+        with pytest.raises(RuntimeError, match=message) as raised:
             worker.submit(TASK).result(PATIENCE)
         assert "in fail" in str(raised.value.__cause__)
     worker.close()

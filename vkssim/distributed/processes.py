@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 import time
@@ -64,12 +65,19 @@ def _outcome(worker: Worker, task: Task) -> _Outcome:
 
 
 def _send(outcome: _Outcome, connection: Connection) -> None:
+    done, where = outcome
+    if isinstance(done, Exception) and not _can_be_pickled(done):
+        done = RuntimeError(f"{type(done).__name__}: {done}")
+    connection.send((done, where))
+
+
+def _can_be_pickled(error: Exception) -> bool:
+    """Return whether an error survives pickle in both directions. Errors of some libraries do not."""
     try:
-        connection.send(outcome)
-    except OSError:
-        raise
-    except Exception:  # pickle cannot take an error of some library
-        connection.send((RuntimeError(f"{type(outcome[0]).__name__}: {outcome[0]}"), outcome[1]))
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True
 
 
 def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None:
