@@ -26,6 +26,7 @@ from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import (
     DemandError,
     DeviceLostError,
+    HostMemoryError,
     InterruptedRunError,
     OptionError,
     OutputError,
@@ -472,6 +473,46 @@ def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.
         _score(clips)
     assert raised.value.report is not None
     assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+def test_what_was_scored_comes_with_a_lack_of_memory(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fail_at(monkeypatch, 8, MemoryError())
+    with pytest.raises(HostMemoryError) as raised:
+        _score(clips)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+def test_a_range_that_cannot_be_stored_is_in_the_report_of_the_error(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_file = OwnFolder.write
+
+    def full(self: OwnFolder, name: str, data: bytes) -> None:
+        if f".{8:012d}-" in name:
+            raise OutputError("the folder is full")
+        write_file(self, name, data)
+
+    monkeypatch.setattr(OwnFolder, "write", full)
+    with _kept(tmp_path) as kept, pytest.raises(OutputError, match="the folder is full") as raised:
+        _score(clips, kept)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:12]
+
+
+def test_a_range_is_stored_before_its_frames_are_passed_on(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of the caller's may fail."""
+
+    def fail(_frames: object) -> None:
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr(worker, "_keep", lambda _scores, _task: False)
+    with _kept(tmp_path) as kept:
+        with LocalPool(CPU) as pool, pytest.raises(RuntimeError, match="not today"):
+            score_in_ranges(clips, OPTIONS, pool, RunSettings(on_frames=fail, store=kept))
+        assert f"{kept.key}.{0:012d}-4" in kept.range_folder.names()
 
 
 # -- several jobs -----------------------------------------------------------------------------------------------------

@@ -155,13 +155,15 @@ class Coordinator:
             return None
         divided.ranges = divided.ranges or done.ranges
         frame_range = divided.ranges[index]
-        if self._folder is not None and not (done.kept or done.scores.problem):
-            self._folder.write(name_of(job.key, frame_range), done.scores)
         divided.scores[index] = done.scores
         if not divided.fits(index):
             self._start_over(number, state)
             return None
-        self._on_range(job, frame_range, done.scores, done)
+        try:
+            if self._folder is not None and not (done.kept or done.scores.problem):
+                self._folder.write(name_of(job.key, frame_range), done.scores)
+        finally:  # the report of an OutputError has the range as well
+            self._on_range(job, frame_range, done.scores, done)
         return self._joined(state) if divided.complete else None
 
     def _start_over(self, number: int, state: _State) -> None:
