@@ -36,6 +36,15 @@ def test_perfect_scores_in_decibel_pool_without_a_warning() -> None:
     assert pooled["mean"] == pooled["min"] == pooled["harmonic_mean"] == math.inf
 
 
+@pytest.mark.parametrize("scores", [[math.inf] * 5, [30.0, 40.0, math.inf], [30.0, math.inf, 40.0, math.inf, 35.0]])
+def test_percentiles_between_infinite_scores(scores: list[float]) -> None:
+    """They are the limits of percentiles of ever larger finite scores."""
+    pooled = pool(np.array(scores))
+    large = pool(np.minimum(scores, 1e6))
+    for name in ("p1", "p5", "p10", "p50"):
+        assert pooled[name] == (math.inf if large[name] > 1000 else pytest.approx(large[name]))
+
+
 def test_mean_in_decibel_of_similarities_alone() -> None:
     report = small_report()
     report.similarities = ("float_ms_ssim",)

@@ -176,6 +176,15 @@ def pool(scores: Doubles) -> dict[str, float]:
             "harmonic_mean": len(scores) / np.sum(1.0 / (scores + 1.0)) - 1.0,
             "stddev": scores.std(),
         }
-        percentiles = np.percentile(scores, PERCENTILES)
-    values.update({f"p{rank}": value for rank, value in zip(PERCENTILES, percentiles, strict=True)})
+        values.update(zip((f"p{rank}" for rank in PERCENTILES), _percentiles(scores), strict=True))
     return {name: float(value) for name, value in values.items()}
+
+
+def _percentiles(scores: Doubles) -> Doubles:
+    """Return the percentiles of PERCENTILES, interpolated between the two nearest scores."""
+    percentiles = np.percentile(scores, PERCENTILES)
+    if not np.isposinf(scores).any():
+        return percentiles
+    # Identical frames have an infinite score in dB, with which NumPy's interpolation gives NaN.
+    lower, higher = (np.percentile(scores, PERCENTILES, method=method) for method in ("lower", "higher"))
+    return np.where((lower == higher) | np.isposinf(higher), higher, percentiles)
