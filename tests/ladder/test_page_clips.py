@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,13 @@ def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: P
     assert report.scoring is not None
     assert report.scoring.distorted.codec == "rawvideo"
     assert found.unit == "kbit/s"
+
+
+def test_the_rate_of_pooled_scores_is_the_references(tmp_path: Path) -> None:
+    record = small_record("a.mp4")
+    record = replace(record, reference=replace(record.reference, fps=25.0), distorted=replace(record.distorted, fps=50.0))
+    path = table(tmp_path / "results.csv", [{**row("old", 100.0), "scoring": json.dumps(brief(record))}])
+    assert read_clips([path]).clips[0].report.rate == 25.0
 
 
 def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
