@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..backends.open import unknown_backend
 from ..errors import NoDeviceError, OptionError
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
 from ..scoring.options import Selector
+from ..utils.choices import BACKENDS
 from .task import WorkerSpec
 
 _ALL = "all"
@@ -25,6 +27,8 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
     every = isinstance(device, str) and device.strip().lower() == _ALL
     if isinstance(device, str) and not every and len(selectors) == 1:
         return []
+    if backend not in BACKENDS:
+        raise unknown_backend(backend)
     if backend != "vulkan":
         raise OptionError(f"device {device!r} is for the vulkan backend; the {backend} backend has no devices")
     devices = list_devices(shared_instance())
