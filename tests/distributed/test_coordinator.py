@@ -508,7 +508,7 @@ def test_a_range_is_stored_before_its_frames_are_passed_on(
     def fail(_frames: object) -> None:
         raise RuntimeError("not today")
 
-    monkeypatch.setattr(worker, "_keep", lambda _scores, _task: False)
+    monkeypatch.setattr(worker, "_store", lambda _scores, _task: False)
     with _kept(tmp_path) as kept:
         with LocalPool(CPU) as pool, pytest.raises(RuntimeError, match="not today"):
             score_in_ranges(clips, OPTIONS, pool, RunSettings(on_frames=fail, store=kept))

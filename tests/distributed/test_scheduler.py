@@ -157,7 +157,7 @@ def test_a_slow_worker_does_not_hold_up_the_others() -> None:
 
 def test_hungry_as_long_as_there_is_less_to_do_than_workers() -> None:
     scheduler, _, _ = _scheduler(FakeHandle("a", None), FakeHandle("b", None))
-    scheduler.look()
+    scheduler.update_workers()
     assert scheduler.workers == 2
     for number in range(2):
         assert scheduler.needs_work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vkssim.distributed import devices
-from vkssim.distributed.devices import alone, chosen_devices
+from vkssim.distributed.devices import chosen_devices, single_selector
 from vkssim.distributed.worker_options import WorkerOptions
 from vkssim.errors import NoDeviceError, OptionError
 from vkssim.host.devices import DeviceInfo, DeviceKind
@@ -47,8 +47,8 @@ def test_lists(three: list[DeviceInfo]) -> None:
 def test_one_device_is_chosen_elsewhere(three: list[DeviceInfo]) -> None:
     assert _chosen(None) == _chosen(1) == _chosen("1") == _chosen("NVIDIA") == []
     assert _chosen("llvmpipe (LLVM 15, 256 bits)") == []  # a name with a comma
-    assert alone([], "NVIDIA") == "NVIDIA"
-    assert alone(three, "all") == str(three[0].uuid)
+    assert single_selector([], "NVIDIA") == "NVIDIA"
+    assert single_selector(three, "all") == str(three[0].uuid)
 
 
 def test_what_there_is_not(three: list[DeviceInfo]) -> None:

@@ -67,10 +67,10 @@ def _flag(declared: DeclaredOption) -> Option:
 
 def split_devices(where: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
     """Return whether `backend_options` name several devices, and the same with the first of them alone."""
-    from ..distributed.devices import alone, chosen_devices
+    from ..distributed.devices import chosen_devices, single_selector
 
     devices = chosen_devices(**where)
-    return len(devices) > 1, where | {"device": alone(devices, where["device"])}
+    return len(devices) > 1, where | {"device": single_selector(devices, where["device"])}
 
 
 raw_options = declared_options("raw", RawDescription)

@@ -1,5 +1,5 @@
-"""Pairs of clips are scored on several devices, in ranges of frames that need nothing of each other.
+"""Score pairs of clips on several devices, in ranges of frames that do not depend on each other.
 
-It knows how one pair is scored and how a device is opened; it does not know what is written of the scores in the end. Read
+This package knows how one pair is scored and how a device is opened. It does not know which files are written in the end. Read
 `pair` first, then `coordinator` and `worker`.
 """

@@ -12,10 +12,11 @@ _BY_UUID = "GPU-"
 
 
 def device_of(devices: Sequence[DeviceInfo], assigned: Sequence[str] | None) -> DeviceInfo:
-    """Return the device that `assigned` means, which has one entry as CUDA_VISIBLE_DEVICES has; for None the software device.
+    """Return the device of the GPU that a cluster assigned to this process, or the software device if `assigned` is None.
 
-    The entry is ``"GPU-"`` and a UUID or the beginning of one, or an index into the GPUs in order of their PCI address. The
-    index counts NVIDIA's GPUs alone where there are any, because clusters do not count the graphics unit of a processor.
+    `assigned` has the entries of CUDA_VISIBLE_DEVICES, of which there must be one. The entry is ``"GPU-"`` and a UUID or the
+    beginning of one, or an index into the GPUs in the order of their PCI addresses. If there are GPUs of NVIDIA's, the index
+    counts only these, because clusters do not count the graphics unit of a processor.
 
     Raises
     ------

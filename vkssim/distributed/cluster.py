@@ -20,9 +20,9 @@ from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
-"""How many seconds a cluster may have no worker."""
+"""The longest time in seconds for which a cluster may have no worker."""
 
-_SECONDS_FOR_ALL = 10.0  # that the first workers wait for the others, so that clips are divided among all of them
+_SECONDS_FOR_ALL = 10.0  # the first workers wait so long for the others, so that clips are divided among all of them
 _SECONDS_TO_END = 10.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_TRIES = 0.2
@@ -31,7 +31,7 @@ _MORE_NODES = "`software` lets nodes without a GPU run Mesa's lavapipe on their 
 
 @dataclass(frozen=True)
 class _Place:
-    """A place for a worker: a GPU of a node, or `cpus` of its CPUs."""
+    """Name a place for a worker: a GPU of a node, or `cpus` of its CPUs."""
 
     node: str
     address: str
@@ -40,7 +40,10 @@ class _Place:
 
 
 class ClusterHandle(WorkerHandle):
-    """Hand tasks to a worker in an actor of Ray. No task may come before `begun`, which is the name of its device, is done."""
+    """Hand tasks to a worker in an actor of Ray.
+
+    `begun` is a future with the name of the worker's device. No task may be submitted before it is done.
+    """
 
     def __init__(self, place: _Place, backend: str, profile: bool) -> None:
         self.label = f"node {place.address}"
@@ -66,8 +69,8 @@ class ClusterHandle(WorkerHandle):
         self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, os.getcwd(), place.cpus))
         self.running: Future[Done] | None = None
 
-    def look(self) -> None:
-        """Put a new actor in the place of one that died."""
+    def restart_if_dead(self) -> None:
+        """Start a new actor if the last task ended because its actor died."""
         if _died(self.running):
             self.close()
             self._begin()
@@ -92,10 +95,11 @@ class ClusterHandle(WorkerHandle):
 
 
 class Cluster(WorkerPool):
-    """Hold a worker for each GPU of a Ray cluster, and on `software` one for all CPUs of each node that has no GPU.
+    """Hold a worker for each GPU of a Ray cluster.
 
-    Of the backend ``"cpu"`` there is one for each CPU. Nodes may come and go; `timeout`, in seconds, is how long there may be
-    no worker. See `connection.connect` for `address` and errors.
+    With `software`, each node without a GPU has one worker, on all of its CPUs. With the backend ``"cpu"`` there is one worker
+    for each CPU instead. Nodes may come and go; for at most `timeout` seconds there may be no worker. See `connection.connect`
+    for `address` and errors.
     """
 
     def __init__(
@@ -113,39 +117,39 @@ class Cluster(WorkerPool):
         self._timeout = timeout
         self._workers: dict[_Place, ClusterHandle] = {}
         self._dead: set[ClusterHandle] = set()
-        self._looked = -_SECONDS_BETWEEN_LOOKS
+        self._updated = -_SECONDS_BETWEEN_LOOKS
         self._first = True
         self._ours = connect(address)
 
     def workers(self) -> Sequence[WorkerHandle]:
-        """See WorkerPool. Waits while there is none; raises NoDeviceError after `timeout` seconds."""
+        """See WorkerPool. This method waits while there is no worker, and raises NoDeviceError after `timeout` seconds."""
         called = time.monotonic()
         first, self._first = self._first, False
         while True:
             now = time.monotonic()
             for worker in self._workers.values():
-                worker.look()
+                worker.restart_if_dead()
             dead = {worker for worker in self._workers.values() if _died(worker.begun)}
-            self._look(now, soon=bool(dead - self._dead))  # their nodes may be gone
+            self._update_places(now, soon=bool(dead - self._dead))  # their nodes may be gone
             self._dead = dead
-            if first and not self._workers:  # a minute changes nothing
+            if first and not self._workers:  # waiting would change nothing
                 raise NoDeviceError(f"{_resources()}; {_MORE_NODES}")
             begun = [worker for worker in self._workers.values() if worker.begun.done()]
             ready = any(worker.begun.exception() is None for worker in begun)
             wait_for_all = first and now < called + _SECONDS_FOR_ALL
             if begun and (len(begun) == len(self._workers) or (ready and not wait_for_all)):
-                return begun  # those that cannot begin say why when they get a task
+                return begun  # workers that could not begin give the reason when they get a task
             if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
             with at_once():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
-    def _look(self, now: float, *, soon: bool) -> None:
-        """Start a worker at every new place, and end those whose place is gone; once a second, or `soon`."""
-        if now < self._looked + _SECONDS_BETWEEN_LOOKS and not soon:
+    def _update_places(self, now: float, *, soon: bool) -> None:
+        """Start workers at new places, and end workers whose places are gone. Do so once a second, or at once if `soon`."""
+        if now < self._updated + _SECONDS_BETWEEN_LOOKS and not soon:
             return
-        self._looked = now
+        self._updated = now
         places = list(_places(self._backend, self._software))
         for place in self._workers.keys() - places:
             self._workers.pop(place).close()
@@ -161,19 +165,19 @@ class Cluster(WorkerPool):
         self._workers.clear()
         for worker in workers:
             worker.close()
-        wait([worker.running for worker in workers if worker.running], _SECONDS_TO_END)  # they write nothing after that
+        wait([worker.running for worker in workers if worker.running], _SECONDS_TO_END)  # after that they write nothing
         if self._ours:
             self._ours = False
             ray.shutdown()
 
 
 def kinds(backend: str, address: str | None, software: bool) -> tuple[list[str], int]:
-    """Return the kind of each worker that `Cluster` would have, see `WorkerSpec`, and the CPUs of the cluster.
+    """Return the kind of each worker that `Cluster` would have, see `WorkerSpec`, and the number of CPUs of the cluster.
 
-    Raises OptionError.
+    Raises OptionError as `connection.connect`, and NoDeviceError if there would be no worker.
     """
     ours = connect(address)
-    import ray  # only now: it looks at its environment once
+    import ray  # not before `connect`: Ray reads the environment once, when it is imported
 
     try:
         places = list(_places(backend, software))
@@ -208,7 +212,7 @@ def _died(call: Future[Any] | None) -> bool:
 
 
 def _outcome(reference: Any) -> Future[Any]:
-    """Return the outcome of a call of an actor, with the errors that `WorkerHandle.submit` promises."""
+    """Return a future for a call of an actor, which raises the errors that `WorkerHandle.submit` promises."""
     outcome: Future[Any] = Future()
     reference.future().add_done_callback(lambda inner: _pass_on(inner, outcome))
     return outcome
@@ -223,7 +227,7 @@ def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
 
 
 def _translated(error: BaseException) -> BaseException:
-    """Return vkssim's error for one of Ray's, and others as they are."""
+    """Return vkssim's error for an error of Ray's, and any other error unchanged."""
     from ray.exceptions import ActorUnavailableError, RayActorError, RayError, RayTaskError
 
     if isinstance(error, RayTaskError):

@@ -14,19 +14,19 @@ from ..errors import OptionError
 from ..utils.extras import need
 
 _ENVIRONMENT = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # else a local Ray asks whether it may report its use
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # else it prints a summary of repeated messages on standard output
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # else it warns of a change in a later version
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else it copies the current folder, clips included, to every node
+    "RAY_USAGE_STATS_ENABLED": "0",  # otherwise a local Ray asks whether it may report its use
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # otherwise it prints a summary of repeated messages on standard output
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # otherwise it warns of a change in a later version
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # otherwise it copies the current folder, clips included, to every node
 }
-"""Settings that Ray reads from the environment alone, and only when it is imported."""
+"""Settings that Ray reads only from the environment, and only when it is imported."""
 
-_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # to connect, which takes 40 s; Ray's default is 20 tries
+_ONE_TRY = {"RAY_NUM_REDIS_GET_RETRIES": "1"}  # one try to connect takes 40 s, and Ray's default is 20 tries
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of the cluster, with the CPUs and GPUs that Ray counts there."""
+    """Describe a node of the cluster, with the numbers of CPUs and GPUs that Ray counts there."""
 
     id: str
     address: str
@@ -51,11 +51,11 @@ def nodes() -> list[Node]:
 
 
 def connect(address: str | None) -> bool:
-    """Connect this process to the cluster at `address`, as `ray.init` understands it; return True where that was needed.
+    """Connect this process to the cluster at `address`, as `ray.init` understands it. Return False if it is already connected.
 
-    None means the cluster that the process is connected to, else the one that RAY_ADDRESS names or that runs on this machine,
-    else a new one of this machine alone. Settings that Ray reads from the environment are written there, and stay. Raises
-    OptionError where Ray is missing or does not answer.
+    None means the cluster that the process is connected to, or else the one that RAY_ADDRESS names or that runs on this
+    machine, or else a new one with this machine only. Settings that Ray reads from the environment are written there, and stay.
+    Raises OptionError where Ray is missing or does not answer.
     """
     given = address not in (None, "local")
     for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():

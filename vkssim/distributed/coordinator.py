@@ -112,7 +112,7 @@ class Coordinator:
         for index, scores in divided.scores.items():
             self._on_range(job, divided.ranges[index], scores, None)
         if not divided.ranges:
-            self._scheduler.look()
+            self._scheduler.update_workers()
             least = -(-_RANGES_EACH * self._scheduler.workers // jobs)
             self._scheduler.put(TaskKey(number, 0), self._task(job, None, least))
             return None
@@ -160,7 +160,7 @@ class Coordinator:
             self._start_over(number, state)
             return None
         try:
-            if self._folder is not None and not (done.kept or done.scores.problem):
+            if self._folder is not None and not (done.stored or done.scores.problem):
                 self._folder.write(name_of(job.key, frame_range), done.scores)
         finally:  # the report of an OutputError has the range as well
             self._on_range(job, frame_range, done.scores, done)

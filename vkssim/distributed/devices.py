@@ -16,10 +16,11 @@ _ALL = "all"
 
 
 def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
-    """Return the devices that ``"all"`` or a list names; an empty list for one device, which is chosen as `Scorer` does.
+    """Return the devices that ``"all"`` or a list names. Return an empty list for a single selector, see `single_device`.
 
     ``"all"`` names every GPU that can be used, or the software device of a machine without such a GPU. A list may name a device
-    twice. Raises OptionError for a backend without devices, and DeviceError where a device is missing or cannot be used.
+    twice. Raises OptionError for a backend that is unknown or has no devices, and DeviceError where a device is missing or
+    cannot be used. A single selector is checked when its device is opened.
     """
     if device is None or isinstance(device, int):
         return []
@@ -52,12 +53,17 @@ def _all(devices: Sequence[DeviceInfo]) -> list[DeviceInfo]:
     return gpus or suitable[:1] or [choose_device(devices)]
 
 
-def alone(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
-    """Return the selector of one device: of the first of the `chosen_devices`, or the given one where there are none."""
+def single_selector(devices: Sequence[DeviceInfo], device: Selector) -> str | int | None:
+    """Return the selector of one device: the first of the `chosen_devices`, or `device` itself if that list is empty."""
     if devices:
         return str(devices[0].uuid)
     assert device is None or isinstance(device, str | int)
     return device
+
+
+def single_device(selector: str | int | None) -> DeviceInfo:
+    """Return the device that `Scorer` opens for a selector. Raises DeviceError where it is missing or cannot be used."""
+    return choose_device(list_devices(shared_instance()), selector)
 
 
 def spec_of(device: DeviceInfo, *, profile: bool = False) -> WorkerSpec:

@@ -37,7 +37,7 @@ def divided(
 
 
 def _cuts(schedule: Schedule, marks: tuple[Marks, Marks], pairs: int) -> Iterator[Cut]:
-    """Yield cuts at which the clip with fewer key frames has one, or had one just before; the other is decoded up to them."""
+    """Yield cuts at or just behind a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
     total = schedule.pairs
     assert total is not None
     reference, distorted = marks

@@ -29,7 +29,7 @@ from ..scoring.stopped import stopped_early, stopped_error
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
-from .devices import alone, chosen_devices, spec_of
+from .devices import chosen_devices, single_selector, spec_of
 from .scheduler import Scheduler
 from .task import Done
 from .threads import LocalPool
@@ -42,7 +42,7 @@ def score_pair(
     device: Selector = None,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
 ) -> ScoreReport:
-    """Score a pair of clips on the device or devices that are asked for. Raises VkssimError as `score_files`."""
+    """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
     check_inputs(*clips.paths)
     devices = chosen_devices(options.backend, device)
     outcome: ScoreReport | DemandError
@@ -50,7 +50,7 @@ def score_pair(
         if len(devices) > 1:
             outcome = _on_several(clips, options, devices, settings)
         else:
-            chosen = _with_decoder(options, alone(devices, device))
+            chosen = _with_decoder(options, single_selector(devices, device))
             outcome = _on_engines(clips, chosen, settings) or _on_one(clips, chosen, settings)
     except DemandError as error:
         outcome = error
@@ -70,7 +70,7 @@ def _with_decoder(options: ScoreOptions, device: str | int | None) -> ScoreOptio
 
 
 def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport:
-    """Score a pair in this process. A device that fails is opened again where the clips can be; see `failure_policy`."""
+    """Score a pair in this process. If the device fails and the clips can be read again, the run continues; see `recovery`."""
     policy = FailurePolicy(None if settings.on_frames is None else 1)
     opener = BackendOpener(partial(open_backend, options.backend, device=options.device, profile=settings.profile), policy)
 
@@ -124,7 +124,7 @@ def score_in_ranges(
     pool: WorkerPool,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
 ) -> ScoreReport:
-    """Score a pair as `score_pair` does, in ranges, on all workers of a pool. A store of `settings` has begun already."""
+    """Score a pair as `score_pair` does, in ranges, on all workers of a pool. The store in `settings` has already begun."""
     store = settings.store
     frames = _InOrder(settings.progress, settings.on_frames)
     troubles: list[str] = []
@@ -139,7 +139,9 @@ def score_in_ranges(
             on_range=frames.add,
         )
         job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))
-        _, outcome = next(coordinator.score([job]))  # the ranges stay: they go when the next outcome is asked for
+        _, outcome = next(
+            coordinator.score([job])
+        )  # a second `next` would remove the stored ranges, which are needed until the output is written
     except KeyboardInterrupt as stop:
         outcome = stopped_early(stop, frames.report())
     except (VkssimError, MemoryError) as error:
@@ -157,7 +159,7 @@ def score_in_ranges(
 
 
 class _InOrder:
-    """Report ranges in order, from the first one on, though their scores arrive in any order."""
+    """Report frames in order, although their ranges are finished in any order."""
 
     def __init__(self, progress: Progress | None, on_frames: OnFrames | None) -> None:
         self._progress = progress
@@ -170,8 +172,9 @@ class _InOrder:
         self.resumed = 0
 
     def add(self, _job: Job, frame_range: FrameRange, scores: RangeScores, done: Done | None) -> None:
+        """Add the scores of a range, and report it and all ranges behind it that have waited for it; see `OnRange`."""
         frames = scores.report.frames
-        if frame_range.is_whole:  # ranges that came before it were given up
+        if frame_range.is_whole:  # the clips are scored again as one range, which replaces all earlier ranges
             self._waiting, self._range_scores, self._next, self._done, self.resumed = {}, [], 0, 0, 0
         self._waiting[frame_range.first] = frame_range, scores
         self._done += len(frames)

@@ -25,18 +25,18 @@ from .worker import Worker
 from .worker_pool import FixedPool, WorkerDiedError, WorkerHandle
 
 SECONDS_TO_BEGIN = 300.0
-"""How long a process that was started may take until its first sign of life."""
+"""The longest time in seconds from the start of a process to its first sign of life."""
 
 SECONDS_OF_SILENCE = 60.0
-"""How long a process that has a task may give no further sign of life; then it is killed."""
+"""The longest time in seconds between two signs of life of a process that has a task. Then the process is killed."""
 
 SECONDS_TO_END = 10.0
-"""How long a process that ends, or was killed, is waited for."""
+"""The longest wait in seconds for a process that ends or was killed."""
 
 _SECONDS_BETWEEN_SIGNS = 1.0
 
 _Outcome = tuple[Done | Exception, str]
-"""The result of a task, or its error and the traceback of that, which pickle leaves out."""
+"""The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
 
 _SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vulkan
 
@@ -46,7 +46,7 @@ _SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vul
 
 def _work(spec: WorkerSpec, connection: Connection) -> None:
     """Do one task after the other, until the parent ends."""
-    for number in SIGNALS:  # a terminal sends them to all processes; the parent decides what to do
+    for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
         signal.signal(number, signal.SIG_IGN)
     sending = threading.Lock()
     threading.Thread(target=_give_signs_of_life, args=[connection, sending], daemon=True).start()
@@ -81,7 +81,7 @@ def _can_be_pickled(error: Exception) -> bool:
 
 
 def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None:
-    """Send None again and again; end the process as soon as the parent has ended."""
+    """Send None once a second, and end the process as soon as the parent has ended."""
     parent = parent_process()
     assert parent is not None
     with suppress(OSError):
@@ -96,13 +96,13 @@ def _give_signs_of_life(connection: Connection, sending: threading.Lock) -> None
 
 
 class ProcessHandle(WorkerHandle):
-    """Hand tasks to a worker in a process of its own, which starts with the first task, and again where it ended."""
+    """Hand tasks to a worker in a process of its own. The process starts with the first task, and again if it has ended."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self.label = spec.label
         self._spec = spec
-        self._thread = ThreadPool(1, "vkssim-process")  # it alone uses the connection
-        self._changing = threading.Lock()  # `_process` and `_closed`
+        self._thread = ThreadPool(1, "vkssim-process")  # only this thread uses the connection
+        self._changing = threading.Lock()  # guards `_process` and `_closed`
         self._process: BaseProcess | None = None
         self._closed = False
         self._worked = False
@@ -129,7 +129,7 @@ class ProcessHandle(WorkerHandle):
 
     def _start(self) -> None:
         if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
-            resource_tracker.ensure_running()  # else `start` does so, which lets signals through again
+            resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         self._connection, connection = _SPAWN.Pipe()
         with self._changing, connection:  # a copy of the worker's end in this process would keep it open
@@ -154,7 +154,7 @@ class ProcessHandle(WorkerHandle):
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
     def _receive(self) -> _Outcome | None:
-        """Receive a message that has begun to arrive; where the rest of it does not arrive, the process is killed."""
+        """Receive a message that has begun to arrive. The process is killed if the rest of it does not arrive in time."""
         kill = threading.Timer(SECONDS_OF_SILENCE, self._kill)
         kill.daemon = True
         kill.start()
@@ -170,7 +170,7 @@ class ProcessHandle(WorkerHandle):
                 self._process.kill()
 
     def _end(self, *, kill: bool = False) -> int | None:
-        """Wait until the process has ended, and return its exit code; the next task gets a new one."""
+        """Wait until the process has ended, and return its exit code. The next task starts a new process."""
         process = self._process
         if process is None:
             return None
@@ -187,17 +187,17 @@ class ProcessHandle(WorkerHandle):
         """See WorkerHandle."""
         self._closed = True
         self._kill()
-        if self._thread.close():  # else the system itself holds the process up, as a dead network share does
+        if self._thread.close():  # a thread that does not end waits for the system, for example for a dead network share
             self._end(kill=True)
 
 
 class _WorkerTracebackError(Exception):
-    """Where in the process of a worker an error came from."""
+    """Show the traceback of an error in the process of a worker, as the cause of that error."""
 
 
 _handles: WeakSet[ProcessHandle] = WeakSet()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_handles.clear)  # the processes are the parent's
+    os.register_at_fork(after_in_child=_handles.clear)  # a child must not end the processes of its parent
 
 
 @atexit.register  # after multiprocessing's own, so that it is called before that, which waits for processes without bound

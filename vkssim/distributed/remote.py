@@ -20,13 +20,13 @@ _LAVAPIPE_THREADS = "LP_NUM_THREADS"
 
 
 class RemoteWorker:
-    """A `Worker` as an actor of Ray: first `begin`, then tasks, one at a time."""
+    """Run a `Worker` in an actor of Ray. Call `begin` first, and then `do` with one task at a time."""
 
     def begin(self, version: str, backend: str, profile: bool, folder: str, cpus: int | None) -> str:
-        """Open the GPU that Ray assigned to this process, or so many CPUs for software; return the name of the device.
+        """Choose the device, and return its name: the GPU that Ray assigned to this process, or software on `cpus` CPUs.
 
-        Relative paths start from `folder`. Raises DeviceError where there is no such device, or the driver has another
-        `version` of vkssim.
+        Relative paths start from `folder`. Raises DeviceError if there is no such device, or if the process that started the
+        run has another `version` of vkssim.
         """
         node = f"node {ray.util.get_node_ip_address()}"
         if version != __version__:

@@ -31,11 +31,10 @@ MOST_ATTEMPTS = 4
 """How often a task is tried, how often in a row a worker may fail, and how many tasks in a row may be given up."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
-_LATE = 2.0  # times the mean duration of a task, after which an idle worker tries it as well
+_LATE = 2.0  # multiple of the mean duration of a task, after which an idle worker tries it as well
 _LEAST_DURATIONS, _MOST_DURATIONS = 3, 100
-_SECONDS_UNTIL_LATE = (
-    60.0  # while fewer durations are known; then only for workers of other machines, which have nothing to lose
-)
+# The time after which a task counts as late while fewer durations are known. Then only workers of other machines try it.
+_SECONDS_UNTIL_LATE = 60.0
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,12 @@ class TaskKey:
 
 @dataclass(eq=False)
 class _PendingTask:
-    """A task without an outcome: which workers have tried it, which are at it since when, and how often it failed."""
+    """Hold a task without an outcome.
+
+    `tried_by` are the workers that have tried it, and `workers` those that are trying it now, the latest since `started`.
+    `attempts` is the number of failed attempts. `unreadable` says that a worker on another machine could not read the clips.
+    `done` says that nobody needs the outcome any more.
+    """
 
     key: TaskKey
     task: Task
@@ -61,11 +65,11 @@ class _PendingTask:
 
 
 class Scheduler:
-    """Takes tasks in order, and returns their outcomes as soon as they are known.
+    """Take tasks in order, and return their outcomes as soon as they are known.
 
-    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. When no task is
-    left to hand out, an idle worker tries a task that takes much longer than usual as well, and the first result counts.
-    `tell` is called with warnings about workers that fail.
+    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If no task
+    waits, an idle worker also tries a task that takes much longer than usual elsewhere, and the first result counts. `tell`
+    gets warnings about workers that fail.
     """
 
     def __init__(self, pool: WorkerPool, tell: Callable[[str], None]) -> None:
@@ -73,21 +77,21 @@ class Scheduler:
         self._tell = tell
         self._queue: deque[_PendingTask] = deque()
         self._running: dict[Future[Done], tuple[_PendingTask, WorkerHandle]] = {}
-        # A signal that ends `concurrent.futures.wait` may leave futures locked, and whoever sets them waits for ever.
+        # A signal that ends `concurrent.futures.wait` may leave futures locked, and the threads that set them wait for ever.
         self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
-        self._failures: Counter[WorkerHandle] = Counter()  # in a row
+        self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
         self._retired: set[WorkerHandle] = set()
-        self._given_up = 0  # tasks in a row
+        self._given_up = 0  # consecutive tasks
         self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
         self._workers: list[WorkerHandle] = []
 
     @property
     def workers(self) -> int:
-        """Return how many workers the last `look` found."""
+        """Return the number of workers that the last `update_workers` found."""
         return len(self._workers)
 
-    def look(self) -> None:
+    def update_workers(self) -> None:
         """Update the list of workers. Raises DeviceError where there is none."""
         self._workers = [worker for worker in self._pool.workers() if worker not in self._retired]
         if not self._workers:
@@ -99,7 +103,7 @@ class Scheduler:
         return len(self._queue) < max(1, len(self._workers))
 
     def put(self, key: TaskKey, task: Task) -> None:
-        """Add a task, by a key of its own."""
+        """Add a task under a key that no other task has."""
         self._queue.append(_PendingTask(key, task))
 
     def drop(self, job: int) -> None:
@@ -109,12 +113,13 @@ class Scheduler:
             pending.done = pending.done or pending.key.job == job
 
     def take(self) -> tuple[TaskKey, Done | Exception]:
-        """Wait for the next outcome: the result of a task, or the error why there is none.
+        """Wait for the next outcome, and return it with its key: the result of a task, or the error that prevented it.
 
-        Raises DeviceError where no worker is left, WorkerLostError where none gets anything done, Interruption for a signal.
+        Raises DeviceError if no worker is left, WorkerLostError if several tasks in a row were given up, and Interruption for a
+        signal.
         """
         while True:
-            self.look()
+            self.update_workers()
             self._hand_out()
             try:
                 with at_once():
@@ -143,7 +148,7 @@ class Scheduler:
                 future.add_done_callback(self._finished.put)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
-        """Return the first waiting task that the worker may try, else the task that is the latest elsewhere."""
+        """Return the first waiting task that the worker may try, or else the running task that is late by the most."""
         for pending in self._queue:
             if self._may_try(pending, worker):
                 self._queue.remove(pending)
@@ -159,11 +164,11 @@ class Scheduler:
         return min(late, key=lambda pending: pending.started, default=None)
 
     def _may_try(self, pending: _PendingTask, worker: WorkerHandle) -> bool:
-        """Return True where the worker has not tried a task, or all have, so that none would do better."""
+        """Return True if the worker has not tried a task yet, or if all workers have, so that no other would do better."""
         return worker not in pending.tried_by or pending.tried_by.issuperset(self._workers)
 
     def _outcome(self, future: Future[Done], pending: _PendingTask, worker: WorkerHandle) -> Done | Exception | None:
-        """Return the outcome of an attempt; None where another attempt may do better."""
+        """Return the outcome of an attempt; None if another attempt decides."""
         try:
             done = future.result()
         except WorkerDiedError as error:
@@ -176,7 +181,7 @@ class Scheduler:
         except DeviceError as error:
             self._last_error = error
             self._retire(worker, str(error))
-            self._again(pending)
+            self._requeue(pending)
             return None
         except InputError as error:  # a node may lack a share that the others have
             elsewhere = {other for other in self._workers if other.host != worker.host}
@@ -184,7 +189,7 @@ class Scheduler:
                 return error
             pending.unreadable = True
             pending.tried_by.update(set(self._workers) - elsewhere)
-            self._again(pending)
+            self._requeue(pending)
             return None
         except Exception as error:
             return error
@@ -194,6 +199,7 @@ class Scheduler:
         return done
 
     def _failed(self, pending: _PendingTask, worker: WorkerHandle, why: str) -> VkssimError | None:
+        """Return the error for a task that has failed too often; None if it is tried again or another worker still tries it."""
         pending.attempts += 1
         if pending.done or pending.workers:
             return None
@@ -202,9 +208,9 @@ class Scheduler:
             self._tell(f"{why}; its task is tried again")
             if self._failures[worker] >= MOST_ATTEMPTS:
                 self._retire(worker, why)
-            self._again(pending)
+            self._requeue(pending)
             return None
-        self._failures.clear()  # it was the task's fault
+        self._failures.clear()  # the task was the cause, not the workers
         self._given_up += 1
         clip, attempts = named(pending.task.clips.distorted), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
@@ -212,7 +218,7 @@ class Scheduler:
             raise lost
         return lost
 
-    def _again(self, pending: _PendingTask) -> None:
+    def _requeue(self, pending: _PendingTask) -> None:
         if not (pending.done or pending.workers):
             self._queue.appendleft(pending)
 

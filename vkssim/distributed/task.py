@@ -12,10 +12,10 @@ from .rates import SECONDS
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """Describe what a worker computes with: the `device` has a UUID for the backend ``"vulkan"``.
+    """Describe the device of a worker. `device` is the UUID of a Vulkan device; None for the backend ``"cpu"``.
 
-    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``. `label` is the name for messages. With
-    `profile` the time of each stage is taken.
+    `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``. `label` is the name in messages. With
+    `profile`, the time of each stage is measured.
     """
 
     backend: str
@@ -27,11 +27,11 @@ class WorkerSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """Score a range of two clips; where `frame_range` is None, score all of it, or say how to divide it.
+    """Ask for the scores of a range of two clips. If `frame_range` is None, ask for their division, or for all scores.
 
-    It is divided into ranges that take some `seconds` each, `least` of them where it has the frames. Scores are also kept as
-    `name` in `folder`, a `RangeFolder`, where one is given and can be written. `earlier` are the first frames of the range that
-    need not be scored again.
+    Clips are divided into ranges that take about `seconds` seconds each, and into `least` ranges or more if they are long
+    enough. Clips that cannot be divided are scored as one range. The worker also writes the scores as `name` into `folder`, a
+    `RangeFolder`, if there is one and it can be written. `earlier` are the first frames of the range that are already scored.
     """
 
     clips: Clips
@@ -48,8 +48,8 @@ class Task:
 class Done:
     """Hold the result of a task: `scores`, or the `ranges` into which its clips are divided and their `packets`.
 
-    `frames` is the number of frames that were scored, `bytes` how many bytes of the clips were read, and `seconds` the time
-    that this took on `device`. `kept` says that the scores are in the folder of the task.
+    `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
+    that the task took on `device`. `stored` says that the scores are in the folder of the task.
     """
 
     scores: RangeScores | None
@@ -59,4 +59,4 @@ class Done:
     seconds: float
     device: str
     packets: ClipPackets | None = None
-    kept: bool = False
+    stored: bool = False

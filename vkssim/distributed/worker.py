@@ -25,7 +25,7 @@ from .task import Done, Task, WorkerSpec
 
 
 class Worker:
-    """Score ranges of clips on one device; use with `with`."""
+    """Divide clips, and score their ranges on one device; use with `with`."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
@@ -33,20 +33,20 @@ class Worker:
         self._stopped = threading.Event()
         self._decoders: dict[str, HardwareDecoder | None] = {}
         self._sources = OpenSources()
-        self._policy = FailurePolicy(losses=0)  # the scheduler gives what a lost device had to another worker
-        self._engine = self._open()
+        self._policy = FailurePolicy(losses=0)  # the scheduler gives the task of a lost device to another worker
+        self._backend = self._open()
 
     def _open(self) -> SharedBackend:
-        """Return the backend for the next task, or for another try at one; it is opened when it is used."""
+        """Return the backend for the next task, or for another try at a task. Its device is opened when it is used."""
         spec = self._spec
         opener = partial(open_backend, spec.backend, device=spec.device, profile=spec.profile)
         return SharedBackend(BackendOpener(opener, self._policy))
 
     def do(self, task: Task) -> Done:
-        """Do a task.
+        """Do a task, and return its result.
 
-        Raises DeviceError where the device fails, RangeError where the clips have to be scored as one range, and another
-        VkssimError where something is wrong with the clips.
+        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
+        if the clips cannot be scored.
         """
         failed = False
         try:
@@ -63,9 +63,9 @@ class Worker:
                 self._reopen(FailurePolicy(losses=0))  # the next task has the usual batches again
 
     def _reopen(self, policy: FailurePolicy) -> None:
-        self._engine.close()
+        self._backend.close()
         self._policy = policy
-        self._engine = self._open()
+        self._backend = self._open()
 
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()
@@ -83,13 +83,13 @@ class Worker:
                     return Done(None, ranges, 0, read, seconds, self._spec.label, packets=packets)
                 frame_range = ranges[0]
             scores = self._scored(sources, task, frame_range)
-            kept = _keep(scores, task)
+            stored = _store(scores, task)
             frames = len(scores.report.frames)
             seconds = time.perf_counter() - started
             if frames:
                 self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
             read = sum(source.bytes_read for source in sources) - read_before
-            return Done(scores, [frame_range], frames, read, seconds, self._spec.label, kept=kept)
+            return Done(scores, [frame_range], frames, read, seconds, self._spec.label, stored=stored)
 
     def _decoder(self, decode: str) -> HardwareDecoder | None:
         if decode not in self._decoders:
@@ -97,7 +97,7 @@ class Worker:
         return self._decoders[decode]
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, frame_range: FrameRange) -> RangeScores:
-        opener = partial(self._engine.part, 0, 1)
+        opener = partial(self._backend.part, 0, 1)
         settings = RunSettings(profile=self._spec.profile, progress=self._check)
         return score_range(sources, task.clips, opener, task.options, frame_range, settings, task.earlier)
 
@@ -106,13 +106,13 @@ class Worker:
             raise InterruptedRunError("stopped")
 
     def stop(self) -> None:
-        """From another thread: let what is being scored end soon, by InterruptedRunError."""
+        """Let the current task end soon with InterruptedRunError. Call this method from another thread."""
         self._stopped.set()
 
     def close(self) -> None:
-        """Let go of the clips and of the device, unless a thread that was left behind uses it; a second call does nothing."""
+        """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
         self._sources.close()
-        self._engine.close()
+        self._backend.close()
 
     def __enter__(self) -> Self:
         return self
@@ -121,12 +121,12 @@ class Worker:
         self.close()
 
 
-def _keep(scores: RangeScores, task: Task) -> bool:
-    """Write the scores of a range into the folder of the task, and return whether that worked here."""
+def _store(scores: RangeScores, task: Task) -> bool:
+    """Write the scores of a range into the folder of the task, and return whether this worker could do so."""
     if task.folder is None or scores.problem:
         return False
     try:
         RangeFolder(task.folder).write(task.name, scores)
-    except OutputError:  # the coordinator writes it, or says why it cannot be written
+    except OutputError:  # the coordinator writes the file, or raises the error
         return False
     return True

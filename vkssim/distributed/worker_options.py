@@ -6,21 +6,21 @@ import os
 from dataclasses import dataclass
 
 from ..errors import OptionError
-from ..host.devices import choose_device, list_devices
-from ..host.instance import shared_instance
 from ..scoring.options import Selector
 from ..utils.choices import ENGINES
-from .devices import chosen_devices, spec_of
+from .devices import chosen_devices, single_device, spec_of
 from .task import WorkerSpec
 from .worker_pool import WorkerPool
 
 
 @dataclass(frozen=True)
 class WorkerOptions:
-    """Says where workers run: ``"local"``, on `device` as in `score_files`; or ``"ray"``, on the cluster at `address`.
+    """Choose where workers run.
 
-    Without an address it is the cluster that RAY_ADDRESS names or that runs on this machine, else a new one. `software` lets
-    nodes without a GPU work as well, on Mesa's lavapipe. Raises OptionError for options that exclude each other.
+    With the engine ``"local"`` they run on this machine, on `device` as in `score_files`. With ``"ray"`` they run on the
+    cluster at `address`. Without an address that is the cluster that RAY_ADDRESS names, or the one that runs on this machine,
+    or else a new one. `software` also uses nodes without a GPU, on Mesa's lavapipe. Raises OptionError for options that exclude
+    each other.
     """
 
     engine: str = "local"
@@ -72,4 +72,4 @@ class WorkerOptions:
         if self.backend != "vulkan":
             return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
         assert self.device is None or isinstance(self.device, str | int)
-        return [spec_of(choose_device(list_devices(shared_instance()), self.device), profile=profile)]
+        return [spec_of(single_device(self.device), profile=profile)]

@@ -11,7 +11,7 @@ from .task import Done, Task
 
 
 class WorkerDiedError(Exception):
-    """The process of a worker ended, or its node did, before its task was done."""
+    """Report that the process of a worker, or its node, ended before the task was done."""
 
 
 class WorkerHandle(ABC):
@@ -23,11 +23,11 @@ class WorkerHandle(ABC):
 
     @abstractmethod
     def submit(self, task: Task) -> Future[Done]:
-        """Have the worker do a task. The future raises WorkerDiedError, or what `Worker.do` raises."""
+        """Have the worker do a task. The future raises WorkerDiedError or the errors of `Worker.do`."""
 
     @abstractmethod
     def close(self) -> None:
-        """End the worker, whatever it does; a second call does nothing."""
+        """End the worker, even during a task; a second call does nothing."""
 
 
 class WorkerPool(ABC):
@@ -35,7 +35,7 @@ class WorkerPool(ABC):
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
-        """Return the workers that there are now; those of a cluster come and go. Raises DeviceError if none was ever there."""
+        """Return the current workers; those of a cluster come and go. Raises DeviceError if there never was one."""
 
     @abstractmethod
     def close(self) -> None:
@@ -49,7 +49,7 @@ class WorkerPool(ABC):
 
 
 class FixedPool(WorkerPool):
-    """Hold the same workers from beginning to end."""
+    """Hold workers that never change."""
 
     def __init__(self, workers: Sequence[WorkerHandle]) -> None:
         self._workers = workers

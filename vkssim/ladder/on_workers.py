@@ -40,8 +40,8 @@ def in_ranges(
             frames += len(scores.report.frames)
             on_frames(frames, scheduler.workers)
 
-        with where.open() as engine:
-            scheduler = Scheduler(engine, tell)
+        with where.open() as pool:
+            scheduler = Scheduler(pool, tell)
             coordinator = Coordinator(scheduler, options, folder=RangeFolder(folder), seconds=seconds, on_range=count)
             jobs = [Job(key, pair.clips) for key, pair in pairs.items()]
             for job, outcome in coordinator.score(jobs):

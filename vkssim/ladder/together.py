@@ -50,7 +50,7 @@ class TogetherScorer:
         self._options = options = replace(options, decoder=decoder)
         self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * most)
         self._policy = FailurePolicy()
-        self._engine = self._open_engine()
+        self._backend = self._open_backend()
         self._stopped = threading.Event()
 
     def score(
@@ -100,7 +100,7 @@ class TogetherScorer:
         if not ended or any(is_in_use(run.exception()) for run in runs if not run.cancelled()):
             leave_open(stack.pop_all())
 
-    def _open_engine(self) -> SharedBackend:
+    def _open_backend(self) -> SharedBackend:
         options = self._options
         opener = partial(open_backend, options.backend, device=options.device, slots=self._slots)
         return SharedBackend(BackendOpener(opener, self._policy))
@@ -109,15 +109,15 @@ class TogetherScorer:
         """Open the device again after an error, and return whether the policy allows another try."""
         if not self._policy.allows_another_try(error):
             return False
-        self._engine.close()
-        self._engine = self._open_engine()
+        self._backend.close()
+        self._backend = self._open_backend()
         return True
 
     def reopen(self) -> None:
         """Open the device again for other clips, with the usual batches."""
-        self._engine.close()
+        self._backend.close()
         self._policy = FailurePolicy()
-        self._engine = self._open_engine()
+        self._backend = self._open_backend()
 
     def _open(self, stack: ExitStack, path: str, readers: int, raw: RawDescription) -> Sequence[FrameSource]:
         stream, _ = self._options.selection.streams
@@ -133,7 +133,7 @@ class TogetherScorer:
             ]
         return Tee(oriented(source), readers).readers
 
-    def _score_one(self, place: int, reference: FrameSource, clips: Clips, parts: int) -> ScoreReport:
+    def _score_one(self, index: int, reference: FrameSource, clips: Clips, clips_in_step: int) -> ScoreReport:
         options = self._options
         with ExitStack() as stack:
             close_at_end(stack, reference)
@@ -141,7 +141,7 @@ class TogetherScorer:
                 stack, open_regular(clips.distorted, clips.raw, options.selection.stream_distorted, options.decoder)
             )
             sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
-            opener = partial(self._engine.part, place, parts)
+            opener = partial(self._backend.part, index, clips_in_step)
             return score_sources(sources, clips, opener, options, RunSettings(progress=self._check))
 
     def _check(self, _done: int, _total: int | None) -> None:
@@ -150,7 +150,7 @@ class TogetherScorer:
 
     def close(self) -> None:
         """Close the device, unless a run that did not end still uses it; a second call does nothing."""
-        self._engine.close()
+        self._backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -37,7 +37,7 @@ class Run:
     def __init__(
         self,
         sources: Sequence[FrameSource],
-        engine: Backend,
+        backend: Backend,
         schedule: Schedule,
         on_times: Callable[[Sequence[PairTimes]], object],
         report: ScoreReport,
@@ -47,7 +47,7 @@ class Run:
         frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
     ) -> None:
         self._sources = sources
-        self._engine = engine
+        self._backend = backend
         self._schedule = schedule
         self._on_times = on_times
         self._report = report
@@ -66,10 +66,10 @@ class Run:
 
     def score(self) -> None:
         """Read, submit and collect until a source ends, beginning behind the frames that are already in the report."""
-        engine, schedule, step = self._engine, self._schedule, self._schedule.step
+        backend, schedule, step = self._backend, self._schedule, self._schedule.step
         limit = schedule.stop if self._frame_range.stop is None else schedule.start + self._frame_range.stop * step
         total = schedule.pairs
-        free = deque(engine.batches)
+        free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
         next_number = schedule.start + (self._frame_range.first + len(self._report.frames)) * step
@@ -78,13 +78,13 @@ class Run:
         while not self._found_beyond:
             while free and not ended and (limit is None or next_number < limit):
                 batch = free.popleft()
-                stop = next_number + engine.batch_size * step
+                stop = next_number + backend.batch_size * step
                 numbers = range(next_number, stop if limit is None else min(stop, limit), step)
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (
                 not reading
-                or (not free and engine.is_done(in_flight[0][0]))
+                or (not free and backend.is_done(in_flight[0][0]))
                 or (self._on_frames is not None and not _all_done(reading[0][2]))
             ):
                 free.append(self._collect(*in_flight.popleft(), total, started))
@@ -94,7 +94,7 @@ class Run:
                 frames = 0 if ended else self._frames_read(numbers, futures)
                 ended = ended or frames < len(numbers)
                 if frames:
-                    engine.submit(batch, frames)
+                    backend.submit(batch, frames)
                     in_flight.append((batch, numbers[:frames]))
                 else:
                     free.append(batch)
@@ -126,7 +126,7 @@ class Run:
     def _collect(self, batch: Batch, numbers: range, total: int | None, started: float) -> Batch:
         report = self._report
         with at_once():
-            means = self._engine.collect(batch)
+            means = self._backend.collect(batch)
         collected = time.perf_counter()
         columns = self._metrics.finish(means)
         if batch.beyond is not None:

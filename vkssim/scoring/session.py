@@ -49,12 +49,12 @@ def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions)
 def score_sources(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
-    open_engine: BackendOpener,
+    open_backend: BackendOpener,
     options: ScoreOptions,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
     done: Sequence[FrameScores] = (),
 ) -> ScoreReport:
-    """Score two open sources, reference first, on the backend that `open_engine` gives.
+    """Score two open sources, reference first, on the backend that `open_backend` gives.
 
     `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
     `options.pictures` to the sources. `done` are the first frames of the run, which an earlier try has scored. The backend is
@@ -64,36 +64,36 @@ def score_sources(
         metrics = _metrics(sources, options)
         check_names(settings.thresholds, metrics.names, metrics.similarities)
         schedule = options.selection.schedule(*sources, options.sync)
-        engine = close_at_end(stack, open_engine(metrics.planes))
-        report = _begun(sources, clips, metrics, engine, options)
+        backend = close_at_end(stack, open_backend(metrics.planes))
+        report = _new_report(sources, clips, metrics, backend, options)
         if settings.store is not None and not settings.store.begun:
             earlier = settings.store.begin(options, report.backend, report.names)
             done, report.backend = earlier.frames, merged_info([report.backend, *earlier.backends])
         report.frames += done[:-1]  # the last is scored again
         report.resumed = len(report.frames)
-        clock = Clock(clips.paths, report.rate, _first_left(sources, schedule) if options.sync == "pts" else None)
+        clock = Clock(clips.paths, report.rate, _first_times(sources, schedule) if options.sync == "pts" else None)
         already_reported = {frame.index for frame in done[-1:]}
-        run = Run(sources, engine, schedule, clock.compare, report, metrics, settings, already_reported)
+        run = Run(sources, backend, schedule, clock.compare, report, metrics, settings, already_reported)
         try:
             stack.enter_context(run)
             run.score()
-            ends = _ends(sources, schedule, len(report.frames))
+            ends = _clip_ends(sources, schedule, len(report.frames))
             report.scoring = with_whole_clips(report.scoring, video_packets(sources, options.selection), ends, run.shorter)
             judge(report, ends, clock, run.shorter, strict=options.strict, thresholds=settings.thresholds)
         except VkssimError as error:
-            error.report = _with_all(report, done)
+            error.report = _with_earlier_frames(report, done)
             raise
         except MemoryError:
-            raise no_memory_left(_with_all(report, done)) from None
+            raise no_memory_left(_with_earlier_frames(report, done)) from None
         except KeyboardInterrupt as stop:
-            raise stopped_early(stop, _with_all(report, done)) from None
+            raise stopped_early(stop, _with_earlier_frames(report, done)) from None
         finally:
             if settings.profile:
-                report.stage_seconds = _stage_seconds(run, engine)
+                report.stage_seconds = _stage_seconds(run, backend)
     return report
 
 
-def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
+def _with_earlier_frames(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
     """Return the report of a run that failed, with the frames of the earlier try. The last of them was to be scored again."""
     if len(report.frames) < len(done):
         report.frames = list(done)
@@ -103,7 +103,7 @@ def _with_all(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
 def score_range(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
-    open_engine: BackendOpener,
+    open_backend: BackendOpener,
     options: ScoreOptions,
     frame_range: FrameRange,
     settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
@@ -118,27 +118,27 @@ def score_range(
     with ExitStack() as stack:
         metrics = _metrics(sources, options)
         schedule = options.selection.schedule(*sources, options.sync)
-        begins = _went_to(frame_range.start, sources, schedule)
-        engine = close_at_end(stack, open_engine(metrics.planes))
-        before = dict(engine.stage_seconds())  # the engine may have scored other ranges before
-        report = _begun(sources, clips, metrics, engine, options)
+        begins = _seek(frame_range.start, sources, schedule)
+        backend = close_at_end(stack, open_backend(metrics.planes))
+        before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
+        report = _new_report(sources, clips, metrics, backend, options)
         report.backend = merged_info([report.backend, *earlier.backends])
         report.frames += earlier.frames[:-1]  # the last is scored again
         report.resumed = len(report.frames)
         pair_times: list[PairTimes] = []
-        run = Run(sources, engine, schedule, pair_times.extend, report, metrics, settings, frame_range=frame_range)
+        run = Run(sources, backend, schedule, pair_times.extend, report, metrics, settings, frame_range=frame_range)
         stack.enter_context(run)
         run.score()
-        behind = _checked(frame_range, sources, schedule, report)
+        behind = _check_range(frame_range, sources, schedule, report)
         if settings.profile:
-            seconds = _stage_seconds(run, engine)
+            seconds = _stage_seconds(run, backend)
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
             [other for _, _, other in pair_times],
-            _ends(sources, schedule, frame_range.first + len(report.frames)),
+            _clip_ends(sources, schedule, frame_range.first + len(report.frames)),
             run.shorter,
-            _first_left(sources, schedule)() if options.sync == "pts" else None,
+            _first_times(sources, schedule)() if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             behind,
@@ -146,14 +146,15 @@ def score_range(
         )
 
 
-def _went_to(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+def _seek(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Fingerprints:
+    """Seek both sources to the first frames behind a cut, and return the fingerprints of these frames."""
     if cut is None:
         return None, None
     (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
     return reference.go_to(first, position), distorted.go_to(second, other)
 
 
-def _checked(
+def _check_range(
     frame_range: FrameRange, sources: tuple[FrameSource, FrameSource], schedule: Schedule, report: ScoreReport
 ) -> Fingerprints:
     """Return the fingerprints of the frames behind the range. Raises RangeError where a read from the start may differ."""
@@ -175,7 +176,7 @@ def _checked(
     return reference.check_passed(first, last), distorted.check_passed(second, other)
 
 
-def _ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
+def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:
     """Return how both clips ended. `pairs` is how many pairs were scored, counted from the first."""
     reference, distorted = schedule.frames(pairs - 1) if pairs else (None, None)
     return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
@@ -186,25 +187,25 @@ def _metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) ->
     return FrameMetrics(options.features, formats, total=options.planes == "all")
 
 
-def _begun(
+def _new_report(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
     metrics: FrameMetrics,
-    engine: Backend,
+    backend: Backend,
     options: ScoreOptions,
 ) -> ScoreReport:
     """Return the report as it is before the first frame."""
     info = sources[0].info
     report = ScoreReport(
-        named(clips.reference), named(clips.distorted), info.width, info.height, info.bits, metrics.names, engine.info
+        named(clips.reference), named(clips.distorted), info.width, info.height, info.bits, metrics.names, backend.info
     )
     report.similarities = metrics.similarities
     report.rate = None if info.fps is None else float(info.fps)
     report.notes = [f"{source.info.path}: {note}" for source in sources for note in source.info.notes]
     report.warnings = [warning for source in sources for warning in source.info.warnings]
-    report.warnings += [*colour_warnings(info, sources[1].info), *engine.warnings]
+    report.warnings += [*colour_warnings(info, sources[1].info), *backend.warnings]
     report.selection, report.sync, report.pictures = options.selection, options.sync, options.pictures
-    report.scoring = scoring_record(sources, clips, metrics, engine.info.backend, options)
+    report.scoring = scoring_record(sources, clips, metrics, backend.info.backend, options)
     return report
 
 
@@ -215,11 +216,11 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
     return sources[0].packets(), sources[1].packets()
 
 
-def _first_left(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
+def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
     """Return a function that gives the presentation times of the first frames that are not skipped, once they were read."""
     (reference, distorted), (first, second) = sources, schedule.pairing.skips
     return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
 
 
-def _stage_seconds(run: Run, engine: Backend) -> dict[str, float]:
-    return {"read": run.read_seconds, **engine.stage_seconds(), "host": run.host_seconds}
+def _stage_seconds(run: Run, backend: Backend) -> dict[str, float]:
+    return {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
