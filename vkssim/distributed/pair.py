@@ -139,9 +139,7 @@ def score_in_ranges(
             on_range=frames.add,
         )
         job = Job("", clips) if store is None else Job(store.key, clips, tuple(store.in_order))
-        _, outcome = next(
-            coordinator.score([job])
-        )  # a second `next` would remove the stored ranges, which are needed until the output is written
+        _, outcome = next(coordinator.score([job]))  # a second `next` would remove the stored ranges too early
     except KeyboardInterrupt as stop:
         outcome = stopped_early(stop, frames.report())
     except (VkssimError, MemoryError) as error:

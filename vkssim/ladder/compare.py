@@ -71,7 +71,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Hold a threshold and its result. A score that exists in neither report fails every threshold."""
+    """Hold a threshold and the drop of its value. A drop of NaN, because a frame has no score, fails every threshold."""
 
     threshold: Threshold
     drop: float

@@ -59,7 +59,7 @@ class ObjectJournal:
         self.records[record["key"]] = record
 
     def close(self) -> None:
-        """Do nothing, since no file is open."""
+        """Do nothing, because no file is open."""
 
     def __enter__(self) -> Self:
         return self

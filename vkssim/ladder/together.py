@@ -124,8 +124,8 @@ class TogetherScorer:
         source = stack.enter_context(open_regular(path, raw, stream, self._options.decoder))
         if readers == 1:
             return [source]
-        # A source that needs no decoding gets one reader for each clip. So does a source of which each clip chooses frames or
-        # colours.
+        # A source that needs no decoding gets one reader for each clip. So does a source whose frames or colours depend on the
+        # clip with which it is compared.
         if source.concurrent or source.is_rgb or self._options.sync != "index":
             return [
                 source,

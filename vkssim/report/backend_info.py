@@ -1,4 +1,4 @@
-"""Say which backend computed the scores of a report."""
+"""Name the backend that computed the scores of a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BackendInfo:
 
 
 def merged_info(infos: Sequence[BackendInfo]) -> BackendInfo:
-    """Return the backend of scores that several devices computed: it names each device and each driver once."""
+    """Return one description for scores of several devices, which names each device and each driver once."""
     devices, drivers = _listed(info.device for info in infos), _listed(info.driver for info in infos)
     return replace(infos[0], device=devices, driver=drivers)
 

@@ -1,7 +1,7 @@
 """Render a report as CSV: a header, then a row for each frame. A score that does not exist is an empty field.
 
-How the frames were scored is JSON in the first row of the last column, which has no name and is empty in all other rows:
-libvmaf ends each line with a comma, so that programs which read its files skip such a column.
+The last column has no name. Its first row holds the record of how the frames were scored, as JSON; its other rows are empty.
+libvmaf ends each line with a comma, so programs that read its files skip such a column.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Declare the forms that a report is written in, each once; the module of its name renders it.
+"""Declare the forms in which a report is written, each once. The module with the name of a form renders it.
 
-This module imports nothing else of the package, since the flags and the help of the command line come from it.
+This module imports nothing else of the package, because the command line reads it for its flags and its help.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """Declare a form. Its `name` is also its flag, the ending of its files and the module that has its `render`."""
+    """Declare a form. Its `name` is also its flag, the ending of its files, and the name of the module with its `render`."""
 
     name: str
     title: str
 
     @property
     def flag(self) -> str:
-        """Return the flag that chooses the form whatever the name of the file."""
+        """Return the flag that chooses the form for a file of any name."""
         return f"--{self.name}"
 
     @property

@@ -19,7 +19,7 @@ class FrameScores:
     metrics : mapping of str to float
         The score of each metric, NaN where there is none.
     time : float, optional
-        The presentation time of the reference's frame, in seconds from its first frame; None where the clip does not tell.
+        The presentation time of the reference's frame, in seconds from its first frame; None where it is unknown.
 
     """
 
@@ -31,7 +31,7 @@ class FrameScores:
 def rows(
     columns: Mapping[str, Doubles], numbers: Iterable[int], times: Iterable[float | None] | None = None
 ) -> list[FrameScores]:
-    """Return one FrameScores a frame from columns of scores; no time where none are given."""
+    """Return the FrameScores of each frame from columns of scores. Without `times`, the frames have no time."""
     names = tuple(columns)
     values = list(zip(*(column.tolist() for column in columns.values()), strict=True))
     return [

@@ -1,4 +1,4 @@
-"""Render a report as JSON, as libvmaf writes it, with further keys."""
+"""Render a report as JSON, with the keys that libvmaf writes and further ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .results import ScoreReport
 
 
 def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
-    """Return what `render` writes. A score that does not exist is None."""
+    """Return the values that `render` writes. A score that does not exist is None."""
     return {
         "version": report.version,
         "fps": round(report.profiled_fps, 2),

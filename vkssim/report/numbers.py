@@ -14,13 +14,13 @@ _MOST_DECIMALS = 17
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """Write numbers with so many decimals, or for None with the shortest text that reads back to the same double."""
+    """Format numbers with this number of decimals, or for None as the shortest text that reads back to the same double."""
 
     decimals: int | None
 
     @classmethod
     def parse(cls, precision: str) -> NumberFormat:
-        """Return the format that `max` or a number of decimals asks for. Raises OptionError."""
+        """Return the format for ``"max"`` or a number of decimals. Raises OptionError."""
         if precision == "max":
             return cls(None)
         decimals = whole_number(precision)
@@ -31,20 +31,20 @@ class NumberFormat:
         )
 
     def text(self, value: float, missing: str) -> str:
-        """Return the number as text; `missing` where it is NaN or infinite."""
+        """Return the number as text, or `missing` if it is NaN or infinite."""
         if not math.isfinite(value):
             return missing
         return repr(value) if self.decimals is None else f"{value:.{self.decimals}f}"
 
     def number(self, value: float) -> float | None:
-        """Return the number as JSON has it: rounded, None where it is NaN or infinite."""
+        """Return the rounded number for JSON, or None if it is NaN or infinite."""
         if not math.isfinite(value):
             return None
         return value if self.decimals is None else round(value, self.decimals)
 
 
 def finite(data: Any) -> Any:
-    """Return nested dicts and sequences with None, as JSON has it, for every number that is NaN or infinite."""
+    """Return nested dicts and sequences in which None replaces every number that is NaN or infinite, for JSON."""
     if isinstance(data, dict):
         return {key: finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):

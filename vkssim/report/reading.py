@@ -29,12 +29,12 @@ def read_report(path: Path) -> ScoreReport:
     Returns
     -------
     ScoreReport
-        The report. What the file does not have, as libvmaf's files do not, is empty, 0 or None; a score of null is NaN.
+        The report. Facts that the file lacks, as libvmaf's files do, are empty, 0 or None. A score of null is NaN.
 
     Raises
     ------
     InputError
-        The file cannot be read, or is no such report.
+        The file cannot be read, or is not such a report.
 
     """
     try:
@@ -92,12 +92,12 @@ def _report(data: Any) -> ScoreReport:
 
 
 def _selection(data: Any) -> Selection:
-    """Return the frames that a report without a record of its scoring is of."""
+    """Return the selection of frames of a report without a record of its scoring."""
     return Selection(int(data.get("frame_skip_ref", 0)), int(data.get("frame_skip_dist", 0)), offset=int(data.get("offset", 0)))
 
 
 def _pictures(data: Any) -> PictureOptions:
-    """Return what was done to the pictures of a report without a record of its scoring."""
+    """Return the preprocessing of a report without a record of its scoring."""
     return PictureOptions(data.get("crop"), data.get("scale"), str(data.get("resampler", "bicubic")))
 
 

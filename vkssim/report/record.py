@@ -1,8 +1,8 @@
 """Record how a report was scored: everything that its scores depend on, as plain values.
 
-An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`; what is known
-of a clip is declared in `ClipFacts`. A field that is added to one of them turns up by itself in every form of a report, in its
-schema, in comparisons and, where it has a flag, in the command.
+An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`. The facts
+about a clip are declared in `ClipFacts`. A field that is added to one of them automatically appears in every form of a report,
+in the schema, in comparisons and, if it has a flag, in the command.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FREE, _NOTED = Differs.FREE, Differs.NOTED
 class FeatureFacts:
     """Record a metric of one plane: all of its options with the values that were used.
 
-    `automatic` are the options that were left to the size of the plane, `limit_db` is the most dB that a score can have.
+    `automatic` are the options whose values follow from the size of the plane. `limit_db` is the largest score in dB.
     """
 
     name: str = field(metadata=fact("name"))
@@ -36,9 +36,9 @@ class FeatureFacts:
 class ScoringRecord:
     """Record how two clips were scored.
 
-    `command` scores them the same way; it names no device and no output. `width`, `height`, `bits` and `chroma` (None where
-    luma alone was scored) are those of the frames that were compared, after all that was done to them; `cropped_to` is the
-    rectangle that ``--crop`` took. `reference` and `distorted` are the clips as they were before.
+    `command` is a command that scores them the same way; it names no device and no output. `width`, `height`, `bits` and
+    `chroma` (None if only luma was scored) describe the frames that were compared, after all preprocessing. `cropped_to` is the
+    rectangle of ``--crop``. `reference` and `distorted` describe the clips before preprocessing.
     """
 
     version: str = field(metadata=fact("version of vkssim", _NOTED))
@@ -59,7 +59,7 @@ class ScoringRecord:
 
 
 def selection_flags(selection: Selection) -> list[str]:
-    """Return the words of a command line that select the frames, shifted ones too; none for whole clips."""
+    """Return the words of a command line that select and shift the frames; an empty list for whole clips."""
     return list(given_flags(replace(selection, stream_reference=None, stream_distorted=None)))
 
 
@@ -77,7 +77,7 @@ def flags_of(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
 
 
 def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
-    """Yield what the record says, fact by fact: a title, a text, and whether there is nothing to say but a default."""
+    """Yield the facts of the record: the title of each, its text, and whether it has its default value."""
     for name, entry in facts_of(ScoringRecord).items():
         value = getattr(record, name)
         if name == "features":
@@ -92,6 +92,6 @@ def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
 
 
 def feature_text(feature: FeatureFacts) -> str:
-    """Return a feature with all its options as a command line has them, and the plane unless that is the luma."""
+    """Return a feature with all its options, as on a command line, and with its plane unless that is the luma."""
     options = ":".join(f"{name}={as_text(value)}" for name, value in feature.options.items())
     return "=".join(filter(None, [feature.name, options])) + ("" if feature.plane == "y" else f" of {feature.plane}")

@@ -1,4 +1,4 @@
-"""Hold what a run gives: scores frame by frame, pooled values and warnings."""
+"""Hold the results of a run: the scores of each frame, pooled values and warnings."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ class ScoreReport:
     bits : int
         Depth of the frames that were compared, in bits.
     names : tuple of str
-        The scores of each frame.
+        The names of the scores that each frame has.
     backend : BackendInfo
-        Which backend computed them, on which device, with which driver.
+        The backend that computed them, its device and its driver.
     frames : list of FrameScores
         The frames that were scored, in order. A score that does not exist is NaN, and one in dB may be infinite.
     warnings : list of str
-        What may make the scores mean something else than they seem to.
+        Messages about circumstances that may make the scores misleading.
     notes : list of str
-        What was done to the pictures before they were compared.
+        Messages about the preprocessing of the pictures before they were compared.
     rate : float, optional
-        Frames of the reference a second; None where that is not known.
+        Frame rate of the reference, in frames a second; None where it is unknown.
     selection : Selection
-        Which frames were compared.
+        The frames that were compared.
     sync : {"index", "pts"}
-        How frames were paired.
+        The way in which frames were paired.
     pictures : PictureOptions
-        What was asked for to be done to the pictures.
+        The preprocessing that was asked for.
     version : str
         The version of vkssim that scored the clips.
     scoring : ScoringRecord, optional
@@ -55,15 +55,15 @@ class ScoreReport:
     seconds : float
         Time from the first frame that was read to the last that was scored.
     stage_seconds : mapping of str to float
-        Time of each stage in seconds; empty where it was not asked for.
+        Time of each stage in seconds; empty where it was not measured.
     similarities : tuple of str
-        Those of `names` that are a metric itself, 1 for identical frames, and not in dB already.
+        The entries of `names` that are metrics themselves, not terms of one: 1 for identical frames, and not in dB.
     resumed : int
-        How many of the frames an earlier run had scored; these take no time of `seconds`.
+        The number of frames that an earlier run had scored. `seconds` does not count their time.
     troubles : list of str
-        Devices that failed on the way while others did their work; they are in no file.
+        Messages about devices that failed while others did their work. No file contains them.
     unequal : str, optional
-        Which clip ended before the other or has another frame rate; it is in no file.
+        A message if the clips differ in length or frame rate. No file contains it.
 
     """
 
@@ -97,12 +97,12 @@ class ScoreReport:
 
     @property
     def fps(self) -> float:
-        """Return frames scored a second."""
+        """Return the number of frames that were scored in a second."""
         return (len(self.frames) - self.resumed) / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def profiled_fps(self) -> float:
-        """Return the same where its stages were timed, else 0: files are the same bytes however fast they were made."""
+        """Return `fps` if the stages were timed, otherwise 0, so that files do not depend on the speed of the device."""
         return self.fps if self.stage_seconds else 0.0
 
     def column(self, name: str) -> Doubles:
@@ -133,8 +133,8 @@ class ScoreReport:
         -------
         dict of str to dict of str to float
             For each score ``min``, ``max``, ``mean`` and ``harmonic_mean``, as libvmaf pools them, ``stddev``, the percentiles
-            ``p1``, ``p5``, ``p10`` and ``p50``, and for similarities ``mean_db``. Where one frame has no score the values are
-            NaN, since a mean over the others would look better than the clip is. Empty where there are no frames.
+            ``p1``, ``p5``, ``p10`` and ``p50``, and for similarities ``mean_db``. If one frame has no score, the values are
+            NaN, because a mean over the other frames would look better than the clip is. Empty if there are no frames.
 
         Notes
         -----
@@ -151,7 +151,7 @@ class ScoreReport:
 
 @dataclass
 class PooledReport(ScoreReport):
-    """Hold a report without its frames: `values` are the pooled values of each score, `count` is the number of its frames."""
+    """Hold a report without its frames. `values` are the pooled values of each score, and `count` is the number of frames."""
 
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     count: int = 0

@@ -60,7 +60,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
 
 
 def report_schema() -> dict[str, Any]:
-    """Return the schema of what `vkssim score` writes as JSON. `scoring` is what reports of older versions lack."""
+    """Return the schema of the JSON that `vkssim score` writes. Reports of older versions lack `scoring`."""
     scoring = {"description": "how it was scored", **facts.schema(ScoringRecord)}
     return {
         "$schema": ADDRESS,

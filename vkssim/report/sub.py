@@ -19,5 +19,5 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
 
 
 def _shown(name: str) -> str:
-    """Return a name without characters that end a line of a subtitle or begin a command."""
+    """Return a name without the characters that end a line of a subtitle or begin a command."""
     return visible(name).translate(_COMMANDS)

@@ -17,9 +17,9 @@ POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for r
 
 @dataclass(frozen=True)
 class Threshold:
-    """Demand that a pooled value of a score is `limit` or more; with None for a limit it only has to be there.
+    """Require that a pooled value of a score is `limit` or more. If the limit is None, the value only has to exist.
 
-    `parameter` is the name of what asked for it, for messages.
+    `parameter` is the name of the parameter that stated the threshold, for messages.
     """
 
     name: str
@@ -28,12 +28,12 @@ class Threshold:
     parameter: str = "fail_under"
 
     def value(self, report: ScoreReport) -> float:
-        """Return the pooled value of a report that the threshold is about."""
+        """Return the pooled value of a report that the threshold limits."""
         return report.pooled()[self.name][self.pooling]
 
 
 def split_threshold(text: str) -> tuple[str, str | None, float]:
-    """Split ``NAME=X`` or ``NAME:POOLING=X``. Without a pooling that is None, and an X that is no number is NaN."""
+    """Split ``NAME=X`` or ``NAME:POOLING=X``. A missing pooling is None, and an X that is not a number is NaN."""
     check_option("a demand", text)
     left, _, right = text.rpartition("=")
     name, colon, pooling = left.partition(":")
@@ -45,10 +45,7 @@ def split_threshold(text: str) -> tuple[str, str | None, float]:
 
 
 def parse_threshold(text: str) -> Threshold:
-    """Return a threshold of the form ``NAME=LIMIT`` or ``NAME:POOLING=LIMIT``; the mean where no pooling is named.
-
-    Raises OptionError.
-    """
+    """Return a threshold of the form ``NAME=LIMIT``, which limits the mean, or ``NAME:POOLING=LIMIT``. Raises OptionError."""
     name, pooling, limit = split_threshold(text)
     if not name or not math.isfinite(limit):
         raise OptionError(f"`fail_under` {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
@@ -56,7 +53,7 @@ def parse_threshold(text: str) -> Threshold:
 
 
 def parse_pooled(text: str, parameter: str = "pooled") -> Threshold:
-    """Return what ``NAME`` or ``NAME:POOLING`` names, the mean where no pooling is named. Raises OptionError."""
+    """Return a threshold without a limit for ``NAME``, which means its mean, or ``NAME:POOLING``. Raises OptionError."""
     check_option(f"`{parameter}`", text)
     name, colon, pooling = text.partition(":")
     if not name or "=" in text:
@@ -65,7 +62,7 @@ def parse_pooled(text: str, parameter: str = "pooled") -> Threshold:
 
 
 def _pooling(name: str | None, where: str) -> str:
-    """Return the name of a pooling, the mean where none is named. Raises OptionError for one that there is not."""
+    """Return the name of a pooling, or ``"mean"`` for None. Raises OptionError for an unknown pooling."""
     if name is None:
         return "mean"
     if name in POOLINGS:
@@ -75,7 +72,7 @@ def _pooling(name: str | None, where: str) -> str:
 
 
 def check_names(thresholds: Sequence[Threshold], names: Collection[str], similarities: Collection[str]) -> None:
-    """Raise OptionError for a threshold on what is not scored, or on the dB of what has none."""
+    """Raise OptionError for a threshold on a score that does not exist, or on the ``mean_db`` of a score that has none."""
     for threshold in thresholds:
         if threshold.name not in names:
             meant = did_you_mean(threshold.name, names)
@@ -91,7 +88,7 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
 
 @dataclass(frozen=True)
 class Verdict:
-    """Compare a report with a threshold: `value` is the pooled score, NaN where there is none, `limit` the least allowed."""
+    """Hold the pooled score of a report, NaN if there is none, with its threshold and the lowest value that this allows."""
 
     threshold: Threshold
     value: float

@@ -18,9 +18,9 @@ def worst_frames(report: ScoreReport, name: str, count: int) -> list[FrameScores
     report : ScoreReport
         The report.
     name : str
-        The score to go by, one of `report.names`.
+        The score by which frames are sorted, one of `report.names`.
     count : int
-        How many frames at most.
+        The largest number of frames to return.
 
     Returns
     -------

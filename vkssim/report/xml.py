@@ -15,11 +15,11 @@ from .numbers import NumberFormat
 from .results import ScoreReport
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
-_MISSING = "nan"  # C's printf writes it so: float() reads it, and no reader takes it for a score
+_MISSING = "nan"  # C's printf writes NaN in this way: float() reads it, and no reader mistakes it for a score
 
 
 def render(report: ScoreReport, numbers: NumberFormat) -> str:
-    """Return the report as XML text. Raises OutputError where a score's name cannot be that of an attribute."""
+    """Return the report as XML text. Raises OutputError if the name of a score cannot be the name of an attribute."""
     for name in report.names:
         if not _NAME.fullmatch(name):
             raise OutputError(f"a score is called {name!r}, which no attribute of XML can be; JSON and CSV can have it")
@@ -43,7 +43,7 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
 
 
 def _add(parent: ElementTree.Element, name: str, data: Mapping[str, Any]) -> None:
-    """Add an element with an attribute for each single value that there is, and a child for each object and each of a list."""
+    """Add an element with an attribute for each single value, and a child for each object and for each entry of a list."""
     element = ElementTree.SubElement(parent, name)
     for key, value in data.items():
         if isinstance(value, Mapping):
