@@ -74,10 +74,10 @@ def connect(address: str | None) -> bool:
 
 @contextmanager
 def _same_handler() -> Iterator[None]:
-    """Restore the handler of SIGTERM, which `ray.init` replaces."""
+    """Restore the handler of SIGTERM, which `ray.init` replaces, unless it was not installed from Python."""
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
     finally:
-        if threading.current_thread() is threading.main_thread():
+        if before is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
