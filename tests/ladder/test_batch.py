@@ -24,9 +24,11 @@ from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.features.plane_metrics import PlaneMetrics
+from vkssim.frames import open as frames_open
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.options import PictureOptions
 from vkssim.host.executor import Executor
+from vkssim.ladder import together
 from vkssim.ladder.journal import Journal
 from vkssim.maps.frames import png
 from vkssim.report.reading import read_report
@@ -613,3 +615,19 @@ def test_rungs_of_several_sizes_and_depths_in_step(tmp_path: Path, rungs: Rows, 
         files = [tmp_path / row[name] for name in ("reference", "distorted")]
         report = score_files(*files, features="float_ssim=scale=1", backend=backend, pictures=PictureOptions(scale="distorted"))
         assert row["float_ssim_mean"] == report.pooled()["float_ssim"]["mean"]
+
+
+def test_a_pair_without_memory_has_a_row_that_says_so(tmp_path: Path, rungs: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of Python has no message of its own, and a row without a message would be one of a scored pair."""
+    name = str(rungs[1]["distorted"])
+
+    def open_regular(path: str, *arguments: Any) -> Any:
+        if path.endswith(name):
+            raise MemoryError
+        return frames_open.open_regular(path, *arguments)
+
+    monkeypatch.setattr(together, "open_regular", open_regular)
+    manifest(tmp_path / "ladder.csv", rungs)
+    rows = _batch(tmp_path, code=1)
+    assert [row["error_type"] for row in rows] == [None, "HostMemoryError", None]
+    assert "there is not enough memory" in rows[1]["error"]

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, InterruptedRunError
+from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, HostMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..frames.open import readable_again
 from ..frames.options import RawDescription
@@ -232,12 +232,15 @@ def _keep(
         isinstance(outcome, DeviceError) and not isinstance(outcome, DeviceMemoryError)
     ):
         raise outcome
+    if isinstance(outcome, MemoryError):
+        outcome = HostMemoryError()
     error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
     if report is not None and not report.frames:
         report = None
     if report is not None and frames is not None:
         frames.write(frames_file(pair, key), render(report, "json", "max").encode())
-    failure = None if error is None else {"type": type(error).__name__, "message": worded(str(error))}
+    # A row of results without a message counts as scored, so an error without one gets its name.
+    failure = None if error is None else {"type": type(error).__name__, "message": worded(str(error) or type(error).__name__)}
     journal.add(_record(key, pair, report, failure))
 
 
