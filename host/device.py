@@ -36,14 +36,14 @@ class Device:
         families = vk.vkGetPhysicalDeviceQueueFamilyProperties(info.physical)
         self.queue_family = next(i for i, family in enumerate(families) if family.queueFlags & vk.VK_QUEUE_COMPUTE_BIT)
         self.timestamp_bits: int = families[self.queue_family].timestampValidBits
-        extensions = {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(info.physical, None)}
+        extensions = _extensions(info)
         self.upload_family = None if self.unified else _copy_family(families)
         used = dict.fromkeys(family for family in (self.queue_family, self.upload_family) if family is not None)
         queues = [vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, pQueuePriorities=[1.0]) for family in used]
         enabled = [name for name in ("VK_KHR_portability_subset",) if name in extensions]
         features = None
         if sharing:
-            missing = [name for name in SHARING_EXTENSIONS if name not in extensions]
+            missing = _missing_for_sharing(extensions)
             if missing:
                 raise UnsuitableDeviceError(f"{info.description} cannot share memory: it lacks {', '.join(missing)}")
             enabled += SHARING_EXTENSIONS
@@ -98,6 +98,19 @@ class Device:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def can_share(info: DeviceInfo) -> bool:
+    """Return whether a device can be opened for sharing."""
+    return not _missing_for_sharing(_extensions(info))
+
+
+def _extensions(info: DeviceInfo) -> set[str]:
+    return {extension.extensionName for extension in vk.vkEnumerateDeviceExtensionProperties(info.physical, None)}
+
+
+def _missing_for_sharing(extensions: set[str]) -> list[str]:
+    return [name for name in SHARING_EXTENSIONS if name not in extensions]
 
 
 def _copy_family(families: Sequence[Any]) -> int | None:

@@ -20,6 +20,7 @@ from .errors import DeviceError, DeviceLostError, DeviceTimeoutError, VkssimErro
 from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
+from .sharing import ExternalInputs, Turns
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -35,11 +36,13 @@ _SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles 
 class Slot:
     """One batch in flight: the memory for its frames and for its results.
 
-    `inputs` and `outputs` are views of mapped memory, (batch, frame_bytes) uint8, by buffer name.
+    `inputs` and `outputs` are views of mapped memory, (batch, frame_bytes) uint8, by buffer name. Inputs that another API
+    writes have `addresses` in their place, at which that API finds the memory.
     """
 
     inputs: Mapping[str, Bytes]
     outputs: Mapping[str, Bytes]
+    addresses: Mapping[str, int]
     buffers: Mapping[str, Buffer]
     staging: Mapping[str, Buffer]
     """The buffers that are copied to the device before the kernels run; empty if memory is shared."""
@@ -83,6 +86,8 @@ class Executor:
         The folder for compiled pipelines; None stores none.
     profile
         Take timestamps around every dispatch and the upload for `stage_times`; the upload then runs on the kernels' queue.
+    external
+        The API that writes the inputs in place of the host. The device must have been opened for sharing.
 
     Raises
     ------
@@ -103,6 +108,7 @@ class Executor:
         slots: int = 2,
         cache_folder: Path | None = None,
         profile: bool = False,
+        external: ExternalInputs | None = None,
     ) -> None:
         plan.validate()
         self.plan = plan
@@ -110,12 +116,14 @@ class Executor:
         self._device = device
         self._timeout = _timeout_seconds()
         self._submitting = False
+        self._external = external
+        self._turns = None if external is None else Turns(device, external.timeline)
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure destroys the objects that were made before it
             guard.callback(self._stack.close)
             self._pipelines = PipelineBuilder(device, self._stack, load_module, cache_folder)
             self._pipelines.build(plan.kernels)
-            upload_family = None if profile else device.upload_family
+            upload_family = None if profile or external is not None else device.upload_family
             self._upload_apart = upload_family is not None
             self._pool = self._make_command_pool(device.queue_family)
             self._upload_pool = self._make_command_pool(upload_family) if upload_family is not None else self._pool
@@ -145,9 +153,13 @@ class Executor:
         buffers: dict[str, Buffer] = dict(self._work)
         staging: dict[str, Buffer] = {}
         readback: dict[str, Buffer] = {}
+        addresses: dict[str, int] = {}
         for spec in self.plan.buffers:
             size = spec.frame_bytes * self.batch
-            if spec.role is Role.INPUT:
+            if spec.role is Role.INPUT and self._external is not None:
+                buffers[spec.name] = Buffer(device, self._stack, size, self._external.memory_class)
+                addresses[spec.name] = self._external.address(self._stack, buffers[spec.name])
+            elif spec.role is Role.INPUT:
                 staging[spec.name] = Buffer(device, self._stack, size, MemoryClass.UPLOAD)
                 # If memory is shared, the kernels read the memory that the host wrote, without a copy.
                 buffers[spec.name] = (
@@ -162,6 +174,7 @@ class Executor:
         return Slot(
             inputs={name: self._frames_of(buffer) for name, buffer in staging.items()},
             outputs={name: self._frames_of(buffer) for name, buffer in readback.items()},
+            addresses=addresses,
             buffers=buffers,
             staging={} if device.unified else staging,
             readback=readback,
@@ -237,8 +250,10 @@ class Executor:
 
     # -- running ------------------------------------------------------------------------------------------------------
 
-    def submit(self, slot: Slot, frames: int, *, copies: bool = True) -> None:
+    def submit(self, slot: Slot, frames: int, *, copies: bool = True, written: int = 0) -> None:
         """Start the plan on the first `frames` frames of the slot's inputs. The slot must not be in flight.
+
+        The kernels wait until the timeline of an external API has the number `written`, which never falls from call to call.
 
         Without `copies` it uses the inputs of the last upload, and large outputs stay on the device. This is for measuring
         kernels.
@@ -254,7 +269,10 @@ class Executor:
         for submission in upload:
             vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], slot.upload_fence)
         try:
-            vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
+            if self._turns is not None:
+                self._turns.submit(kernels.pCommandBuffers[0], written, slot.fence)
+            else:
+                vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
         except DeviceError:
             if upload:  # the upload is already running
                 with suppress(DeviceError):

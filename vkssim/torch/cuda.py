@@ -257,7 +257,7 @@ class _Sharing:
             self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
             self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
             guard.pop_all()
-        self._turns = Turns(self.device, self._to_vulkan, self._to_cuda)
+        self._turns = Turns(self.device, self._to_vulkan.handle, self._to_cuda.handle)
         self._turn = 0
         self._stream: torch.cuda.Stream | None = None
         self._by_address: dict[int, _Block] = {}
