@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,22 @@ Samples = npt.NDArray[Any]
 
 Planes = tuple[Samples, ...]
 """A frame: (y,) or (y, cb, cr), each (H, W)."""
+
+
+@dataclass(frozen=True)
+class ExternalPlane:
+    """The place of a plane in memory of the GPU, which the host cannot write: `height` rows of `row_bytes` every `pitch` bytes.
+
+    `address` is that of the API that writes it, a CUDA device pointer for instance. Integers lie `shift` bits higher in their
+    type.
+    """
+
+    address: int
+    pitch: int
+    height: int
+    row_bytes: int
+    shift: int = 0
+
 
 SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
 
@@ -88,6 +104,9 @@ class FrameFormat:
 
     `factor` converts a sample to the 0..255 scale. For integers of 8 to 16 bits it is 2^(8-bits), as in libvmaf. For floats,
     and for integers whose range is not that of a bit depth, it is 255/range. `peak` is the largest sample, for `clip_db`.
+
+    Integers may lie `shift` bits higher in their type, as in the surfaces of hardware decoders (P010): the lower bits are 0.
+    Frames of an `external` format are written by another API of the GPU, see `ExternalPlane`.
     """
 
     width: int
@@ -95,6 +114,8 @@ class FrameFormat:
     code: SampleCode
     factor: float
     peak: float
+    shift: int = 0
+    external: bool = False
 
     @classmethod
     def of_bits(cls, width: int, height: int, bits: int) -> FrameFormat:
@@ -126,6 +147,11 @@ class FrameFormat:
             return cls._checked(width, height, SampleCode.FLOAT32, 255.0 / data_range, float(data_range))
         raise FrameError(f"samples are {kind}; uint8, uint16, float32 and float64 are possible")
 
+    def in_surfaces(self) -> FrameFormat:
+        """Return the format of the same samples in a hardware decoder's surfaces, where 9 to 16 bits are the upper ones."""
+        bits = int(self.peak).bit_length()
+        return replace(self, shift=0 if bits == 8 else 16 - bits, external=True)
+
     @classmethod
     def _checked(cls, width: int, height: int, code: SampleCode, factor: float, peak: float) -> FrameFormat:
         if problem := size_problem(width, height):
@@ -154,14 +180,19 @@ class FrameFormat:
     @property
     def may_be_exceeded(self) -> bool:
         """Return True if the type of the samples can hold values above `peak`."""
-        return self.code is not SampleCode.FLOAT32 and self.peak < 2 ** (8 * self.dtype.itemsize) - 1
+        return self.code is not SampleCode.FLOAT32 and (self.peak + 1) * 2**self.shift < 2 ** (8 * self.dtype.itemsize)
+
+    @property
+    def stored_factor(self) -> float:
+        """Return the factor that converts a sample as it is stored, with its shift, to the 0..255 scale."""
+        return self.factor * 2.0**-self.shift
 
     @property
     def needs_ingest(self) -> bool:
         """Return True if a pass must convert the samples first: floats, and integers with a range of their own."""
         if self.code is SampleCode.FLOAT32:
             return True
-        bits = 8.0 - float(np.log2(self.factor))
+        bits = 8.0 - float(np.log2(self.stored_factor))
         return not (bits.is_integer() and (self.code is SampleCode.UINT16 or bits == 8))
 
 

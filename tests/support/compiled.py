@@ -41,8 +41,8 @@ def shared(device: Device, kept: PipelineBuilder) -> Iterator[None]:
             return kept
         return PipelineBuilder(asked, stack, load, cache_folder)
 
-    def open_shared(stack: ExitStack, selector: str | int | None) -> Device:
-        return device if selector is None else opened.open_device(stack, selector)
+    def open_shared(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
+        return device if selector is None and not sharing else opened.open_device(stack, selector, sharing=sharing)
 
     with _opened_by(open_shared), pytest.MonkeyPatch.context() as patch:
         patch.setattr(executor, "PipelineBuilder", builder)
@@ -57,7 +57,7 @@ def unshared() -> Iterator[None]:
 
 
 @contextmanager
-def _opened_by(open_device: Callable[[ExitStack, str | int | None], Device]) -> Iterator[None]:
+def _opened_by(open_device: Callable[..., Device]) -> Iterator[None]:
     """Have devices opened by a function; what the functions of arrays keep open is closed before and after."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (vulkan, engine):

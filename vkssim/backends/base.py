@@ -14,7 +14,7 @@ from ..errors import FrameError
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.largest_sample import largest_samples
 from ..report.backend_info import BackendInfo
-from ..types import Doubles, Samples
+from ..types import Doubles, ExternalPlane, Samples
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,16 @@ class Batch:
 
     reference: tuple[Samples, ...]
     distorted: tuple[Samples, ...]
+    external: tuple[Sequence[ExternalPlane], Sequence[ExternalPlane]] | None = None
+    """The lumas of the reference and of the distorted frames where their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
     beyond: Beyond | None = None
+
+    @property
+    def size(self) -> int:
+        """Return the number of frames for which there is memory."""
+        return len(self.reference[0]) if self.external is None else len(self.external[0])
 
 
 class Backend(ABC):
@@ -70,7 +77,7 @@ class Backend(ABC):
     @property
     def batch_size(self) -> int:
         """Return the number of frames of a batch."""
-        return len(self.batches[0].reference[0])
+        return self.batches[0].size
 
     def check_process(self) -> None:
         """Raise ForkError if the memory of the batches belongs to another process. Call it before you write to a batch."""
@@ -119,6 +126,8 @@ def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSample
 
 def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Beyond | None:
     """Return the first sample that is too large in the first `frames` frames of a batch, whose memory the CPU reads quickly."""
+    if batch.external is not None:  # the decoder gives no larger ones
+        return None
     largest: list[LargestSamples | None] = []
     for plane, *pair in zip(planes, batch.reference, batch.distorted, strict=True):
         exceeded = plane.format.may_be_exceeded

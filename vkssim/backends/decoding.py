@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from ..errors import DeviceError
 from ..frames.hardware import HardwareDecoder, check_decode
+from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
+from .cuda import Cuda, cuda_of
 from .nvdec import engines
 
 _NVIDIA = 0x10DE
@@ -21,7 +23,8 @@ def hardware_decoder(decode: str, backend: str, device: str | int | None) -> Har
     if decode == "cpu":
         return None
     gpu = _nvidia(device) if decode == _CUDA and backend == "vulkan" else None
-    return HardwareDecoder(decode, None if gpu is None else _cuda_ordinal(gpu))
+    cuda = None if gpu is None else _cuda(gpu)
+    return HardwareDecoder(decode) if cuda is None else HardwareDecoder(decode, str(cuda.ordinal), surfaces=cuda)
 
 
 def sessions(decoder: HardwareDecoder) -> int:
@@ -38,18 +41,9 @@ def _nvidia(device: str | int | None) -> DeviceInfo | None:
     return info if info.vendor_id == _NVIDIA else None
 
 
-def _cuda_ordinal(device: DeviceInfo) -> str | None:
-    """Return the number by which CUDA knows a Vulkan device, by its UUID; None where the package cuda-bindings is missing."""
+def _cuda(device: DeviceInfo) -> Cuda | None:
+    """Return CUDA's side of a Vulkan device; None where it shares no memory, for FFmpeg then copies the frames to the host."""
     try:
-        from cuda.bindings import driver
-    except ImportError:
+        return cuda_of(device.uuid) if can_share(device) else None
+    except DeviceError:
         return None
-    if int(driver.cuInit(0)[0]) != 0:
-        return None
-    _, count = driver.cuDeviceGetCount()
-    for ordinal in range(count):
-        _, handle = driver.cuDeviceGet(ordinal)
-        _, found = driver.cuDeviceGetUuid(handle)
-        if bytes(found.bytes)[:16] == device.uuid.bytes:
-            return str(ordinal)
-    return None

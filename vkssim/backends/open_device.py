@@ -28,8 +28,8 @@ def info_of(device: DeviceInfo) -> BackendInfo:
     return BackendInfo("vulkan", device.name, device.driver)
 
 
-def open_device(stack: ExitStack, selector: str | int | None) -> Device:
-    """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors.
+def open_device(stack: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
+    """Return a device, which `stack` closes. See `host.devices.choose_device` for selectors, and `Device` for `sharing`.
 
     A selector means the same device until the process ends. If this device is lost and another one becomes the first of the
     list, the other one must not silently replace it. Raises NoDeviceError instead.
@@ -48,7 +48,7 @@ def open_device(stack: ExitStack, selector: str | int | None) -> Device:
                 f"the device {meant} that was used so far is gone; there is {info.name}, which is taken only where it is asked"
                 " for by its name"
             )
-    device = stack.enter_context(Device(info))
+    device = stack.enter_context(Device(info, sharing=sharing))
     with _lock:
         _meant[key] = info.uuid
     return device

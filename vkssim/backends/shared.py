@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Self
 
 from ..errors import DeviceError
@@ -25,6 +26,7 @@ class SharedBackend:
         self._open = open_engine
         self._lock = threading.Lock()
         self._engines: dict[tuple[FrameFormat, ...], Backend] = {}
+        self._closed = False
         self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
@@ -45,9 +47,12 @@ class SharedBackend:
     def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
         with self._lock:
             self._runs[formats] -= 1
+            if self._closed and not self._runs[formats] and formats in self._engines:
+                self._engines.pop(formats).close()
 
     def close(self) -> None:
-        """Close the backends that no run uses; a second call does nothing."""
+        """Close the backends that no run uses, and the others behind their last run; a second call does nothing."""
+        self._closed = True
         for idle in [key for key in self._engines if not self._runs[key]]:
             self._engines.pop(idle).close()
 
@@ -56,6 +61,19 @@ class SharedBackend:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+@dataclass(frozen=True)
+class Share:
+    """The share of a backend that one of several users has: every `users`-th batch, from the batch `number` on."""
+
+    backend: SharedBackend
+    number: int = 0
+    users: int = 1
+
+    def open(self, planes: Sequence[PlaneMetrics]) -> Backend:
+        """Return a backend with these batches, for planes and their metrics."""
+        return self.backend.part(self.number, self.users, planes)
 
 
 class _Part(Backend):

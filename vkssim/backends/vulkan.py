@@ -20,8 +20,9 @@ from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders import load_module
 from ..shaders.interface import Shape
-from ..types import Doubles, FrameFormat, Samples
+from ..types import Doubles, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
+from .cuda import CudaInputs
 from .open_device import fitted, info_of, largest_batch, open_device
 
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
@@ -56,7 +57,7 @@ def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[Fea
     if plane.format.needs_ingest:
         samples = PlanePair.floats("planes", raw.width, raw.height)
         buffers.append(samples.spec(Role.WORK))
-        steps = (ingest(shape, raw, samples, plane.format.factor),)
+        steps = (ingest(shape, raw, samples, plane.format.stored_factor),)
     parts = [scorer.plan(shape, samples) for scorer in plane.scorers]
     for part in parts:
         buffers.extend(part.buffers)
@@ -148,7 +149,9 @@ class VulkanBackend(Backend):
         self._stack = ExitStack()
         with ExitStack() as guard:
             guard.callback(self._stack.close)
-            self.device = open_device(self._stack, device)
+            external = any(plane.format.external for plane in planes)
+            self.device = open_device(self._stack, device, sharing=external)
+            self._inputs = CudaInputs(self.device, self._stack) if external else None
             info = self.device.info
             self.info = info_of(info)
             kernels = KernelShape.for_device(info) if shape is None else KernelShape.of_shape(shape, info)
@@ -167,12 +170,13 @@ class VulkanBackend(Backend):
                     slots=slots,
                     cache_folder=platformdirs.user_cache_path("vkssim"),
                     profile=profile,
+                    external=self._inputs,
                 )
 
             wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes)
             executor, self.warnings = fitted(self.device, wanted, make, largest_batch(self.device, plan, slots))
             self._executor = self._stack.enter_context(executor)
-            self.batches = tuple(_make_batch(planes, slot) for slot in self._executor.slots)
+            self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
             guard.pop_all()
 
     @property
@@ -188,7 +192,7 @@ class VulkanBackend(Backend):
         """Start the plan on the batch."""
         if self._host_looks:
             batch.beyond = find_beyond(self._planes, batch, frames)
-        self._executor.submit(batch.slot, frames)
+        self._executor.submit(batch.slot, frames, written=0 if self._inputs is None else self._inputs.written())
 
     def is_done(self, batch: Batch) -> bool:
         """Return True if the device has finished the batch."""
@@ -240,12 +244,22 @@ def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_
     return max(1, min(wanted, max_storage_bytes // largest_buffer))
 
 
-def _make_batch(planes: Sequence[PlaneMetrics], slot: Slot) -> Batch:
+def _make_batch(planes: Sequence[PlaneMetrics], slot: Slot, frames: int) -> Batch:
+    if planes[0].format.external:
+        luma = planes[0].format
+        return Batch((), (), (_external(slot, luma, frames, 0), _external(slot, luma, frames, 1)), slot)
     pairs = [_pair(slot.inputs[_prefix(plane) + SAMPLES], plane.format) for plane in planes]
-    return Batch(tuple(pair[:, 0] for pair in pairs), tuple(pair[:, 1] for pair in pairs), slot)
+    return Batch(tuple(pair[:, 0] for pair in pairs), tuple(pair[:, 1] for pair in pairs), slot=slot)
 
 
 def _pair(memory: Bytes, plane: FrameFormat) -> Samples:
     rows = memory.reshape(len(memory), 2, plane.height, -1)[..., : plane.row_bytes]
     samples: Samples = rows.view(plane.dtype)
     return samples
+
+
+def _external(slot: Slot, luma: FrameFormat, frames: int, clip: int) -> tuple[ExternalPlane, ...]:
+    """Return where the planes of a clip lie, one after the other, for the API that writes them."""
+    raw, first = PlanePair.raw(luma), slot.addresses[SAMPLES]
+    addresses = [first + (2 * frame + clip) * raw.plane_bytes for frame in range(frames)]
+    return tuple(ExternalPlane(address, raw.row_bytes, luma.height, luma.row_bytes, luma.shift) for address in addresses)

@@ -59,7 +59,7 @@ class FloatPsnrScorer:
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 1) noise. Sums of integers are in units of the stored samples."""
         digits = sum_groups(partial_sums, plan.groups, len(_INTEGER_DIGITS))[:, 0]
-        weights, scale = (_FLOAT_DIGITS, 1.0) if self._frame.needs_ingest else (_INTEGER_DIGITS, self._frame.factor**2)
+        weights, scale = (_FLOAT_DIGITS, 1.0) if self._frame.needs_ingest else (_INTEGER_DIGITS, self._frame.stored_factor**2)
         sums: Doubles = digits @ np.array(weights) * scale
         return sums[:, None] / (self._frame.width * self._frame.height)
 

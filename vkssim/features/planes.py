@@ -110,7 +110,7 @@ class PlanePair:
     def raw(cls, frame: FrameFormat) -> PlanePair:
         """Return the planes in the layout in which the host writes them."""
         row_bytes = aligned(frame.row_bytes)
-        return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.factor)
+        return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.stored_factor)
 
     @classmethod
     def floats(cls, buffer: str, width: int, height: int) -> PlanePair:

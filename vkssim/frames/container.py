@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError, ReadError
-from ..types import Planes
+from ..types import ExternalPlane, Planes
 from ..utils.interruption import check
 from ..utils.limits import LARGEST_NUMBER
 from .aperture import Track, stated_crop
@@ -34,11 +34,12 @@ from .layout import check_size
 from .marks import KeyMarks, Marks
 from .orientation import Orientation, by_degrees, orientation
 from .packets import PacketCount
-from .pixels import PixelFormat, pixel_format
+from .pixels import PixelFormat, pixel_format, plane_rows
 from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
 from .streams import choose_stream, is_cover
+from .surfaces import SurfaceReader, format_name
 from .times import FrameTimes, Packet, are_in_file_order, are_rising, packets_are_frames, rising_seconds
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
@@ -73,6 +74,7 @@ class ContainerFile(SequentialSource):
         self._all_packets: VideoPackets | None = None
         self._hidden = 0
         self._hardware: HardwareDecoder | None = None
+        self._surfaces: SurfaceReader | None = None
         try:
             self._describe(self._begin(threads=hardware is None and threads_help()))
             if hardware is not None:
@@ -176,6 +178,7 @@ class ContainerFile(SequentialSource):
         problem = hardware.refuses(self._format, self._format_name)
         if problem is None:
             try:
+                self._surfaces = None if hardware.surfaces is None else SurfaceReader(hardware.surfaces)
                 self._start(threads=False, begin=begin, hardware=hardware)
                 self._waiting = self._decoder.next()
                 problem = self._differing(first)
@@ -184,8 +187,10 @@ class ContainerFile(SequentialSource):
             except (*self._failure, ValueError, UndecodableError, InputError) as error:
                 problem = f"its driver or its device refuses ({reason(error)})"
         if problem is None:
-            self._formats[self._waiting.format.name] = pixel_format(self._path, self._waiting.format.name)
+            name = format_name(self._waiting)
+            self._formats[name] = pixel_format(self._path, name)
             self._hardware = hardware
+            self.external = self._surfaces is not None
             note = f"decoded by {self._hardware.kind}, which notices less damage than the processor's decoder"
             self.info = self._unconverted = replace(self.info, notes=(*self.info.notes, note))
             return
@@ -198,12 +203,12 @@ class ContainerFile(SequentialSource):
         frame = self._waiting
         if frame is None or self._decoder.doubtful:
             return "it gives no frame, or sees damage in the first one"
-        expected = FORMATS[self._format.bits]
-        if (frame.format.name, frame.width, frame.height, frame.pts) != (expected, first.width, first.height, first.pts):
-            return f"its first frame is {frame.width}x{frame.height} {frame.format.name} at {frame.pts}"
+        expected, name = FORMATS[self._format.bits], format_name(frame)
+        if (name, frame.width, frame.height, frame.pts) != (expected, first.width, first.height, first.pts):
+            return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
         planes, others = self.info.new_planes(_MOST_PLANES), self.info.new_planes(_MOST_PLANES)
         self._format.copy(first, planes)
-        pixel_format(self._path, expected).copy(frame, others)
+        pixel_format(self._path, expected).copy(frame, others, self._rows_of)
         alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
         return None if alike and _colours(frame) == _colours(first) else "its first frame has other samples"
 
@@ -346,6 +351,11 @@ class ContainerFile(SequentialSource):
         return min(round(seconds * self.info.fps), LARGEST_NUMBER)
 
     @property
+    def at_start(self) -> bool:
+        """See FrameSource.at_start."""
+        return self._position == 0 and self._range is None and self._waiting is not None
+
+    @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
         """See FrameSource.damage."""
         with self._again:
@@ -374,32 +384,52 @@ class ContainerFile(SequentialSource):
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
-    def _next(self, target: Planes | None) -> bool:
-        if self.problem is not None:
+    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalPlane]) -> int:
+        """See FrameSource.read_external. Where the processor goes on, its frames are copied to the GPU."""
+        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
+            if not (self._pass_to(number) and self._advance(partial(self._next_external, target))):
+                return count
+        return len(numbers)
+
+    def _next_external(self, target: ExternalPlane) -> bool:
+        frame = self._next_frame()
+        if frame is None:
             return False
+        assert self._surfaces is not None
+        self._surfaces.write_luma(frame, self._formats[format_name(frame)], target)
+        return True
+
+    def _next(self, target: Planes | None) -> bool:
+        frame = self._next_frame()
+        return frame is not None and (target is None or self._copy(frame, target))
+
+    def _next_frame(self) -> Any:
+        """Return the next frame after all checks; None at the end, or where it sets `problem`."""
+        if self.problem is not None:
+            return None
         try:
             frame = self._take()
         except (*self._failure, UndecodableError) as error:
             kind = ReadError if isinstance(error, OSError) else InputError
             self.problem = kind(f"{self.info.path}: frame {self._position} cannot be decoded ({reason(error)})")
-            return False
+            return None
         if frame is None:
-            return False
-        size = frame.width, frame.height
-        if size != self._size or frame.format.name not in self._formats:
+            return None
+        size, name = (frame.width, frame.height), format_name(frame)
+        if size != self._size or name not in self._formats:
             self.problem = InputError(
-                f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {frame.format.name}, the first one"
+                f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {name}, the first one"
                 f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
             )
-            return False
+            return None
         self._times.add(self._tick(frame))
         if self._is_out_of_time():
-            return False
+            return None
         self._note_changes(frame)
-        return target is None or self._copy(frame, target)
+        return frame
 
     def _copy(self, frame: Any, target: Planes) -> bool:
-        pixels = self._formats[frame.format.name]
+        pixels = self._formats[format_name(frame)]
         if pixels.via is not None:
             try:
                 # With more threads some slices stay empty.
@@ -411,11 +441,15 @@ class ContainerFile(SequentialSource):
                 )
                 return False
         if not self.is_rgb:
-            pixels.copy(frame, target)
+            pixels.copy(frame, target, self._rows_of)
             return True
         pixels.copy(frame, self._rgb)
         self._colour.convert(self._rgb, pixels.bits, target)
         return True
+
+    def _rows_of(self, frame: Any, number: int) -> npt.NDArray[np.uint8]:
+        """Return the memory of a plane of a frame on the host."""
+        return plane_rows(frame, number) if self._surfaces is None else self._surfaces.rows(frame, number)
 
     def _note_changes(self, frame: Any) -> None:
         """Note where the stream begins to state other colours: its samples do not mean the same any more."""

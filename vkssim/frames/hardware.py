@@ -7,7 +7,7 @@ of damage on, the processor decodes the clip again (docs/adr/0032).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from ..errors import OptionError
 from ..utils.choices import DECODERS
 from .clip_facts import ClipFacts
 from .pixels import PixelFormat
+from .surfaces import SurfaceCopy
 
 FORMATS = {8: "nv12", 10: "p010le"}
 """The pixel formats that frames of 4:2:0 have when they were copied from a decoder's surface, by their depth in bits."""
@@ -26,6 +27,8 @@ class HardwareDecoder:
 
     kind: str
     device: str | None = None
+    surfaces: SurfaceCopy | None = field(default=None, compare=False)
+    """What copies frames, which then stay in the memory of the GPU; None where FFmpeg copies them to the host."""
 
     def refuses(self, pixels: PixelFormat, name: str) -> str | None:
         """Return why frames of a pixel format are not left to hardware; None where they are."""
@@ -42,13 +45,13 @@ class HardwareDecoder:
         return facts.codec is not None and (facts.decoder or "").endswith(self.name(""))
 
     def request(self) -> Any:
-        """Return what `av.open` is given; frames are copied to the host as they are decoded."""
+        """Return what `av.open` is given."""
         from av.codec.hwaccel import HWAccel
 
-        options: dict[str, object] = (
-            {"primary_ctx": "1"} if self.kind == "cuda" else {}
-        )  # one context for all sessions of the process
-        return HWAccel(self.kind, device=self.device, allow_software_fallback=False, options=options)
+        # One context serves all sessions of the process.
+        options: dict[str, object] = {"primary_ctx": "1"} if self.kind == "cuda" else {}
+        stays = self.surfaces is not None
+        return HWAccel(self.kind, device=self.device, allow_software_fallback=False, options=options, is_hw_owned=stays)
 
 
 def check_decode(decode: str) -> None:

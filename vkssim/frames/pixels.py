@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ _HIGH_CHROMA = {"0": "420", "2": "422", "4": "444"}
 
 _Where = tuple[int, int, int]  # plane, first sample in a row, every how many samples
 
+RowsOf = Callable[[Any, int], npt.NDArray[np.uint8]]
+"""Returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
+
 
 @dataclass(frozen=True)
 class PixelFormat:
@@ -39,22 +43,33 @@ class PixelFormat:
     via: str | None = None
     rgb: bool = False
 
-    def copy(self, frame: Any, target: Planes) -> None:
-        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for."""
+    def copy(self, frame: Any, target: Planes, rows: RowsOf | None = None) -> None:
+        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for.
+
+        `rows` gives the memory of a plane of the frame; by default it is `plane_rows`.
+        """
         dtype = np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
+        memory: dict[int, npt.NDArray[np.uint8]] = {}  # Cb and Cr may lie in one plane
         for plane, (number, first, step) in zip(target, self.where, strict=False):
             height, width = plane.shape
-            samples = plane_samples(frame.planes[number], dtype)[:height, first::step][:, :width]
+            if number not in memory:
+                memory[number] = (rows or plane_rows)(frame, number)
+            samples = plane_samples(memory[number], dtype)[:height, first::step][:, :width]
             if self.shift:
                 np.right_shift(samples, self.shift, out=plane)
             else:
                 plane[:] = samples
 
 
-def plane_samples(plane: Any, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Return the memory of a plane of an av.VideoFrame, (rows, samples with padding), not copied."""
-    rows = np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
-    return rows[:, : plane.line_size // dtype.itemsize * dtype.itemsize].view(dtype)
+def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
+    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, not copied."""
+    plane = frame.planes[number]
+    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+
+
+def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return the memory of a plane as samples, (rows, samples with padding), not copied."""
+    return rows[:, : rows.shape[1] // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
 def pixel_format(path: str, name: str | None) -> PixelFormat:

@@ -65,6 +65,11 @@ class ProcessedSource(FrameSource):
         """See FrameSource.expected."""
         return self._source.expected
 
+    @property
+    def at_start(self) -> bool:
+        """See FrameSource.at_start."""
+        return self._source.at_start
+
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
         planes = self._source.info.new_planes(len(targets[0]) if targets else 0)

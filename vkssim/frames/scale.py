@@ -12,7 +12,7 @@ import numpy as np
 from ..types import Planes, plane_shapes
 from .info import VideoInfo
 from .layout import check_size
-from .pixels import plane_samples
+from .pixels import plane_rows, plane_samples
 from .shape import stretched
 
 _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
@@ -51,7 +51,7 @@ class Scale:
         scaled = []
         for plane, (height, width), reformatter in zip(planes, shapes, self._reformatters(), strict=False):
             frame = reformatter.reformat(self._frame(plane), width, height, interpolation=how, threads=1)
-            scaled.append(plane_samples(frame.planes[0], plane.dtype)[:height, :width])
+            scaled.append(plane_samples(plane_rows(frame, 0), plane.dtype)[:height, :width])
         return tuple(scaled)
 
     def _reformatters(self) -> list[Any]:
@@ -68,7 +68,7 @@ class Scale:
 
         height, width = plane.shape
         frame = VideoFrame(width, height, "gray" if self.bits == 8 else f"gray{self.bits}le")
-        plane_samples(frame.planes[0], plane.dtype)[:height, :width] = plane
+        plane_samples(plane_rows(frame, 0), plane.dtype)[:height, :width] = plane
         return frame
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
-from ..types import Planes
+from ..types import ExternalPlane, Planes
 from ..utils.interruption import check
 from .clip_facts import ClipFacts, VideoPackets
 from .colour import Colour
@@ -61,6 +61,8 @@ class FrameSource(ABC):
     """The rectangle of the frames that is visible, where that is not all of them."""
     orientation: Orientation | None = None
     """How frames are to be turned before they are shown."""
+    external = False
+    """True where `read_external` can write the luma to planes of the GPU."""
     is_rgb = False
     """True where pictures are R'G'B', so that `convert_to` has to choose the Y'CbCr that they become."""
 
@@ -78,6 +80,15 @@ class FrameSource(ABC):
 
         Return how many frames there were: fewer than asked for at the end of the stream.
         """
+
+    @property
+    def at_start(self) -> bool:
+        """Return whether the source is open and none of its frames was read; False where that is not known."""
+        return False
+
+    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalPlane]) -> int:
+        """Read the luma of frames as `read` does, into planes of the GPU that decodes."""
+        raise NotImplementedError(f"the frames of {self.info.path} are not on a GPU")
 
     def time(self, number: int) -> float | None:
         """Return when a frame that was read is shown, in seconds from the first frame; None where the stream does not tell."""
@@ -190,12 +201,24 @@ class SequentialSource(FrameSource):
 
     def _read_to(self, number: int, target: Planes | None) -> bool:
         """Pass over what comes before that frame, read it; False where the stream ends before."""
-        while self._position <= number:
-            check()
-            if not self._next(target if self._position == number else None):
-                self.length = self._position
+        if self._position > number:
+            return True
+        return self._pass_to(number) and self._advance(lambda: self._next(target))
+
+    def _pass_to(self, number: int) -> bool:
+        """Pass over what comes before a frame; False where the stream ends before."""
+        while self._position < number:
+            if not self._advance(lambda: self._next(None)):
                 return False
-            self._position += 1
+        return True
+
+    def _advance(self, read: Callable[[], bool]) -> bool:
+        """Read the next frame by a function; False where the stream ends."""
+        check()
+        if not read():
+            self.length = self._position
+            return False
+        self._position += 1
         return True
 
     def check_passed(self, number: int, last: int) -> int | None:

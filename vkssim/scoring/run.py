@@ -15,7 +15,7 @@ from ..frames.selection import Schedule
 from ..frames.source import FrameSource, sample_problem
 from ..report.frame_scores import rows
 from ..report.results import ScoreReport
-from ..types import Samples
+from ..types import ExternalPlane, Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
@@ -105,6 +105,11 @@ class Run:
     def _start_reading(self, batch: Batch, numbers: range) -> list[list[Future[int]]]:
         pairing = self._schedule.pairing
         reference, distorted = self._readers
+        if batch.external is not None:
+            return [
+                reference.start_external(pairing.reference(numbers), batch.external[0]),
+                distorted.start_external(pairing.distorted(numbers), batch.external[1]),
+            ]
         return [
             reference.start(pairing.reference(numbers), batch.reference),
             distorted.start(pairing.distorted(numbers), batch.distorted),
@@ -202,6 +207,9 @@ class _Reader:
         threads = min(_MOST_READERS, os.cpu_count() or 1) if source.concurrent else 1
         self._threads = threads
         self._pool = ThreadPool(threads, "vkssim-read")
+
+    def start_external(self, numbers: Sequence[int], planes: Sequence[ExternalPlane]) -> list[Future[int]]:
+        return [self._pool.submit(self._source.read_external, numbers, planes[: len(numbers)])]
 
     def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
         size = self._frames_each(len(numbers))

@@ -183,7 +183,10 @@ def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pai
 
 
 def _metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
-    formats = plane_formats(common_format(*sources, chroma=options.chroma), options.planes, sources[0].info.chroma)
+    luma = common_format(*sources, chroma=options.chroma)
+    if options.planes == "y" and all(source.external for source in sources):
+        luma = luma.in_surfaces()
+    formats = plane_formats(luma, options.planes, sources[0].info.chroma)
     return FrameMetrics(options.features, formats, total=options.planes == "all")
 
 

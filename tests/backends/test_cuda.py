@@ -1,0 +1,177 @@
+"""CUDA's side of a device, by a driver that is made up: which calls it gets, and what its errors become."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from vkssim.backends import cuda, decoding
+from vkssim.errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
+from vkssim.frames.surfaces import Rows
+from vkssim.host import device as host_device
+from vkssim.host.device import Device
+
+GPU = uuid.UUID("0978dd54-200f-51fb-9fe5-33d1f9d939dd")
+OTHER = uuid.UUID(int=5)
+
+
+class _Result(IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700
+
+
+class Driver(ModuleType):
+    """The functions of `cuda.bindings.driver` that are called: each is noted, and returns what CUDA would."""
+
+    CUresult = _Result
+    CUmemorytype = SimpleNamespace(CU_MEMORYTYPE_HOST=1, CU_MEMORYTYPE_DEVICE=2)
+    CUctx_flags = SimpleNamespace(CU_CTX_SCHED_BLOCKING_SYNC=4)
+    CUDA_EXTERNAL_MEMORY_DEDICATED = 1
+    CUexternalMemoryHandleType = SimpleNamespace(CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD=1)
+    CUexternalSemaphoreHandleType = SimpleNamespace(CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD=9)
+
+    def __init__(self) -> None:
+        super().__init__("cuda.bindings.driver")
+        self.calls: list[tuple[Any, ...]] = []
+        self.failing: dict[str, _Result] = {}
+        self.results: dict[str, Any] = {
+            "cuDeviceGetCount": 2,
+            "cuDeviceGet": lambda ordinal: f"device {ordinal}",
+            "cuDeviceGetUuid": lambda device: SimpleNamespace(bytes=(OTHER if device == "device 0" else GPU).bytes),
+            "cuDevicePrimaryCtxRetain": "context",
+            "cuImportExternalMemory": "memory",
+            "cuExternalMemoryGetMappedBuffer": 0x1000,
+            "cuImportExternalSemaphore": "semaphore",
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("CUDA_"):
+            return lambda: SimpleNamespace(handle=SimpleNamespace(), params=SimpleNamespace(fence=SimpleNamespace()))
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            self.calls.append((name, *arguments))
+            code = self.failing.get(name, _Result.CUDA_SUCCESS)
+            result = self.results.get(name)
+            return (code, result(*arguments) if callable(result) else result)
+
+        return call
+
+    def names(self) -> list[str]:
+        """Return the functions that were called, less those that make a context that of the thread."""
+        return [name for name, *_ in self.calls if name not in ("cuCtxPushCurrent", "cuCtxPopCurrent")]
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
+    with _installed(monkeypatch, Driver()) as made:
+        yield made
+
+
+@contextmanager
+def _installed(monkeypatch: pytest.MonkeyPatch, made: Driver) -> Iterator[Driver]:
+    package, bindings = ModuleType("cuda"), ModuleType("cuda.bindings")
+    package.bindings, bindings.driver = bindings, made  # type: ignore[attr-defined]
+    for name, module in ("cuda", package), ("cuda.bindings", bindings), ("cuda.bindings.driver", made):
+        monkeypatch.setitem(sys.modules, name, module)
+    cuda._cuda_of.cache_clear()
+    yield made
+    cuda._cuda_of.cache_clear()
+
+
+def test_a_device_is_found_by_its_uuid(driver: Driver) -> None:
+    found = cuda.cuda_of(GPU)
+    assert found.ordinal == 1
+    assert ("cuDevicePrimaryCtxSetFlags", "device 1", 4) in driver.calls, "else FFmpeg refuses the context"
+    assert driver.names().index("cuDevicePrimaryCtxSetFlags") < driver.names().index("cuDevicePrimaryCtxRetain")
+    assert cuda.cuda_of(GPU) is found
+    with pytest.raises(UnsuitableDeviceError, match="CUDA knows no device"):
+        cuda.cuda_of(uuid.UUID(int=7))
+
+
+def test_without_the_package_or_the_driver(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> None:
+    driver.results["cuInit"] = lambda _flags: (_ for _ in ()).throw(RuntimeError("libcuda.so.1 was not found"))
+    with pytest.raises(UnsuitableDeviceError, match=r"no CUDA driver: libcuda\.so\.1 was not found"):
+        cuda.cuda_of(GPU)
+    monkeypatch.setitem(sys.modules, "cuda.bindings", None)
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", None)
+    with pytest.raises(UnsuitableDeviceError, match="cuda-bindings is not installed"):
+        cuda.cuda_of(GPU)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "call"),
+    [
+        (Rows(64, 2048, True), Rows(128, 1920, True), "cuMemcpy2DAsync"),
+        (Rows(64, 2048, True), Rows(128, 1920, False), "cuMemcpy2D"),
+        (Rows(64, 2048, False), Rows(128, 1920, True), "cuMemcpy2D"),
+    ],
+    ids=["on the GPU", "to the host", "from the host"],
+)
+def test_copies(driver: Driver, source: Rows, target: Rows, call: str) -> None:
+    """Those on the GPU are queued on the stream of the decoder; the others are done when the function returns."""
+    cuda.cuda_of(GPU).copy(source, target, 1900, 1080)
+    name, region, *stream = driver.calls[-2]
+    assert (name, stream) == (call, [0] if call == "cuMemcpy2DAsync" else [])
+    assert (region.srcPitch, region.dstPitch, region.WidthInBytes, region.Height) == (2048, 1920, 1900, 1080)
+    for side, rows in ("src", source), ("dst", target):
+        assert getattr(region, f"{side}MemoryType") == (2 if rows.on_device else 1)
+        assert getattr(region, f"{side}{'Device' if rows.on_device else 'Host'}") == rows.address
+    assert [name for name, *_ in driver.calls[-3::2]] == ["cuCtxPushCurrent", "cuCtxPopCurrent"]
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"), [(_Result.CUDA_ERROR_OUT_OF_MEMORY, DeviceMemoryError), (_Result.CUDA_ERROR_ILLEGAL_ADDRESS, DeviceError)]
+)
+def test_errors(driver: Driver, code: _Result, kind: type[DeviceError]) -> None:
+    driver.failing["cuMemcpy2DAsync"] = code
+    with pytest.raises(DeviceError, match=f"cuMemcpy2DAsync failed: {code.name}") as caught:
+        cuda.cuda_of(GPU).copy(Rows(0, 64, True), Rows(0, 64, True), 64, 1)
+    assert type(caught.value) is kind
+    assert driver.calls[-1] == ("cuCtxPopCurrent",), "the thread's context is given back"
+
+
+def test_shared_memory_and_semaphores(driver: Driver) -> None:
+    shared = cuda.cuda_of(GPU)
+    memory, address = shared.import_memory(7, 4096)
+    assert (memory, address) == ("memory", 0x1000)
+    handle = next(call[1] for call in driver.calls if call[0] == "cuImportExternalMemory")
+    assert (handle.handle.fd, handle.size) == (7, 4096)
+    semaphore = shared.import_timeline(8)
+    driver.calls.clear()
+    shared.signal(semaphore, 3)
+    (signal,) = (call for call in driver.calls if call[0] == "cuSignalExternalSemaphoresAsync")
+    assert signal[2][0].params.fence.value == 3
+    assert (signal[1], signal[3:]) == (["semaphore"], (1, 0)), "on the stream of the copies, so that it comes after them"
+    driver.calls.clear()
+    shared.release_memory(memory, address)
+    shared.release_timeline(semaphore)
+    freed = ["cuStreamSynchronize", "cuMemFree", "cuDestroyExternalMemory", "cuStreamSynchronize", "cuDestroyExternalSemaphore"]
+    assert driver.names() == freed
+
+
+def test_a_device_that_shares_nothing_has_its_frames_copied_by_ffmpeg(
+    driver: Driver, device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
+    monkeypatch.setattr(decoding, "check_decode", lambda _decode: None)
+    monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ("VK_KHR_made_up",))
+    decoder = decoding.hardware_decoder("cuda", "vulkan", None)
+    assert decoder is not None
+    assert decoder.surfaces is None
+    assert not driver.calls
+    driver.results["cuDeviceGetUuid"] = SimpleNamespace(bytes=device.info.uuid.bytes)
+    monkeypatch.setattr(host_device, "SHARING_EXTENSIONS", ())
+    decoder = decoding.hardware_decoder("cuda", "vulkan", None)
+    assert decoder is not None
+    assert decoder.surfaces is cuda.cuda_of(device.info.uuid)
+    assert decoder.device == "0"

@@ -1,0 +1,260 @@
+"""Frames that stay on the GPU that decodes them: a stand-in has FFmpeg's own decoders and memory of the host in its place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import PictureOptions, RawDescription, ScoreReport, score_files
+from vkssim.backends import vulkan
+from vkssim.distributed import pair, worker
+from vkssim.errors import DeviceError
+from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.frames import hardware
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.decoder import Decoder
+from vkssim.frames.hardware import HardwareDecoder
+from vkssim.frames.pixels import pixel_format, plane_rows
+from vkssim.frames.surfaces import SurfaceReader
+from vkssim.report import render
+from vkssim.types import ExternalPlane, FrameFormat
+
+from ..distributed.in_ranges import small_ranges
+from ..support import host_cuda
+from ..support.clips import raw_bytes, write
+from ..support.host_cuda import HostCopies, HostInputs, Surface
+from ..support.pictures import clip
+
+FRAMES, GOP = 30, 10
+WIDTH, HEIGHT = 66, 50
+FEATURES = ["float_ssim=scale=1", "float_psnr"]
+ON_DEVICE = "device", "device"
+
+
+@pytest.fixture
+def copies() -> HostCopies:
+    return HostCopies()
+
+
+@pytest.fixture
+def surfaces(monkeypatch: pytest.MonkeyPatch, copies: HostCopies) -> Callable[[int], None]:
+    """Make FFmpeg's own decoders give surfaces; the function that is returned has them fail at a frame."""
+    failing: list[int] = []
+    take = Decoder.next
+
+    def from_surface(self: Decoder) -> Any:
+        before, frame = self.frames_given, take(self)
+        if not self.hardware or frame is None:
+            return frame
+        if before in failing:
+            raise av.ExternalError(1, "the surface is lost")
+        return Surface(frame.reformat(format={"yuv420p": "nv12", "yuv420p10le": "p010le"}[frame.format.name]))
+
+    def chosen(decode: str, _backend: str, _device: object) -> HardwareDecoder | None:
+        return None if decode == "cpu" else HardwareDecoder(decode, "0", surfaces=copies)
+
+    monkeypatch.setattr(Decoder, "next", from_surface)
+    monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
+    for module in (pair, worker):
+        monkeypatch.setattr(module, "hardware_decoder", chosen)
+    monkeypatch.setattr(pair, "sessions", lambda _decoder: 1)
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+    host_cuda.stand_in(monkeypatch)
+    return failing.append
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clips")
+    for name, samples in ("eight", "yuv420p"), ("ten", "yuv420p10le"):
+        for which, crf in ("reference", "10"), ("distorted", "35"):
+            _encode(folder / f"{name}-{which}.mp4", samples, crf)
+    write(folder / "reference.yuv", raw_bytes(clip(FRAMES, HEIGHT, WIDTH)))
+    return folder
+
+
+def _encode(path: Path, pixel_format: str, crf: str) -> None:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": crf, "g": str(GOP), "preset": "ultrafast"})
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pixel_format
+        for luma in clip(FRAMES, HEIGHT, WIDTH):
+            frame = av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixel_format)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+
+
+def _score(folder: Path, name: str, decode: str, **options: Any) -> ScoreReport:
+    clips = [folder / f"{name}-{which}.mp4" for which in ("reference", "distorted")]
+    return score_files(*clips, **{"features": FEATURES, **options}, decode=decode)
+
+
+def _rendered(report: ScoreReport) -> Any:
+    """Return a report as JSON without the names of the decoders."""
+    data = json.loads(render(report, "json", "max"))
+    for name in ("reference", "distorted"):
+        data["scoring"][name].pop("decoder")
+    data.pop("notes", None)
+    return data
+
+
+@pytest.mark.parametrize("name", ["eight", "ten"])
+def test_scores_are_those_of_the_processor(folder: Path, surfaces: object, copies: HostCopies, name: str) -> None:
+    on_processor = _score(folder, name, "cpu")
+    assert not copies.made
+    on_device = _score(folder, name, "cuda")
+    assert copies.made.count(ON_DEVICE) == 2 * FRAMES
+    assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
+    assert ("host", "device") not in copies.made
+    assert _rendered(on_device) == _rendered(on_processor)
+
+
+def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The frames of a batch are written after its submission, and before the timeline says so."""
+    monkeypatch.setattr(HostInputs, "late", 0.3)
+    waiting: list[Callable[[], None]] = []
+    written, copy = HostInputs.written, HostCopies.copy
+
+    def copy_later(self: HostCopies, *words: Any) -> None:
+        if words[1].on_device:
+            kept = np.empty(words[3] * words[0].pitch, np.uint8)
+            rows = type(words[0])(kept.ctypes.data, words[0].pitch, True)
+            copy(self, words[0], rows, *words[2:])  # the surface is given back
+            waiting.append(lambda: (copy(self, rows, *words[1:]), kept)[0])
+        else:
+            copy(self, *words)
+
+    def write_then_signal(self: HostInputs) -> int:
+        number = written(self)
+        for write_now in waiting:
+            write_now()
+        waiting.clear()
+        return number
+
+    monkeypatch.setattr(HostCopies, "copy", copy_later)
+    monkeypatch.setattr(HostInputs, "written", write_then_signal)
+    assert _rendered(_score(folder, "eight", "cuda")) == _rendered(_score(folder, "eight", "cpu"))
+
+
+@pytest.mark.parametrize("name", ["eight", "ten"])
+@pytest.mark.parametrize("at", [1, GOP + 1])
+def test_a_decoder_that_fails_on_the_way(
+    folder: Path, surfaces: Callable[[int], None], copies: HostCopies, name: str, at: int
+) -> None:
+    """The processor's frames go on in the same memory of the device."""
+    surfaces(at)
+    report = _score(folder, name, "cuda")
+    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at)
+    assert sum("decoded on the processor from there on" in warning for warning in report.warnings) == 2
+    assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in _score(folder, name, "cpu").frames]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"planes": "all"}, {"pictures": PictureOptions(crop="60x40+2+2")}, {"backend": "cpu"}],
+    ids=["chroma", "crop", "cpu"],
+)
+def test_what_is_scored_from_the_host(folder: Path, surfaces: object, copies: HostCopies, options: dict[str, Any]) -> None:
+    """Chroma, preprocessing and the CPU's backend get the same frames in the host's memory."""
+    report = _score(folder, "eight", "cuda", **options)
+    assert ON_DEVICE not in copies.made
+    assert copies.made
+    assert _rendered(report) == _rendered(_score(folder, "eight", "cpu", **options))
+
+
+def test_a_clip_beside_a_raw_file(folder: Path, surfaces: object, copies: HostCopies) -> None:
+    clips = folder / "reference.yuv", folder / "eight-distorted.mp4"
+    raw = RawDescription(WIDTH, HEIGHT, "420", 8)
+    one, other = (score_files(*clips, raw=raw, features=FEATURES, decode=decode) for decode in ("cuda", "cpu"))
+    assert ON_DEVICE not in copies.made
+    assert [frame.metrics for frame in one.frames] == [frame.metrics for frame in other.frames]
+
+
+def test_ranges(folder: Path, surfaces: object, copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several engines decode ranges side by side; the seams are compared on the host."""
+    monkeypatch.setattr(pair, "sessions", lambda _decoder: 4)
+    small_ranges(monkeypatch, 4)
+    on_device = _score(folder, "eight", "cuda", device="llvmpipe")
+    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES
+    assert _rendered(on_device) == _rendered(_score(folder, "eight", "cpu", device="llvmpipe"))
+
+
+def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: HostCopies, _source: object, target: Any, *_size: int) -> None:
+        if target.on_device:
+            raise DeviceError("cuMemcpy2DAsync failed: CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    read = HostCopies.copy
+
+    def copy(self: HostCopies, *words: Any) -> None:
+        fail(self, *words)
+        read(self, *words)
+
+    monkeypatch.setattr(HostCopies, "copy", copy)
+    with pytest.raises(DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+        _score(folder, "eight", "cuda")
+
+
+def test_the_source_alone(folder: Path, surfaces: object, copies: HostCopies) -> None:
+    """Frames that are passed over are not copied."""
+    memory = np.zeros((3, HEIGHT, 128), np.uint8)
+    planes = [ExternalPlane(rows.ctypes.data, 128, HEIGHT, WIDTH) for rows in memory]
+    with ContainerFile(str(folder / "eight-reference.mp4"), hardware=HardwareDecoder("cuda", surfaces=copies)) as source:
+        assert source.external
+        copies.made.clear()
+        assert source.read_external([0, 4, 8], planes) == 3
+        assert copies.made == [ON_DEVICE] * 3
+        assert source.read_external([FRAMES - 1, FRAMES], planes[:2]) == 1
+        assert source.length == FRAMES
+    with ContainerFile(str(folder / "eight-reference.mp4")) as source:
+        assert not source.external
+        expected = [source.info.new_planes(1) for _ in range(3)]
+        source.read([0, 4, FRAMES - 1], expected)
+    for rows, (luma,) in zip(memory[[1, 0]], (expected[1], expected[2]), strict=True):
+        np.testing.assert_array_equal(rows[:, :WIDTH], luma)
+        assert not rows[:, WIDTH:].any(), "the padding of rows is not written"
+
+
+@pytest.mark.parametrize("bits", [8, 10, 12, 16])
+def test_formats_of_surfaces(bits: int) -> None:
+    plain = FrameFormat.of_bits(64, 48, bits)
+    surface = plain.in_surfaces()
+    assert surface.external
+    assert not surface.may_be_exceeded
+    assert not surface.needs_ingest
+    assert (surface.factor, surface.peak) == (plain.factor, plain.peak)
+    assert surface.stored_factor * (2**bits - 1 << surface.shift) == plain.factor * plain.peak
+
+
+def test_a_frame_of_the_host_gets_the_shift_of_the_plane(copies: HostCopies) -> None:
+    samples = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64) % 1024
+    frame = av.VideoFrame(64, 48, "yuv420p10le")
+    for plane in frame.planes:
+        plane.update(np.zeros(plane.buffer_size, np.uint8).tobytes())
+    plane_rows(frame, 0).view(np.uint16)[:, :64] = samples
+    target = np.zeros((48, 128), np.uint16)
+    luma = ExternalPlane(target.ctypes.data, 256, 48, 128, shift=6)
+    SurfaceReader(copies).write_luma(frame, pixel_format("", "yuv420p10le"), luma)
+    np.testing.assert_array_equal(target[:, :64], samples << 6)
+    assert copies.made == [("host", "device")]
+
+
+def test_batches_of_external_frames(surfaces: object) -> None:
+    """Their planes lie one behind the other, and none of them is mapped for the caller."""
+    luma = FrameFormat.of_bits(WIDTH, HEIGHT, 10).in_surfaces()
+    with vulkan.VulkanBackend(FrameMetrics(FEATURES, [luma]).planes, batch=3, slots=2) as backend:
+        assert backend.batch_size == 3
+        for batch in backend.batches:
+            assert batch.external is not None
+            assert batch.reference == ()
+            reference, distorted = batch.external
+            (pitch,) = {plane.pitch for plane in (*reference, *distorted)}
+            in_order = [plane.address for pair_of in zip(reference, distorted, strict=True) for plane in pair_of]
+            assert np.diff(in_order).tolist() == [pitch * HEIGHT] * 5
+            assert {plane.shift for plane in reference} == {6}

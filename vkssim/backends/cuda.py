@@ -1,0 +1,174 @@
+"""Let CUDA write the frames that Vulkan scores: the surfaces of NVIDIA's video decoder are copied on the GPU.
+
+Everything is done in CUDA's primary context, which FFmpeg's decoder uses as well, and on its default stream. A copy therefore
+comes after the decoder's own work on a surface, and before the decoder writes to that surface again.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from typing import Any
+
+from ..errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
+from ..frames.surfaces import Rows
+from ..host.device import Device
+from ..host.memory import Buffer, MemoryClass
+from ..host.sharing import Timeline, memory_descriptor
+
+_DEFAULT_STREAM = 0
+
+
+class Cuda:
+    """A GPU as CUDA knows it. Each failure raises DeviceError with the name of CUDA's error."""
+
+    def __init__(self, device: uuid.UUID) -> None:
+        try:
+            from cuda.bindings import driver
+        except ImportError as error:
+            raise UnsuitableDeviceError("the package cuda-bindings is not installed: `pip install vkssim[cuda]`") from error
+        self._driver = driver
+        try:
+            self._call("cuInit", 0)
+        except RuntimeError as error:  # of cuda-bindings, which finds no library of the driver
+            raise UnsuitableDeviceError(f"there is no CUDA driver: {error}") from error
+        self.ordinal, handle = self._found(device)
+        # FFmpeg refuses a primary context whose threads wait in another way than its own do.
+        self._call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
+        self._context = self._call("cuDevicePrimaryCtxRetain", handle)
+
+    def _found(self, wanted: uuid.UUID) -> tuple[int, Any]:
+        for ordinal in range(self._call("cuDeviceGetCount")):
+            handle = self._call("cuDeviceGet", ordinal)
+            if bytes(self._call("cuDeviceGetUuid", handle).bytes)[:16] == wanted.bytes:
+                return ordinal, handle
+        raise UnsuitableDeviceError(f"CUDA knows no device {wanted}")
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        code, *results = getattr(self._driver, name)(*arguments)
+        if int(code) != 0:
+            kind = DeviceMemoryError if int(code) == int(self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY) else DeviceError
+            raise kind(f"{name} failed: {code.name}")
+        return results[0] if results else None
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Make the GPU's context that of the calling thread."""
+        self._call("cuCtxPushCurrent", self._context)
+        try:
+            yield
+        finally:
+            self._call("cuCtxPopCurrent")
+
+    # -- copies -------------------------------------------------------------------------------------------------------
+
+    def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
+        """Copy rows; see `SurfaceCopy`."""
+        region = self._driver.CUDA_MEMCPY2D()
+        kinds = self._driver.CUmemorytype
+        if source.on_device:
+            region.srcMemoryType, region.srcDevice = kinds.CU_MEMORYTYPE_DEVICE, source.address
+        else:
+            region.srcMemoryType, region.srcHost = kinds.CU_MEMORYTYPE_HOST, source.address
+        if target.on_device:
+            region.dstMemoryType, region.dstDevice = kinds.CU_MEMORYTYPE_DEVICE, target.address
+        else:
+            region.dstMemoryType, region.dstHost = kinds.CU_MEMORYTYPE_HOST, target.address
+        region.srcPitch, region.dstPitch = source.pitch, target.pitch
+        region.WidthInBytes, region.Height = row_bytes, rows
+        with self._current():
+            if source.on_device and target.on_device:
+                self._call("cuMemcpy2DAsync", region, _DEFAULT_STREAM)
+            else:
+                self._call("cuMemcpy2D", region)
+
+    # -- sharing ------------------------------------------------------------------------------------------------------
+
+    def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
+        """Import memory of Vulkan's by its file descriptor, and return it with its address."""
+        handle = self._driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
+        handle.type = self._driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
+        handle.handle.fd = descriptor
+        handle.size = size
+        handle.flags = self._driver.CUDA_EXTERNAL_MEMORY_DEDICATED
+        whole = self._driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
+        whole.offset, whole.size, whole.flags = 0, size, 0
+        with self._current():
+            memory = self._call("cuImportExternalMemory", handle)
+            return memory, int(self._call("cuExternalMemoryGetMappedBuffer", memory, whole))
+
+    def release_memory(self, memory: Any, address: int) -> None:
+        """Release memory of `import_memory`, after all copies to it."""
+        with self._current():
+            self._call("cuStreamSynchronize", _DEFAULT_STREAM)
+            self._call("cuMemFree", address)
+            self._call("cuDestroyExternalMemory", memory)
+
+    def import_timeline(self, descriptor: int) -> Any:
+        """Import a timeline semaphore of Vulkan's by its file descriptor, and return it."""
+        handle = self._driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
+        handle.type = self._driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
+        handle.handle.fd = descriptor
+        handle.flags = 0
+        with self._current():
+            return self._call("cuImportExternalSemaphore", handle)
+
+    def release_timeline(self, semaphore: Any) -> None:
+        """Release a semaphore of `import_timeline`."""
+        with self._current():
+            self._call("cuStreamSynchronize", _DEFAULT_STREAM)
+            self._call("cuDestroyExternalSemaphore", semaphore)
+
+    def signal(self, semaphore: Any, value: int) -> None:
+        """Set a semaphore to a value when all copies that were asked for before are done."""
+        parameters = self._driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()
+        parameters.params.fence.value = value
+        with self._current():
+            self._call("cuSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, _DEFAULT_STREAM)
+
+
+_opening = threading.Lock()
+
+
+def cuda_of(device: uuid.UUID) -> Cuda:
+    """Return CUDA's side of a Vulkan device, by its UUID. It stays open until the process ends.
+
+    Raises DeviceError where CUDA does not know the device, or the package cuda-bindings is missing.
+    """
+    with _opening:
+        return _cuda_of(device)
+
+
+@cache
+def _cuda_of(device: uuid.UUID) -> Cuda:
+    return Cuda(device)
+
+
+class CudaInputs:
+    """The input buffers of a Vulkan device that CUDA writes; see `host.sharing.ExternalInputs`."""
+
+    memory_class = MemoryClass.SHARED
+
+    def __init__(self, device: Device, stack: ExitStack) -> None:
+        self._device = device
+        self._cuda = cuda_of(device.info.uuid)
+        timeline = Timeline(device, stack)
+        self.timeline = timeline.handle
+        self._semaphore = self._cuda.import_timeline(timeline.descriptor)
+        stack.callback(self._cuda.release_timeline, self._semaphore)
+        self._number = 0
+
+    def address(self, stack: ExitStack, buffer: Buffer) -> int:
+        """Return the address of a buffer for CUDA. The stack ends its use."""
+        memory, address = self._cuda.import_memory(memory_descriptor(self._device, buffer), buffer.memory_size)
+        stack.callback(self._cuda.release_memory, memory, address)
+        return address
+
+    def written(self) -> int:
+        """Return the number that the timeline gets when all copies that were asked for before are done."""
+        self._number += 1
+        self._cuda.signal(self._semaphore, self._number)
+        return self._number

@@ -1,0 +1,78 @@
+"""Frames in surfaces: they lie in the memory of the GPU that decoded them, and FFmpeg does not copy them to the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import ExternalPlane
+from .pixels import PixelFormat, plane_rows, plane_samples
+
+_SURFACE = "cuda"
+"""What FFmpeg calls the pixel format of frames in surfaces."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The place of rows of samples: the address of the first one, and the bytes from one to the next."""
+
+    address: int
+    pitch: int
+    on_device: bool
+
+
+class SurfaceCopy(Protocol):
+    """Copy rows between the GPU that decodes and the host.
+
+    All copies of a GPU are done in the order in which they were asked for. A copy from or to the host is done when the method
+    returns. A copy on the GPU may still be under way.
+    """
+
+    def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
+        """Copy `row_bytes` bytes of each row. Raises DeviceError."""
+        ...
+
+
+def is_surface(frame: Any) -> bool:
+    """Return whether an av.VideoFrame lies in the memory of a GPU."""
+    return bool(frame.format.name == _SURFACE)
+
+
+def format_name(frame: Any) -> str:
+    """Return FFmpeg's name of the pixel format of an av.VideoFrame's samples, wherever they lie."""
+    return str(frame.sw_format.name if is_surface(frame) else frame.format.name)
+
+
+class SurfaceReader:
+    """Read frames from surfaces, and write frames to planes of the GPU."""
+
+    def __init__(self, copies: SurfaceCopy) -> None:
+        self._copies = copies
+
+    def rows(self, frame: Any, number: int) -> npt.NDArray[np.uint8]:
+        """Return the memory of a plane of a frame on the host, (rows, bytes with padding) uint8. Surfaces are copied."""
+        if not is_surface(frame):
+            return plane_rows(frame, number)
+        height, pitch = _height(frame, number), frame.planes[number].line_size
+        rows = np.empty((height, pitch), np.uint8)
+        source = Rows(frame.planes[number].buffer_ptr, pitch, on_device=True)
+        self._copies.copy(source, Rows(rows.ctypes.data, pitch, on_device=False), pitch, height)
+        return rows
+
+    def write_luma(self, frame: Any, pixels: PixelFormat, target: ExternalPlane) -> None:
+        """Copy the luma of a frame of a pixel format to a plane of the GPU, from a surface or from the host."""
+        plane = frame.planes[0]
+        source = Rows(plane.buffer_ptr, plane.line_size, is_surface(frame))
+        if pixels.shift != target.shift:
+            dtype = np.dtype(np.uint8) if pixels.bits == 8 else np.dtype(f"{pixels.order}u2")
+            samples = plane_samples(plane_rows(frame, 0), dtype)[: target.height].astype(np.uint16) << target.shift
+            source = Rows(samples.ctypes.data, samples.strides[0], on_device=False)
+        self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
+
+
+def _height(frame: Any, number: int) -> int:
+    """Return the rows of a plane of 4:2:0."""
+    return int(frame.height if number == 0 else -(-frame.height // 2))
