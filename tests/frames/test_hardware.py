@@ -221,7 +221,7 @@ def test_the_command_line_names_its_flag(folder: Path, stand_in: list[Changed], 
 @pytest.fixture
 def three_engines(stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
-    monkeypatch.setattr(pair, "sessions", lambda _decoder: 3)
+    monkeypatch.setattr(pair, "sessions", lambda _decoder: 5)
     small_ranges(monkeypatch, 4)
 
 
@@ -252,7 +252,7 @@ def test_several_engines_score_ranges_side_by_side(
     alone = score_clips()
     assert len(ranges) == several
     assert render(report, "json", "max") == render(alone, "json", "max")
-    assert len(opened) <= 2 * (1 + 3 + 1 + 1), "by the run, each worker, the worker that begins anew, and the run on one engine"
+    assert len(opened) <= 2 * (3 + 1), "by each of three workers, the first by the run, and by the run on one engine"
 
 
 def test_a_run_on_several_engines_is_resumed(

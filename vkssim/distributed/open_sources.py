@@ -16,8 +16,8 @@ Sources = tuple[FrameSource, FrameSource]
 
 
 @dataclass(frozen=True)
-class _Open:
-    """Hold clips that are open, how they were opened, and what closes them."""
+class OpenPair:
+    """Hold clips that are open, how they were opened, and the stack that closes them."""
 
     key: tuple[Clips, ScoreOptions]
     sources: Sources
@@ -27,8 +27,8 @@ class _Open:
 class OpenSources:
     """Open the clips of tasks, and keep those of the last task where hardware decodes them."""
 
-    def __init__(self) -> None:
-        self._kept: _Open | None = None
+    def __init__(self, first: OpenPair | None = None) -> None:
+        self._kept = first
         self._closed = False
 
     @contextmanager
@@ -36,8 +36,8 @@ class OpenSources:
         """Give the clips of a task, which are closed behind it unless they are kept. Sound clips are kept."""
         key = task.clips, replace(task.options, decoder=decoder)
         kept = self._taken()
-        if kept is not None and (kept.key != key or task.frame_range is None or task.frame_range.start is None):
-            kept.stack.close()  # a task that begins at the start finds them read up to some frame
+        if kept is not None and not (kept.key == key and (_seeks(task) or all(source.at_start for source in kept.sources))):
+            kept.stack.close()
             kept = None
         with ExitStack() as stack:
             sources = open_ordinary_sources(stack, *key) if kept is None else kept.sources
@@ -46,9 +46,9 @@ class OpenSources:
             yield sources
             sound = not any(source.problem or source.damage or source.remarks for source in sources)
             if decoder is not None and sound and not self._closed:
-                self._kept = _Open(key, sources, stack.pop_all())
+                self._kept = OpenPair(key, sources, stack.pop_all())
 
-    def _taken(self) -> _Open | None:
+    def _taken(self) -> OpenPair | None:
         kept, self._kept = self._kept, None
         return kept
 
@@ -58,3 +58,8 @@ class OpenSources:
         kept = self._taken()
         if kept is not None:
             kept.stack.close()
+
+
+def _seeks(task: Task) -> bool:
+    """Return whether a task goes to the frame at which it begins, so that it does not matter what was read before."""
+    return task.frame_range is not None and task.frame_range.start is not None

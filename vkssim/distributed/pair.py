@@ -14,8 +14,7 @@ from ..backends.open import open_backend
 from ..backends.open_device import info_of
 from ..errors import DemandError, HostMemoryError, InputError, VkssimError
 from ..frames.open import readable_again
-from ..host.devices import DeviceInfo, choose_device, list_devices
-from ..host.instance import shared_instance
+from ..host.devices import DeviceInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from ..scoring.inputs import check_inputs
@@ -29,7 +28,8 @@ from ..scoring.stopped import stopped_early, stopped_error
 from ..utils.thread_pool import close_at_end
 from ..utils.wording import counted
 from .coordinator import Coordinator, Job
-from .devices import chosen_devices, single_selector, spec_of
+from .devices import chosen_devices, single_device, single_selector, spec_of
+from .open_sources import OpenPair
 from .scheduler import Scheduler
 from .task import Done
 from .threads import LocalPool
@@ -85,23 +85,25 @@ def _on_one(clips: Clips, options: ScoreOptions, settings: RunSettings) -> Score
 def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> ScoreReport | None:
     """Score a pair in ranges on one GPU that has several video engines; None where there is nothing to gain by that.
 
-    A decoder keeps one engine busy. So as many workers as there are engines decode and score ranges, each on a thread.
+    A decoder keeps one engine busy, and a worker has two of them, one for each clip. So there are half as many workers as
+    engines, each on a thread.
     """
     in_order = settings.on_frames is not None or options.sync != "index" or not readable_again(clips.paths)
     if options.decoder is None or options.backend != "vulkan" or in_order:
         return None
-    workers = sessions(options.decoder)
+    workers = -(-sessions(options.decoder) // 2)
     if workers == 1:
         return None
-    with ExitStack() as stack:  # the clips stay open, because CUDA's context lasts as long as one decoder
-        sources = [close_at_end(stack, source) for source in open_sources(clips, options)]
-        if not all(options.decoder.decodes(source.clip_facts()) for source in sources):
+    with ExitStack() as stack:
+        reference, distorted = (close_at_end(stack, source) for source in open_sources(clips, options))
+        if not all(options.decoder.decodes(source.clip_facts()) for source in (reference, distorted)):
             return None
         check_options(options, settings.thresholds)
-        device = choose_device(list_devices(shared_instance()), options.device)
+        device = single_device(options.device)
         if settings.store is not None:
             settings.store.begin_ranges([info_of(device)])
-        with LocalPool(spec_of(device, profile=settings.profile), workers) as pool:
+        opened = OpenPair((clips, options), (reference, distorted), stack.pop_all())
+        with LocalPool(spec_of(device, profile=settings.profile), workers, opened) as pool:
             return score_in_ranges(clips, options, pool, settings)
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Self
 
+from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
-from ..backends.shared import SharedBackend
+from ..backends.shared import Share, SharedBackend
 from ..errors import DeviceError, InterruptedRunError, OutputError
+from ..features.plane_metrics import PlaneMetrics
 from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
 from ..scoring.range_folder import RangeFolder
@@ -19,28 +22,34 @@ from ..scoring.ranges import FrameRange, RangeScores
 from ..scoring.run_settings import RunSettings
 from ..scoring.session import score_range, video_packets
 from .division import divided
-from .open_sources import OpenSources
+from .open_sources import OpenPair, OpenSources
 from .rates import PIXELS_A_SECOND
 from .task import Done, Task, WorkerSpec
 
 
 class Worker:
-    """Divide clips, and score their ranges on one device; use with `with`."""
+    """Divide clips, and score their ranges on one device; use with `with`.
 
-    def __init__(self, spec: WorkerSpec) -> None:
+    Workers of one device may have shares of one backend. A worker whose device fails opens a backend of its own. A worker uses
+    `clips`, which are open already, for the first task that they fit, and closes them.
+    """
+
+    def __init__(self, spec: WorkerSpec, share: Share | None = None, clips: OpenPair | None = None) -> None:
         self._spec = spec
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._decoders: dict[str, HardwareDecoder | None] = {}
-        self._sources = OpenSources()
+        self._sources = OpenSources(clips)
         self._policy = FailurePolicy(losses=0)  # the scheduler gives the task of a lost device to another worker
-        self._backend = self._open()
+        self._own: SharedBackend | None = None
+        self._share = self._open() if share is None else share
 
-    def _open(self) -> SharedBackend:
-        """Return the backend for the next task, or for another try at a task. Its device is opened when it is used."""
+    def _open(self) -> Share:
+        """Return a backend for the next task, or for another try at a task. Its device is opened when it is used."""
         spec = self._spec
         opener = partial(open_backend, spec.backend, device=spec.device, profile=spec.profile)
-        return SharedBackend(BackendOpener(opener, self._policy))
+        self._own = SharedBackend(BackendOpener(opener, self._policy))
+        return Share(self._own)
 
     def do(self, task: Task) -> Done:
         """Do a task, and return its result.
@@ -63,9 +72,13 @@ class Worker:
                 self._reopen(FailurePolicy(losses=0))  # the next task has the usual batches again
 
     def _reopen(self, policy: FailurePolicy) -> None:
-        self._backend.close()
+        self._close_backend()
         self._policy = policy
-        self._backend = self._open()
+        self._share = self._open()
+
+    def _close_backend(self) -> None:
+        if self._own is not None:  # other workers use a backend that is shared
+            self._own.close()
 
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()
@@ -97,9 +110,13 @@ class Worker:
         return self._decoders[decode]
 
     def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, frame_range: FrameRange) -> RangeScores:
-        opener = partial(self._backend.part, 0, 1)
         settings = RunSettings(profile=self._spec.profile, progress=self._check)
-        return score_range(sources, task.clips, opener, task.options, frame_range, settings, task.earlier)
+        return score_range(sources, task.clips, self._open_share, task.options, frame_range, settings, task.earlier)
+
+    def _open_share(self, planes: Sequence[PlaneMetrics]) -> Backend:
+        backend = self._share.open(planes)
+        self._policy.batch = backend.batch_size  # another worker may have opened it
+        return backend
 
     def _check(self, _done: int, _total: int | None) -> None:
         if self._stopped.is_set():
@@ -112,7 +129,7 @@ class Worker:
     def close(self) -> None:
         """Close the clips, and the device unless a thread that did not end still uses it. A second call does nothing."""
         self._sources.close()
-        self._backend.close()
+        self._close_backend()
 
     def __enter__(self) -> Self:
         return self
