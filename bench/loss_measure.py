@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 import torch as _torch
 from loss_peers import LOSSES, Contender, Tensor, contenders
-from measure import Row, cores
+from machine import cores
+from sections import reason
+from spreads import Row, compared, measured
 
 from vkssim.features.planes import KernelShape
 from vkssim.host.device import Device
@@ -75,12 +77,17 @@ def sections(wanted: Sequence[str], shape: Shape | None, device: str | None, onl
         yield from _on_cuda(correct, wanted, shape or CUDA_SHAPE, device)
     if "turns" in wanted:
         found = correct if not cuda else [one for one in contenders(False, device)[0] if one.loss != "ssim same"]
-        yield _guarded({"section": "turns", "name": "all"}, _turns, found, CPU_SHAPE if cuda or not shape else shape)
+        yield _guarded(
+            {"section": "turns", "name": "all", "ours": True}, _turns, found, CPU_SHAPE if cuda or not shape else shape
+        )
 
 
 def add_ratios(rows: Sequence[Row]) -> None:
-    """Says of every time how many times vkssim's it is: the fastest of ours in the same section, loss and pass."""
-    best: dict[tuple[str, ...], float] = {}
+    """Add to every time how many times vkssim's it is: the fastest of ours in the same section, loss and pass.
+
+    Where the spreads of the two overlap, the ratio is a text with both.
+    """
+    best: dict[tuple[str, ...], Row] = {}
 
     def key(row: Row) -> tuple[str, ...]:
         return row["section"], row["loss"], row.get("pass", "")
@@ -88,10 +95,14 @@ def add_ratios(rows: Sequence[Row]) -> None:
     timed = [row for row in rows if row["section"] in ("inference", "training", "turns") and "value" in row]
     for row in timed:
         if row["ours"]:
-            best[key(row)] = min(row["value"], best.get(key(row), row["value"]))
+            best[key(row)] = min(row, best.get(key(row), row), key=lambda one: float(one["value"]))
     for row in timed:
-        if key(row) in best:
-            row["ratio"] = row["value"] / best[key(row)]
+        ours = best.get(key(row))
+        if ours is row:
+            row["ratio"] = 1.0
+        elif ours is not None:
+            ratio = compared(row, ours, "times")
+            row["ratio"] = ratio.get("value", ratio.get("text"))
 
 
 def kernel_times(loss: str, shape: Shape, device: str | None, *, gradient: bool = True) -> dict[str, float]:
@@ -123,7 +134,7 @@ def kernel_times(loss: str, shape: Shape, device: str | None, *, gradient: bool 
 
 
 def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, device: str | None) -> Iterator[list[Row]]:
-    rows = _guarded({"section": "ceilings", "name": "all"}, _ceilings)
+    rows = _guarded({"section": "ceilings", "name": "all", "ours": True}, _ceilings)
     yield rows
     figures = {row["name"]: row["value"] for row in rows if "value" in row}
     ceilings = Ceilings(figures["copy"] * 1e9, figures["matrix product"] * 1e12) if figures else None
@@ -140,7 +151,7 @@ def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, devi
             where = {"section": section, **_who(one), "shape": _text(shape)}
             yield _guarded(where, _timed, one, images, passes, where, ceilings)
     for loss in LOSSES if "kernels" in wanted else ():
-        where = {"section": "kernels", "loss": loss, "name": "all", "shape": _text(shape)}
+        where = {"section": "kernels", "loss": loss, "name": "all", "ours": True, "shape": _text(shape)}
         yield _guarded(where, _kernels, where, shape, device)
 
 
@@ -152,8 +163,7 @@ def _guarded(where: Row, measure: Callable[..., list[Row]], *arguments: Any) -> 
     try:
         return measure(*arguments)
     except Exception as error:
-        text = (str(error).strip() or "no message").splitlines()[0]
-        return [{**where, "note": f"{type(error).__name__}: {text}", "traceback": traceback.format_exc()}]
+        return [{**where, "note": reason(error), "traceback": traceback.format_exc()}]
     finally:
         gc.collect()
         if torch.cuda.is_available():
@@ -315,9 +325,8 @@ def _timed(
     for name in passes:
         times = _sample(*runs[name])
         median = statistics.median(times.events)
-        row = {**where, "pass": name, "value": median * 1e3, "unit": "ms", "repeats": len(times.events)}
+        row = {**where, "pass": name, **_milliseconds(times.events), "unit": "ms", "repeats": len(times.events)}
         row |= {"wall": statistics.median(times.wall) * 1e3, "host": statistics.median(times.host) * 1e3}
-        row["spread"] = _spread(times.events)
         rows.append(row | _shares(one.loss, name, first.numel(), median, ceilings))
     return rows
 
@@ -392,8 +401,8 @@ def _turns(found: list[Contender], shape: Shape) -> list[Row]:
             step()
             times[one].append(time.perf_counter() - began)
     for one, spent in times.items():
-        row = {"section": "turns", **_who(one), "shape": _text(shape), "value": statistics.median(spent) * 1e3, "unit": "ms"}
-        rows.append({**row, "least": min(spent) * 1e3, "spread": _spread(spent), "repeats": _TURNS})
+        row = {"section": "turns", **_who(one), "shape": _text(shape), **_milliseconds(spent), "unit": "ms"}
+        rows.append({**row, "least": min(spent) * 1e3, "repeats": _TURNS})
     return rows
 
 
@@ -409,7 +418,8 @@ def _step(one: Contender, first: Tensor, second: Tensor) -> None:
     one.value(first, second).backward()
 
 
-def _spread(times: list[float]) -> float:
-    """Return the quartiles' distance in percent of the median."""
-    low, median, high = statistics.quantiles(times, n=4)
-    return 100 * (high - low) / median
+def _milliseconds(times: Sequence[float]) -> Row:
+    """Return `value`, the median in ms, `range`, its spread, and `spread`, the width of this range in percent of the median."""
+    row = measured([1e3 * seconds for seconds in times])
+    low, high = row["range"]
+    return {**row, "spread": 100 * (high - low) / row["value"]}

@@ -5,11 +5,8 @@ Each returns rows: dicts with section, name, value, unit, and what they ran on.
 
 from __future__ import annotations
 
-import os
 import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from child import ChildError, run_python
+from spreads import Row, measured
 
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.backends.vulkan import VulkanBackend
@@ -26,11 +25,11 @@ from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames.options import RawDescription
 from vkssim.types import FrameFormat
 
-Row = dict[str, Any]
 Frames = list[npt.NDArray[Any]]
 
 _DISTINCT = 8  # frames that files and feeds repeat, enough to leave every cache of a CPU
 _WARM_UP = 3
+_STARTS = 5
 _NOT_KERNELS = ("upload", "readback")
 
 
@@ -85,11 +84,12 @@ def kernels(width: int, height: int, bits: int, feature: str, batch: int | None,
             {**where, "name": stage, "batch": count, "value": seconds / count * 1e6, "unit": "us a frame"}
             for stage, seconds in stages.items()
         ]
-        total = statistics.median(totals) / count * 1e6
-        rows.append({**where, "name": "all kernels", "batch": count, "value": total, "unit": "us a frame"})
+        whole = [total / count * 1e6 for total in totals]
+        rows.append({**where, "name": "all kernels", "batch": count, **measured(whole), "unit": "us a frame"})
         if not backend.device.unified:
-            gigabytes = 2 * frame.row_bytes * height * count / stages["upload"] / 1e9
-            rows.append({**where, "name": "upload limit", "batch": count, "value": gigabytes, "unit": "GB/s"})
+            size = 2 * frame.row_bytes * height * count / 1e9
+            rates = [size / sample["upload"] for sample in samples[_WARM_UP:]]
+            rows.append({**where, "name": "upload limit", "batch": count, **measured(rates), "unit": "GB/s"})
     return rows
 
 
@@ -121,13 +121,13 @@ def files(width: int, height: int, bits: int, feature: str, frames: int, device:
         began = resource.getrusage(resource.RUSAGE_SELF)
         reports = [run() for _ in range(5)]
         ended = resource.getrusage(resource.RUSAGE_SELF)
-    fps = statistics.median(report.fps for report in reports)
+    rates = [report.fps for report in reports]
     cpu = (ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime) / (5 * frames)
     luma = 2 * width * height * (1 if bits == 8 else 2)
     return [
-        {**where, "name": "raw files to scores", "value": fps, "unit": "frames/s"},
-        {**where, "name": "the same", "value": 1e3 / fps, "unit": "ms a frame"},
-        {**where, "name": "luma brought to the device", "value": fps * luma / 1e9, "unit": "GB/s"},
+        {**where, "name": "raw files to scores", **measured(rates), "unit": "frames/s"},
+        {**where, "name": "the same", **measured([1e3 / fps for fps in rates]), "unit": "ms a frame"},
+        {**where, "name": "luma brought to the device", **measured([fps * luma / 1e9 for fps in rates]), "unit": "GB/s"},
         {**where, "name": "CPU time, opening included", "value": cpu * 1e3, "unit": "ms a frame"},
     ]
 
@@ -149,7 +149,7 @@ def arrays(width: int, height: int, bits: int, feature: str, frames: int, device
             "bits": bits,
             "feature": feature,
             "name": "arrays through Scorer",
-            "value": statistics.median(rates[1:]),
+            **measured(rates[1:]),
             "unit": "frames/s",
         }
     ]
@@ -162,7 +162,7 @@ import vkssim.scoring.run
 original = vkssim.scoring.run.rows
 def first(*arguments):
     scored = original(*arguments)
-    print(time.time(), file=sys.stderr)
+    print("first score at", time.time(), file=sys.stderr)
     vkssim.scoring.run.rows = original
     return scored
 vkssim.scoring.run.rows = first
@@ -177,15 +177,15 @@ def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
 
     def first_score() -> float:
         began = time.time()
-        command = [sys.executable, "-c", _FIRST_SCORE, *options]
-        return float(subprocess.run(command, check=True, capture_output=True, text=True).stderr.split()[0]) - began
+        lines = run_python(_FIRST_SCORE, *options).stderr.splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith("first score at")) - began
 
     def run(code: str) -> float:
         began = time.time()
-        subprocess.run([sys.executable, "-c", code], check=True)
+        run_python(code)
         return time.time() - began
 
-    measured: dict[str, Callable[[], float]] = {
+    timed: dict[str, Callable[[], float]] = {
         "start to first score": first_score,
         "import vkssim": lambda: run("import vkssim"),
         "import vkssim, Scorer": lambda: run("from vkssim import Scorer"),
@@ -194,8 +194,8 @@ def start(reference: Path, distorted: Path, device: str | None) -> list[Row]:
     }
     first_score()
     return [
-        {"section": "start", "name": name, "value": statistics.median(once() for _ in range(5)), "unit": "s"}
-        for name, once in measured.items()
+        {"section": "start", "name": name, **measured([once() for _ in range(_STARTS)]), "unit": "s"}
+        for name, once in timed.items()
     ]
 
 
@@ -206,7 +206,7 @@ from vkssim.frames.options import RawDescription
 reference, distorted, width, height, bits, device = sys.argv[1:]
 score_files(reference, distorted, features=["float_ms_ssim"], device=device or None,
             raw=RawDescription(int(width), int(height), "420", int(bits)))
-print(next(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
+print(*(int(line.split()[1]) / 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
@@ -218,35 +218,10 @@ def memory(width: int, height: int, bits: int, frames: int, device: str | None) 
     rows = []
     for length in (frames, 4 * frames):
         with raw_clips(width, height, bits, length) as clips:
-            command = [sys.executable, "-c", _PEAK, *map(str, clips), str(width), str(height), str(bits), device or ""]
-            peak = float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            words = run_python(_PEAK, *map(str, clips), str(width), str(height), str(bits), device or "").stdout.split()
+        if not words:
+            raise ChildError("the system does not say the peak of a process's memory: /proc/self/status has no line VmHWM")
+        peak = float(words[0])
         name = f"peak host memory, {length} frames"
         rows.append({"section": "memory", "size": f"{width}x{height}", "bits": bits, "name": name, "value": peak, "unit": "MB"})
     return rows
-
-
-def decoding(reference: Path, distorted: Path, device: str | None) -> list[Row]:
-    """Return frames a second from containers to scores, beside what the decoders alone would allow."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    import av
-
-    def decode(path: Path) -> int:
-        with av.open(str(path)) as container:
-            container.streams.video[0].thread_type = "AUTO"
-            return sum(1 for _ in container.decode(video=0))
-
-    rows = []
-    began = time.perf_counter()
-    with ThreadPoolExecutor(2) as pool:
-        frames = min(pool.map(decode, (reference, distorted)))
-    alone = frames / (time.perf_counter() - began)
-    scored = score_files(reference, distorted, features=["float_ms_ssim"], device=device).fps
-    for name, value in (("decoders alone", alone), ("containers to scores", scored)):
-        rows.append({"section": "decoding", "name": name, "frames": frames, "value": value, "unit": "frames/s"})
-    return rows
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

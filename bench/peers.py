@@ -5,13 +5,14 @@ Their MS-SSIM has a cheaper pyramid (2x2 means) and gives other numbers; what is
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import Row, cores, pairs
+from machine import cores
+from measure import pairs
+from spreads import Row, compared, measured
 
 from vkssim import Scorer
 
@@ -36,7 +37,10 @@ def side_by_side(width: int, height: int, device: str | None) -> list[Row]:
                 run()
                 times[name].append((time.perf_counter() - began) / frames * 1e3)
         where = {"section": "peers, CPU", "size": f"{width}x{height}", "bits": 8, "on": scorer.info.device, "cores": cores()}
-    return [{**where, "name": name, "value": statistics.median(values), "unit": "ms a frame"} for name, values in times.items()]
+    rows = [{**where, "name": name, **measured(values), "unit": "ms a frame"} for name, values in times.items()]
+    ours, *theirs = rows
+    unit = "of its time"
+    return rows + [{**where, "name": f"vkssim against {row['name']}", **compared(ours, row, unit)} for row in theirs]
 
 
 def _torch() -> Any:
@@ -106,5 +110,5 @@ def cuda(width: int, height: int, batch: int = 8) -> list[Row]:
             torch.cuda.synchronize()
             times.append(began.elapsed_time(ended) / batch * 1e3)
         row = {"section": "peers, CUDA", "size": f"{width}x{height}", "bits": 8, "name": name, "batch": batch}
-        rows.append({**row, "value": statistics.median(times), "unit": "us a frame"})
+        rows.append({**row, **measured(times), "unit": "us a frame"})
     return rows

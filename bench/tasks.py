@@ -13,6 +13,7 @@ from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any, Self
 
+import machine
 import measure
 
 from vkssim.backends.open import open_backend
@@ -121,7 +122,7 @@ class Worker:
             first,
             self._info.name,
             self._info.kind.name,
-            measure.cores(),
+            machine.cores(),
         )
 
     def _device_seconds(self, stages: Mapping[str, float]) -> tuple[float | None, float | None]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import statistics
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
-from measure import Row, raw_clips
+from measure import raw_clips
+from spreads import Row, compared, measured
 
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.devices import spec_of
@@ -50,17 +50,13 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
                 _score(engine, clips, raw, options)
                 rates[n].append(_JOBS * frames / (time.perf_counter() - began))
         reading = {n: _reading(clips, PlanarLayout(width, height, "420", bits), frames, n) for n in counts}
+    scored = {n: {**where, "name": f"workers: {n}", **measured(rates[n]), "unit": "frames/s"} for n in counts}
     rows = []
-    alone = statistics.median(rates[1])
-    for n in counts:
-        rate = statistics.median(rates[n])
-        said = {**where, "name": f"workers: {n}"}
-        rows += [
-            {**said, "value": rate, "unit": "frames/s"},
-            {**said, "value": rate / alone, "unit": "times one"},
-            {**where, "name": f"reading alone, processes: {n}", "value": reading[n], "unit": "frames/s"},
-            {**where, "name": f"share of the reading limit: {n}", "value": 100 * rate / reading[n], "unit": "%"},
-        ]
+    for n, row in scored.items():
+        limit = {**where, "name": f"reading alone, processes: {n}", **measured(reading[n]), "unit": "frames/s"}
+        rows += [row, limit, {**where, "name": f"share of the reading limit: {n}", **compared(row, limit, "%", 100)}]
+        if n > 1:
+            rows.append({**where, "name": f"workers: {n}", **compared(row, scored[1], "times one")})
     return rows
 
 
@@ -72,14 +68,17 @@ def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, op
             raise outcome
 
 
-def _reading(clips: tuple[Path, Path], layout: PlanarLayout, frames: int, processes: int) -> float:
-    """Return frames a second that so many processes read the luma of, both clips, into memory, without scoring."""
+def _reading(clips: tuple[Path, Path], layout: PlanarLayout, frames: int, processes: int) -> list[float]:
+    """Return how many frames a second so many processes read the luma of, both clips, without scoring: of each round."""
+    rates = []
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         shares = [(number, clips, layout, frames // processes) for number in range(processes)]
         list(pool.map(_read, shares))
-        began = time.perf_counter()
-        list(pool.map(_read, shares))
-        return frames // processes * processes / (time.perf_counter() - began)
+        for _ in range(_ROUNDS):
+            began = time.perf_counter()
+            list(pool.map(_read, shares))
+            rates.append(frames // processes * processes / (time.perf_counter() - began))
+    return rates
 
 
 def _read(share: tuple[int, tuple[Path, Path], PlanarLayout, int]) -> None:

@@ -1,0 +1,117 @@
+"""Describe the machine that a bench runs on, and measure how busy other programs keep it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from spreads import Row
+
+_STAT = Path("/proc/stat")
+_CPU_INFO = Path("/proc/cpuinfo")
+_IDLE = 3, 4  # idle and iowait, by their place in the first line of /proc/stat
+_COUNTED = 8  # the times behind these, of guests, are part of the first ones
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def host() -> str:
+    """Return the system, the CPU and the number of cores, for the head of a table."""
+    return f"{platform.system()} {platform.machine()}, {cores()} cores of {cpu_name()}"
+
+
+def cpu_name() -> str:
+    """Return the name of the CPU; what Python knows of it where there is no /proc/cpuinfo."""
+    with suppress(OSError):
+        found = re.search(r"^model name\s*:\s*(.+)$", _CPU_INFO.read_text(), re.MULTILINE)
+        if found:
+            return found[1]
+    return platform.processor() or "a CPU that does not say its name"
+
+
+def own_cpu_seconds() -> float:
+    """Return the CPU time of this process so far: of all threads, and of the child processes that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@dataclass(frozen=True)
+class _CpuTime:
+    """Hold CPU seconds of all cores since the machine started, how many of them were not idle, and this process's own."""
+
+    total: float
+    busy: float
+    own: float
+
+
+def _cpu_time() -> _CpuTime | None:
+    """Return the CPU time so far; None where the system does not say it."""
+    try:
+        line = _STAT.read_text().split("\n", 1)[0]
+        ticks = [int(number) for number in line.split()[1 : 1 + _COUNTED]]
+    except (OSError, ValueError):
+        return None
+    second = os.sysconf("SC_CLK_TCK")
+    total = sum(ticks) / second
+    idle = sum(ticks[place] for place in _IDLE if place < len(ticks)) / second
+    return _CpuTime(total, total - idle, own_cpu_seconds()) if total else None
+
+
+def _load_average() -> float | None:
+    """Return the load average of the last minute; None where the system has none."""
+    with suppress(AttributeError, OSError):
+        return os.getloadavg()[0]
+    return None
+
+
+@dataclass
+class _Lap:
+    """Hold the load averages before and after, and CPU seconds in total and of other programs; None where not known."""
+
+    before: float | None
+    after: float | None = None
+    total: float | None = 0.0
+    others: float | None = 0.0
+
+
+class Watch:
+    """Measure how busy the machine is, section by section, from now on."""
+
+    def __init__(self) -> None:
+        self._load, self._time = _load_average(), _cpu_time()
+        self._laps: dict[tuple[str, str], _Lap] = {}
+
+    def lap(self, section: str, where: str = "") -> None:
+        """Count the time since the last call, or since the start, as that of a section; `where` says in words of what."""
+        load, now = _load_average(), _cpu_time()
+        lap = self._laps.setdefault((section, where), _Lap(self._load))
+        lap.after = load
+        if now is None or self._time is None or lap.total is None or lap.others is None:
+            lap.total = lap.others = None
+        else:
+            lap.total += now.total - self._time.total
+            lap.others += (now.busy - self._time.busy) - (now.own - self._time.own)
+        self._load, self._time = load, now
+
+    def rows(self) -> list[Row]:
+        """Return a row for each section, with `section` and `where`.
+
+        `load` has the load averages before and after it. `others` is the CPU share of other programs in percent of all cores
+        that the system counts, with what a hypervisor gave to other machines. They are None where the system does not say them.
+        """
+        return [
+            {
+                "section": section,
+                "where": where,
+                "load": [lap.before, lap.after],
+                "others": 100 * max(0.0, lap.others) / lap.total if lap.total and lap.others is not None else None,
+            }
+            for (section, where), lap in self._laps.items()
+        ]

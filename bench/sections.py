@@ -1,0 +1,55 @@
+"""Run the sections of a bench one after the other, so that one that fails does not lose the figures of the others."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from machine import Watch
+from spreads import Row
+
+
+def reason(error: BaseException) -> str:
+    """Return an exception, and what caused it, in one line."""
+    text = (str(error).strip() or "no message").splitlines()[0]
+    line = f"{type(error).__name__}: {text}"
+    return line if error.__cause__ is None else f"{line} (because of {reason(error.__cause__)})"
+
+
+class Sections:
+    """Run the sections that are wanted, and collect their figures.
+
+    `rows` are all figures so far. `failures` are rows with `section`, `where`, `reason` and `traceback`. `say` gets a line for
+    each failure, and `after` is called behind each section.
+    """
+
+    def __init__(self, wanted: Collection[str], say: Callable[[str], object], after: Callable[[], object]) -> None:
+        self._wanted, self._say, self._after = wanted, say, after
+        self.rows: list[Row] = []
+        self.failures: list[Row] = []
+        self._watch = Watch()
+
+    def run(self, section: str, where: str, measure: Callable[..., Iterable[Row]], *arguments: Any) -> None:
+        """Measure a section, if it is wanted; `where` says in words of what. The figures before an exception are kept."""
+        if section not in self._wanted:
+            return
+        try:
+            for row in measure(*arguments):
+                self.rows.append(row)
+        except Exception as error:
+            failure = {"section": section, "where": where, "reason": reason(error)}
+            self.failures.append({**failure, "traceback": traceback.format_exc()})
+            self._say(failed(failure))
+        self._watch.lap(section, where)
+        self._after()
+
+    @property
+    def load(self) -> list[Row]:
+        """Return how busy the machine was during each section; see `machine.Watch`."""
+        return self._watch.rows()
+
+
+def failed(failure: Row) -> str:
+    """Return the line that is printed for a section that failed."""
+    return " ".join(word for word in (failure["section"], failure["where"], "failed:", failure["reason"]) if word)

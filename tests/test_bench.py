@@ -1,0 +1,261 @@
+"""Test the benches: sections that fail, ratios, the machine's load, processes, and the clips and scores of `decoding`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+import vkssim
+from vkssim.report.results import ScoreReport
+
+from .support.commands import python_process
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "bench"))
+
+import child  # noqa: E402 - bench/ is no package
+import coded  # noqa: E402
+import decoding  # noqa: E402
+import machine  # noqa: E402
+import spreads  # noqa: E402
+from sections import Sections  # noqa: E402
+
+SMALL = ("--size", "192x176", "--frames", "4")
+
+
+def _bench(*words: str, cwd: Path = ROOT) -> tuple[int, str]:
+    """Run scripts/bench, and return its exit code and all that it prints."""
+    process = python_process(str(ROOT / "scripts" / "bench"), *words, cwd=cwd, environment={"COLUMNS": "300"})
+    return process.returncode, (process.stdout + process.stderr).decode()
+
+
+# -- sections that fail -----------------------------------------------------------------------------------------------
+
+
+def _half() -> Iterator[dict[str, Any]]:
+    yield {"name": "first"}
+    raise ValueError("the second line is not printed\nas it is long") from OSError("no disk")
+
+
+def test_a_section_that_fails_keeps_all_figures() -> None:
+    said: list[str] = []
+    written: list[int] = []
+    run = Sections(("one", "two", "three"), said.append, lambda: written.append(len(run.rows)))
+    run.run("one", "", lambda: [{"name": "whole"}])
+    run.run("two", "1x1", _half)
+    run.run("four", "", lambda: [{"name": "not wanted"}])
+    run.run("three", "", lambda: [{"name": "behind it"}])
+    assert [row["name"] for row in run.rows] == ["whole", "first", "behind it"]
+    line = "two 1x1 failed: ValueError: the second line is not printed (because of OSError: no disk)"
+    assert said == [line]
+    assert [failure["section"] for failure in run.failures] == ["two"]
+    assert [row["section"] for row in run.load] == ["one", "two", "three"]
+    assert written == [1, 2, 3]
+
+
+def test_the_bench_goes_on_behind_a_section_that_fails(tmp_path: Path) -> None:
+    """The feature is unknown, as the section arrays finds out; memory, which does not use it, starts processes.
+
+    They need the package that the bench has, not the part of one in the current folder: a checkout has such a part.
+    """
+    (tmp_path / "vkssim").mkdir()
+    (tmp_path / "vkssim" / "__init__.py").write_text("raise ImportError('the package is not whole')")
+    output = tmp_path / "figures.json"
+    words = ("--section", "arrays", "--section", "memory", "--feature", "float_nothing", *SMALL, "-o", str(output))
+    code, said = _bench(*words, cwd=tmp_path)
+    assert code == 1, said
+    assert "Traceback" not in said
+    assert said.count("arrays 192x176, 8 bit failed: ") == 2, said  # when it happens, and at the end
+    result = json.loads(output.read_text())
+    assert [row["name"] for row in result["figures"]] == [f"peak host memory, {frames} frames" for frames in (32, 128)]
+    assert [failure["section"] for failure in result["failures"]] == ["arrays"]
+    assert "Traceback" in result["failures"][0]["traceback"]
+
+
+def test_the_bench_says_that_a_device_is_missing() -> None:
+    code, said = _bench("--device", "no such device")
+    assert code == 2
+    assert "Traceback" not in said
+    assert "no such device" in said
+
+
+# -- processes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_process_imports_what_this_one_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has a package of that name too, as a checkout has."""
+    (tmp_path / "right").mkdir()
+    (tmp_path / "wrong").mkdir()
+    (tmp_path / "right" / "somewhere.py").write_text("NAME = 'right'")
+    (tmp_path / "wrong" / "somewhere.py").write_text("NAME = 'wrong'")
+    monkeypatch.chdir(tmp_path / "wrong")
+    monkeypatch.syspath_prepend("../right")
+    assert child.run_python("import somewhere, sys; print(somewhere.NAME, *sys.argv[1:])", "a b").stdout == "right a b\n"
+
+
+def test_a_process_that_fails_is_an_error_of_one_line() -> None:
+    with pytest.raises(child.ChildError, match=r"^a process ended with exit code 1: ValueError: no$"):
+        child.run_python("raise ValueError('no')")
+
+
+# -- ratios -----------------------------------------------------------------------------------------------------------
+
+
+def _figure(*values: float) -> dict[str, Any]:
+    return {**spreads.measured(values), "unit": "frames/s"}
+
+
+def test_a_figure_has_its_median_and_its_quartiles() -> None:
+    assert spreads.measured([5, 1, 2, 4, 3]) == {"value": 3, "range": [2, 4]}
+    assert spreads.measured([3, 1, 2]) == {"value": 2, "range": [1, 3]}
+    assert spreads.measured([1]) == {"value": 1, "range": [1, 1]}
+
+
+def test_a_ratio_is_given_where_the_spreads_lie_apart() -> None:
+    assert spreads.compared(_figure(6, 6.5), _figure(2, 3), "%", 100) == {"value": 250, "unit": "%"}
+    assert spreads.compared(_figure(2, 3), _figure(6, 6.5), "times") == {"value": 0.4, "unit": "times"}
+
+
+@pytest.mark.parametrize("second", [(2.5, 6), (3, 6), (2.2, 2.3), (1, 9)])
+def test_no_ratio_is_given_where_the_spreads_overlap(second: tuple[float, float]) -> None:
+    ratio = spreads.compared(_figure(2, 3), _figure(*second), "times")
+    assert ratio == {"text": f"spreads overlap: 2 to 3 and {second[0]:g} to {second[1]:g} frames/s"}
+
+
+# -- the machine ------------------------------------------------------------------------------------------------------
+
+
+def test_the_share_of_other_programs_is_what_is_neither_idle_nor_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stat = tmp_path / "stat"
+    monkeypatch.setattr(machine, "_STAT", stat)
+    monkeypatch.setattr("os.sysconf", lambda _name: 100)
+    monkeypatch.setattr("os.getloadavg", lambda: (1.5, 0, 0))
+    own = iter((10.0, 11.0, 11.0))
+    monkeypatch.setattr(machine, "own_cpu_seconds", lambda: next(own))
+    stat.write_text("cpu  1000 0 0 1000 0 0 0 0 0 0\ncpu0 1 2 3 4\n")
+    watch = machine.Watch()
+    stat.write_text("cpu  1100 20 30 1200 100 0 0 50 0 0\n")  # of 5 seconds 3 are idle, 1 is ours, 0.5 another machine's
+    watch.lap("files", "1x1")
+    stat.write_text("cpu  1100 20 30 1700 100 0 0 50 0 0\n")
+    watch.lap("files", "1x1")
+    assert watch.rows() == [{"section": "files", "where": "1x1", "load": [1.5, 1.5], "others": pytest.approx(10)}]
+
+
+@pytest.mark.parametrize("text", [None, "", "cpu  0 0 0 0 0 0 0 0 0 0\n", "cpu what\n"])
+def test_a_system_that_does_not_count_its_time(text: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_STAT", tmp_path / "stat")
+    monkeypatch.delattr("os.getloadavg")
+    if text is not None:
+        (tmp_path / "stat").write_text(text)
+    watch = machine.Watch()
+    watch.lap("files")
+    assert watch.rows() == [{"section": "files", "where": "", "load": [None, None], "others": None}]
+
+
+@pytest.mark.parametrize("text", ["processor\t: 0\nmodel name\t: A CPU of ours\nmodel name\t: A CPU of ours\n"])
+def test_the_machine_has_a_name(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(machine, "_CPU_INFO", tmp_path / "cpuinfo")
+    assert machine.host().endswith(f" {machine.cores()} cores of A CPU of ours")
+
+
+# -- the loss ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_bench_of_the_loss_gives_no_ratio_where_spreads_overlap() -> None:
+    loss_measure = pytest.importorskip("loss_measure")
+
+    def row(name: str, ours: bool, *values: float) -> dict[str, Any]:
+        return {"section": "turns", "loss": "ssim", "name": name, "ours": ours, **spreads.measured(values), "unit": "ms"}
+
+    rows = [row("shared", True, 2, 3), row("ordinary", True, 4, 5), row("peer", False, 2.5, 3.5), row("other", False, 10, 10)]
+    loss_measure.add_ratios(rows)
+    assert [row["ratio"] for row in rows] == [1.0, 1.8, "spreads overlap: 2.5 to 3.5 and 2 to 3 ms", 4.0]
+
+
+# -- decoding ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", coded.CODECS, ids=lambda codec: codec.name)
+def test_a_clip_repeats_its_segment(codec: coded.Codec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coded, "_SEGMENT", 4)
+    paths = coded.write_pair(tmp_path, codec, 192, 176, 7)
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    for path in paths:
+        with av.open(str(path)) as container:
+            frames = list(container.decode(video=0))
+        assert len(frames) == 8
+        assert {(frame.width, frame.height, frame.format.name) for frame in frames} == {(192, 176, codec.pixel_format)}
+        assert {round(24 * frame.time) - number for number, frame in enumerate(frames)} == {0}
+        assert [frame.key_frame for frame in frames].count(True) == 2
+    assert paths[0].stat().st_size > paths[1].stat().st_size
+
+
+Change = Callable[[ScoreReport], object]
+
+
+def _decoding(monkeypatch: pytest.MonkeyPatch, change: Change = lambda _report: None) -> Iterator[dict[str, Any]]:
+    """Measure with a stand-in for the decoder `cuda`: the processor decodes, and `change` may alter the report."""
+    on_the_processor: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
+
+    def score_files(*clips: Path, decode: str, **_: Any) -> ScoreReport:
+        if decode == "qsv":
+            raise OSError(f"{clips[0]} is nothing for it")
+        report = vkssim.score_files(*clips, **on_the_processor)
+        if decode == "cuda":
+            change(report)
+        return report
+
+    monkeypatch.setattr(decoding, "score_files", score_files)
+    monkeypatch.setattr(decoding, "score_many", lambda pairs, **_: vkssim.score_many(pairs, **on_the_processor))
+    monkeypatch.setattr(decoding, "offered", lambda: {"cuda", "qsv"})
+    monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(1)])
+    return decoding.decoding(coded.CODECS[0], 32, 32, 4, None, rounds=1, batch=2)
+
+
+def test_every_decoder_has_all_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = list(_decoding(monkeypatch))
+    assert {row["section"] for row in rows} == {"decoding"}
+    absent = [row for row in rows if row["name"] == "not measured"]
+    assert [(row["decoder"], row["text"]) for row in absent] == [("qsv", "OSError: the clip is nothing for it")]
+    names = {decoder: [row["name"] for row in rows if row["decoder"] == decoder] for decoder in ("cpu", "cuda")}
+    several = ["", ", 2 pairs of clips"]
+    scored = [
+        f"{what}{which}" for which in (*several, ", opened") for what in ("containers to scores", "share of the decoders alone")
+    ]
+    scored += [f"CPU time of a minute{which}" for which in several]
+    assert names["cuda"] == ["decoders alone, streams: 1", *scored]
+    assert names["cpu"][-len(scored) :] == scored
+    assert f"decoders alone, streams: {machine.cores()}, FFmpeg's threads" in names["cpu"]
+    figures = [row for row in rows if "value" in row]
+    assert all(row["frames"] == 4 for row in figures)
+    assert all(row["value"] > 0 for row in figures if "CPU time" not in row["name"])
+
+
+def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(report: ScoreReport) -> None:
+        frame = report.frames[2]
+        report.frames[2] = replace(frame, metrics={name: value + 2**-50 for name, value in frame.metrics.items()})
+
+    run = Sections(("decoding",), print, lambda: None)
+    run.run("decoding", "", _decoding, monkeypatch, change)
+    sentence = "decode=cuda gives other scores than decode=cpu in 1 of 4 frames; frame 2: "
+    assert [failure["reason"].split("float")[0] for failure in run.failures] == [f"DifferingScoresError: {sentence}"]
+    assert {row["decoder"] for row in run.rows if "value" in row} == {"cpu", "cuda"}
+
+
+def test_a_clip_that_ends_early_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(decoding.DifferingScoresError, match=r"^decode=cuda gives 3 frames, decode=cpu 4$"):
+        list(_decoding(monkeypatch, lambda report: report.frames.pop()))
+
+
+@pytest.mark.parametrize(("most", "counts"), [(1, [1]), (2, [1, 2]), (7, [1, 2, 4, 7]), (16, [1, 2, 4, 8, 16])])
+def test_numbers_of_streams(most: int, counts: list[int]) -> None:
+    assert decoding._counts(most) == counts
