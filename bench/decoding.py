@@ -107,7 +107,8 @@ class Contender:
     """Hold a decoder that takes part: its name as in `decode=`, its streams without scoring, and the figures of all rounds.
 
     `alone` are frames a second. `scored` are pairs a second by the number of pairs of clips, and `opened` those of one pair
-    from its first frame on. `cpu` are CPU seconds of a minute by the number of pairs of clips.
+    from its first frame on. `cpu` are CPU seconds of a minute by the number of pairs of clips. `failed` says why streams
+    failed.
     """
 
     decode: str
@@ -116,7 +117,57 @@ class Contender:
     scored: dict[int, list[float]] = field(default_factory=dict)
     opened: list[float] = field(default_factory=list)
     cpu: dict[int, list[float]] = field(default_factory=dict)
+    failed: dict[Streams, str] = field(default_factory=dict)
     remarks: set[str] = field(default_factory=set)
+
+    def decode_alone(self, clips: Clips, frames: int) -> None:
+        """Take a round without scoring. Numbers of streams that fail are left out from then on: drivers have limits."""
+        for streams in self.streams:
+            if streams in self.failed:
+                continue
+            try:
+                self.alone.setdefault(streams, []).append(streams.rate(clips, frames))
+            except Exception as error:  # each driver fails in ways of its own
+                self.failed[streams] = reason(error)
+
+    def score(self, pairs: int, run: Callable[[str], list[ScoreReport]]) -> list[ScoreReport]:
+        """Take a round with scoring of so many pairs of clips, and return the reports."""
+        began, cpu = time.perf_counter(), own_cpu_seconds()
+        reports = run(self.decode)
+        seconds, cpu = time.perf_counter() - began, own_cpu_seconds() - cpu
+        count = sum(len(report.frames) for report in reports)
+        self.scored.setdefault(pairs, []).append(count / seconds)
+        self.cpu.setdefault(pairs, []).append(cpu / count * FRAMES_A_MINUTE)
+        if pairs == 1:
+            self.opened.append(reports[0].fps)
+        self.remarks.update(warning for report in reports for warning in report.warnings)
+        return reports
+
+    def rows(self, where: Row) -> Iterator[Row]:
+        """Yield the rows of all rounds so far; `where` has what they have in common."""
+        alone = [
+            {**where, "name": streams.name, **measured(rates), "unit": "frames/s"}
+            for streams, rates in self.alone.items()
+            if rates
+        ]
+        yield from alone
+        for streams, why in self.failed.items():
+            yield {**where, "name": f"{streams.name}, failed", "text": why}
+        limit = max(alone, key=lambda row: float(row["value"]), default=None)
+        several = {pairs: "" if pairs == 1 else f", {pairs} pairs of clips" for pairs in self.scored}
+        scored = {several[pairs]: rates for pairs, rates in self.scored.items()}
+        if self.opened:
+            scored[", opened"] = self.opened
+        for what, rates in scored.items():
+            yield {**where, "name": f"containers to scores{what}", **measured(rates), "unit": "pairs/s"}
+            if limit is not None:
+                decoded = {**measured([2 * rate for rate in rates]), "unit": "frames/s"}
+                yield {**where, "name": f"share of the decoders alone{what}", **compared(decoded, limit, "%", 100)}
+        for pairs, seconds in self.cpu.items():
+            unit = f"s for {FRAMES_A_MINUTE} pairs"
+            yield {**where, "name": f"CPU time of a minute{several[pairs]}", **measured(seconds), "unit": unit}
+        for remark in sorted(self.remarks):
+            yield {**where, "name": "warning of the report", "text": remark}
 
 
 def decoding(
@@ -147,23 +198,21 @@ def decoding(
                 yield {**where, "decoder": kind, "name": "not measured", "text": why}
                 continue
             differing += _difference(kind, expected, scores)
-        for _ in range(rounds):
-            for one in found:
-                for streams in one.streams:
-                    one.alone.setdefault(streams, []).append(streams.rate(clips, len(expected)))
-                for pairs, run in runs.items():
-                    reports, seconds, cpu = _timed(run, one.decode)
-                    count = sum(len(report.frames) for report in reports)
-                    one.scored.setdefault(pairs, []).append(count / seconds)
-                    if pairs == 1:
-                        one.opened.append(reports[0].fps)
-                    one.cpu.setdefault(pairs, []).append(cpu / count * FRAMES_A_MINUTE)
-                    one.remarks.update(warning for report in reports for warning in report.warnings)
-                    for report in reports:
-                        differing += _difference(one.decode, expected, _scores(report))
+        failure: Exception | None = None
+        try:
+            for _ in range(rounds):
+                for one in found:
+                    one.decode_alone(clips, len(expected))
+                    for pairs, run in runs.items():
+                        for report in one.score(pairs, run):
+                            differing += _difference(one.decode, expected, _scores(report))
+        except Exception as error:
+            failure = error
     where["frames"] = len(expected)
     for one in found:
-        yield from _rows(one, {**where, "decoder": one.decode})
+        yield from one.rows({**where, "decoder": one.decode})
+    if failure is not None:
+        raise failure
     if differing:
         raise DifferingScoresError(differing[0])
 
@@ -191,13 +240,6 @@ def _score_batch(clips: Clips, decode: str, device: str | None, pairs: int) -> l
     return [result.scores() for result in score_many([clips] * pairs, features=_FEATURES, device=device, decode=decode)]
 
 
-def _timed(run: Callable[[str], list[ScoreReport]], decode: str) -> tuple[list[ScoreReport], float, float]:
-    """Return the reports, the seconds of the clock, and the CPU seconds of all threads and of child processes that ended."""
-    began, cpu = time.perf_counter(), own_cpu_seconds()
-    reports = run(decode)
-    return reports, time.perf_counter() - began, own_cpu_seconds() - cpu
-
-
 def _scores(report: ScoreReport) -> list[str]:
     """Return the scores of each frame as text that is equal where every bit is."""
     return [" ".join(f"{name} {value.hex()}" for name, value in frame.metrics.items()) for frame in report.frames]
@@ -215,19 +257,3 @@ def _difference(decode: str, expected: Sequence[str], found: Sequence[str]) -> I
         f"decode={decode} gives other scores than decode=cpu in {len(frames)} of {len(expected)} frames; frame {first}:"
         f" {found[first]}, by the processor {expected[first]}"
     ]
-
-
-def _rows(one: Contender, where: Row) -> Iterator[Row]:
-    alone = [{**where, "name": streams.name, **measured(rates), "unit": "frames/s"} for streams, rates in one.alone.items()]
-    yield from alone
-    limit = max(alone, key=lambda row: float(row["value"]))
-    several = {pairs: "" if pairs == 1 else f", {pairs} pairs of clips" for pairs in one.scored}
-    for what, rates in {**{several[pairs]: rates for pairs, rates in one.scored.items()}, ", opened": one.opened}.items():
-        yield {**where, "name": f"containers to scores{what}", **measured(rates), "unit": "pairs/s"}
-        decoded = {**measured([2 * rate for rate in rates]), "unit": "frames/s"}
-        yield {**where, "name": f"share of the decoders alone{what}", **compared(decoded, limit, "%", 100)}
-    for pairs, seconds in one.cpu.items():
-        unit = f"s for {FRAMES_A_MINUTE} pairs"
-        yield {**where, "name": f"CPU time of a minute{several[pairs]}", **measured(seconds), "unit": unit}
-    for remark in sorted(one.remarks):
-        yield {**where, "name": "warning of the report", "text": remark}

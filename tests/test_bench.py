@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -201,7 +201,12 @@ def test_a_clip_repeats_its_segment(codec: coded.Codec, tmp_path: Path, monkeypa
 Change = Callable[[ScoreReport], object]
 
 
-def _decoding(monkeypatch: pytest.MonkeyPatch, change: Change = lambda _report: None) -> Iterator[dict[str, Any]]:
+def _decoding(
+    monkeypatch: pytest.MonkeyPatch,
+    change: Change = lambda _report: None,
+    streams: Sequence[int] = (1,),
+    rounds: int = 1,
+) -> Iterator[dict[str, Any]]:
     """Measure with a stand-in for the decoder `cuda`: the processor decodes, and `change` may alter the report."""
     on_the_processor: dict[str, Any] = {"features": ["float_ssim=scale=1"], "backend": "cpu", "decode": "cpu"}
 
@@ -216,8 +221,8 @@ def _decoding(monkeypatch: pytest.MonkeyPatch, change: Change = lambda _report: 
     monkeypatch.setattr(decoding, "score_files", score_files)
     monkeypatch.setattr(decoding, "score_many", lambda pairs, **_: vkssim.score_many(pairs, **on_the_processor))
     monkeypatch.setattr(decoding, "offered", lambda: {"cuda", "qsv"})
-    monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(1)])
-    return decoding.decoding(coded.CODECS[0], 32, 32, 4, None, rounds=1, batch=2)
+    monkeypatch.setattr(decoding, "_on_hardware", lambda _kind, _device: [decoding.Streams(count) for count in streams])
+    return decoding.decoding(coded.CODECS[0], 32, 32, 4, None, rounds=rounds, batch=2)
 
 
 def test_every_decoder_has_all_figures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,6 +259,31 @@ def test_scores_that_differ_fail_the_section_behind_its_figures(monkeypatch: pyt
 def test_a_clip_that_ends_early_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(decoding.DifferingScoresError, match=r"^decode=cuda gives 3 frames, decode=cpu 4$"):
         list(_decoding(monkeypatch, lambda report: report.frames.pop()))
+
+
+def test_a_decoder_that_fails_on_the_way_keeps_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its second number of streams is too many for it, and later it cannot decode the clips any more."""
+    calls: list[ScoreReport] = []
+
+    def change(report: ScoreReport) -> None:
+        calls.append(report)
+        if len(calls) == 3:  # the warm-up, the first round, the second round
+            raise OSError("the device is lost")
+
+    original = decoding.Streams.rate
+
+    def rate(streams: decoding.Streams, clips: decoding.Clips, frames: int) -> float:
+        if streams.count == 9:
+            raise OSError("too many")
+        return original(streams, clips, frames)
+
+    monkeypatch.setattr(decoding.Streams, "rate", rate)
+    run = Sections(("decoding",), print, lambda: None)
+    run.run("decoding", "", _decoding, monkeypatch, change, (1, 9), 2)
+    assert [failure["reason"] for failure in run.failures] == ["OSError: the device is lost"]
+    named = {row["name"]: row for row in run.rows if row["decoder"] == "cuda"}
+    assert named["decoders alone, streams: 9, failed"]["text"] == "OSError: too many"
+    assert {"decoders alone, streams: 1", "containers to scores", "CPU time of a minute"} <= set(named)
 
 
 @pytest.mark.parametrize(("most", "counts"), [(1, [1]), (2, [1, 2]), (7, [1, 2, 4, 7]), (16, [1, 2, 4, 8, 16])])
