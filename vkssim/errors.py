@@ -21,6 +21,7 @@ from .host.errors import (
 
 __all__ = [
     "EXIT_CODES",
+    "DecoderBusyError",
     "DemandError",
     "DeviceError",
     "DeviceLostError",
@@ -68,6 +69,10 @@ class RangeError(InputError):
 
 class WorkerLostError(VkssimError):
     """Report that a pair of clips ended each process that scored it, for example by a fault of a decoder or a driver."""
+
+
+class DecoderBusyError(DeviceError):
+    """Report that a hardware decoder that decodes already cannot be opened once more, for want of memory for instance."""
 
 
 class FrameError(InputError, ValueError):

@@ -16,7 +16,7 @@ from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .scoring.run_store import RunStore, open_store
-from .utils.choices import DECODERS
+from .utils.choices import DEFAULT_DECODER
 
 
 def score_files(
@@ -31,7 +31,7 @@ def score_files(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
-    decode: str = DECODERS[0],
+    decode: str = DEFAULT_DECODER,
     device: Selector = None,
     profile: bool = False,
     progress: Progress | None = None,
@@ -66,10 +66,11 @@ def score_files(
         frame rates differ. Without it, the report has a warning.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
-    decode : {"cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
-        The decoder of containers: the processor, or hardware by FFmpeg's name for it; ``"cuda"`` is the GPU that scores. The
-        samples are the same. `ScoreReport.scoring` names the decoder of each clip. InputError is raised for a clip that the
-        hardware cannot decode.
+    decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
+        The decoder of containers. ``"auto"`` is the GPU that scores for each clip that it can decode, and the processor for
+        every other clip; a note of the report says why the GPU did not decode a clip. ``"cpu"`` is the processor. The others
+        are hardware by FFmpeg's name for it, and ``"cuda"`` is the GPU that scores; InputError is raised for a clip that they
+        cannot decode. The samples are the same. `ScoreReport.scoring` names the decoder of each clip.
     device : int, str, sequence or None
         Index, part of the name, or UUID of the Vulkan device; see `Scorer`. Several devices, ``"all"`` or a list, score ranges
         of frames in parallel, each in its own process, so a script needs ``if __name__ == "__main__":``. The report is the

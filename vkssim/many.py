@@ -18,7 +18,7 @@ from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
 from .scoring.options import Clips, ScoreOptions, Selector, check_options
-from .utils.choices import DECODERS
+from .utils.choices import DEFAULT_DECODER
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]
@@ -82,7 +82,7 @@ def score_many(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
-    decode: str = DECODERS[0],
+    decode: str = DEFAULT_DECODER,
     task_seconds: float = SECONDS,
     progress: bool = False,
 ) -> Iterator[PairScores]:
@@ -118,7 +118,7 @@ def score_many(
         Count a pair as failed if its clips differ in length or frame rate; see `score_files`.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores.
-    decode : {"cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
+    decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
         The decoder of containers; see `score_files`.
     task_seconds : float
         Target duration in seconds of one range of frames. Clips are divided into such ranges, and each is scored on one device.

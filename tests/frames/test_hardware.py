@@ -198,7 +198,7 @@ def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Cha
 
 
 def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(OptionError, match="decode is 'nvdec'; cpu, cuda"):
+    with pytest.raises(OptionError, match="decode is 'nvdec'; auto, cpu, cuda"):
         check_decode("nvdec")
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
     with pytest.raises(

@@ -28,7 +28,7 @@ from vkssim.types import ExternalPlane, FrameFormat
 from ..distributed.in_ranges import small_ranges
 from ..support import host_cuda
 from ..support.clips import raw_bytes, write
-from ..support.host_cuda import HostCopies, HostInputs, Surface
+from ..support.host_cuda import Gpu, HostCopies, HostInputs, Surface
 from ..support.pictures import clip
 
 FRAMES, GOP = 30, 10
@@ -57,7 +57,7 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, copies: HostCopies) -> Callable[[i
         return Surface(frame.reformat(format={"yuv420p": "nv12", "yuv420p10le": "p010le"}[frame.format.name]))
 
     def chosen(decode: str, _backend: str, _device: object) -> HardwareDecoder | None:
-        return None if decode == "cpu" else HardwareDecoder(decode, "0", surfaces=copies)
+        return None if decode == "cpu" else HardwareDecoder(decode, Gpu(copies))
 
     monkeypatch.setattr(Decoder, "next", from_surface)
     monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
@@ -205,7 +205,7 @@ def test_the_source_alone(folder: Path, surfaces: object, copies: HostCopies) ->
     """Frames that are passed over are not copied."""
     memory = np.zeros((3, HEIGHT, 128), np.uint8)
     planes = [ExternalPlane(rows.ctypes.data, 128, HEIGHT, WIDTH) for rows in memory]
-    with ContainerFile(str(folder / "eight-reference.mp4"), hardware=HardwareDecoder("cuda", surfaces=copies)) as source:
+    with ContainerFile(str(folder / "eight-reference.mp4"), hardware=HardwareDecoder("cuda", Gpu(copies))) as source:
         assert source.external
         copies.made.clear()
         assert source.read_external([0, 4, 8], planes) == 3

@@ -94,6 +94,7 @@ CODES = {
     errors.HostMemoryError: 2,
     errors.VkssimError: 2,
     errors.DeviceError: 3,
+    errors.DecoderBusyError: 3,
     errors.NoLoaderError: 3,
     errors.NoDeviceError: 3,
     errors.UnsuitableDeviceError: 3,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import threading
 from contextlib import ExitStack
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from vkssim.backends import vulkan
+from vkssim.frames.hardware import CodedVideo
 from vkssim.frames.surfaces import Rows
 from vkssim.host import device as host_device
 from vkssim.host.api import vk
@@ -43,6 +45,17 @@ class HostCopies:
         for row in range(rows):
             ctypes.memmove(target.address + row * target.pitch, source.address + row * source.pitch, row_bytes)
         self.made.append((_place(source), _place(target)))
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The driver of a GPU that decodes everything, and whose frames stay in its memory."""
+
+    surfaces: HostCopies
+    device: str = "0"
+
+    def refuses(self, _video: CodedVideo) -> None:
+        return None
 
 
 def _place(rows: Rows) -> str:

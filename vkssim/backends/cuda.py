@@ -23,9 +23,9 @@ _DEFAULT_STREAM = 0
 
 
 class Cuda:
-    """A GPU as CUDA knows it. Each failure raises DeviceError with the name of CUDA's error."""
+    """A GPU as CUDA knows it, by its UUID, or the first one. Each failure raises DeviceError with the name of CUDA's error."""
 
-    def __init__(self, device: uuid.UUID) -> None:
+    def __init__(self, device: uuid.UUID | None) -> None:
         try:
             from cuda.bindings import driver
         except ImportError as error:
@@ -40,12 +40,12 @@ class Cuda:
         self._call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
         self._context = self._call("cuDevicePrimaryCtxRetain", handle)
 
-    def _found(self, wanted: uuid.UUID) -> tuple[int, Any]:
+    def _found(self, wanted: uuid.UUID | None) -> tuple[int, Any]:
         for ordinal in range(self._call("cuDeviceGetCount")):
             handle = self._call("cuDeviceGet", ordinal)
-            if bytes(self._call("cuDeviceGetUuid", handle).bytes)[:16] == wanted.bytes:
+            if wanted is None or bytes(self._call("cuDeviceGetUuid", handle).bytes)[:16] == wanted.bytes:
                 return ordinal, handle
-        raise UnsuitableDeviceError(f"CUDA knows no device {wanted}")
+        raise UnsuitableDeviceError(f"CUDA knows no device {wanted or 'at all'}")
 
     def _call(self, name: str, *arguments: Any) -> Any:
         code, *results = getattr(self._driver, name)(*arguments)
@@ -55,7 +55,7 @@ class Cuda:
         return results[0] if results else None
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
+    def current(self) -> Iterator[None]:
         """Make the GPU's context that of the calling thread."""
         self._call("cuCtxPushCurrent", self._context)
         try:
@@ -79,7 +79,7 @@ class Cuda:
             region.dstMemoryType, region.dstHost = kinds.CU_MEMORYTYPE_HOST, target.address
         region.srcPitch, region.dstPitch = source.pitch, target.pitch
         region.WidthInBytes, region.Height = row_bytes, rows
-        with self._current():
+        with self.current():
             if source.on_device and target.on_device:
                 self._call("cuMemcpy2DAsync", region, _DEFAULT_STREAM)
             else:
@@ -96,13 +96,13 @@ class Cuda:
         handle.flags = self._driver.CUDA_EXTERNAL_MEMORY_DEDICATED
         whole = self._driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
         whole.offset, whole.size, whole.flags = 0, size, 0
-        with self._current():
+        with self.current():
             memory = self._call("cuImportExternalMemory", handle)
             return memory, int(self._call("cuExternalMemoryGetMappedBuffer", memory, whole))
 
     def release_memory(self, memory: Any, address: int) -> None:
         """Release memory of `import_memory`, after all copies to it."""
-        with self._current():
+        with self.current():
             self._call("cuStreamSynchronize", _DEFAULT_STREAM)
             self._call("cuMemFree", address)
             self._call("cuDestroyExternalMemory", memory)
@@ -113,12 +113,12 @@ class Cuda:
         handle.type = self._driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
         handle.handle.fd = descriptor
         handle.flags = 0
-        with self._current():
+        with self.current():
             return self._call("cuImportExternalSemaphore", handle)
 
     def release_timeline(self, semaphore: Any) -> None:
         """Release a semaphore of `import_timeline`."""
-        with self._current():
+        with self.current():
             self._call("cuStreamSynchronize", _DEFAULT_STREAM)
             self._call("cuDestroyExternalSemaphore", semaphore)
 
@@ -126,15 +126,15 @@ class Cuda:
         """Set a semaphore to a value when all copies that were asked for before are done."""
         parameters = self._driver.CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS()
         parameters.params.fence.value = value
-        with self._current():
+        with self.current():
             self._call("cuSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, _DEFAULT_STREAM)
 
 
 _opening = threading.Lock()
 
 
-def cuda_of(device: uuid.UUID) -> Cuda:
-    """Return CUDA's side of a Vulkan device, by its UUID. It stays open until the process ends.
+def cuda_of(device: uuid.UUID | None) -> Cuda:
+    """Return CUDA's side of a Vulkan device, by its UUID, or of CUDA's first device. It stays open until the process ends.
 
     Raises DeviceError where CUDA does not know the device, or the package cuda-bindings is missing.
     """
@@ -143,7 +143,7 @@ def cuda_of(device: uuid.UUID) -> Cuda:
 
 
 @cache
-def _cuda_of(device: uuid.UUID) -> Cuda:
+def _cuda_of(device: uuid.UUID | None) -> Cuda:
     return Cuda(device)
 
 

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib.util import find_spec
+
 from ..errors import DeviceError
 from ..frames.hardware import HardwareDecoder, check_decode
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance
-from .cuda import Cuda, cuda_of
-from .nvdec import engines
+from .nvdec import NvidiaDriver
 
 _NVIDIA = 0x10DE
 _CUDA = "cuda"
 
 
 def hardware_decoder(decode: str, backend: str, device: str | int | None) -> HardwareDecoder | None:
-    """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the processor.
+    """Return the decoder for clips that are scored on a device, by `decode` as in `score_files`; None for the processor alone.
 
-    CUDA decodes on the GPU that scores. Raises OptionError for a decoder that there is not.
+    CUDA decodes on the GPU that scores. Nothing of CUDA is loaded before the first compressed clip is opened. Raises
+    OptionError for a decoder that there is not.
     """
     check_decode(decode)
+    if decode == "auto":
+        gpu = _nvidia(device) if backend == "vulkan" and find_spec("cuda") is not None else None
+        return HardwareDecoder(_CUDA, _driver(gpu), demanded=False) if gpu is not None and _has_bindings() else None
     if decode == "cpu":
         return None
-    gpu = _nvidia(device) if decode == _CUDA and backend == "vulkan" else None
-    cuda = None if gpu is None else _cuda(gpu)
-    return HardwareDecoder(decode) if cuda is None else HardwareDecoder(decode, str(cuda.ordinal), surfaces=cuda)
+    if decode != _CUDA:
+        return HardwareDecoder(decode)
+    gpu = _nvidia(device) if backend == "vulkan" and _has_bindings() else None
+    return HardwareDecoder(decode, NvidiaDriver(None) if gpu is None else _driver(gpu))
 
 
 def sessions(decoder: HardwareDecoder) -> int:
     """Return how many clips the engines of a decoder decode side by side; one where that is not known."""
-    return engines(decoder.device) if decoder.kind == _CUDA else 1
+    return decoder.gpu.engines if isinstance(decoder.gpu, NvidiaDriver) else 1
 
 
 def _nvidia(device: str | int | None) -> DeviceInfo | None:
@@ -41,9 +48,12 @@ def _nvidia(device: str | int | None) -> DeviceInfo | None:
     return info if info.vendor_id == _NVIDIA else None
 
 
-def _cuda(device: DeviceInfo) -> Cuda | None:
-    """Return CUDA's side of a Vulkan device; None where it shares no memory, for FFmpeg then copies the frames to the host."""
-    try:
-        return cuda_of(device.uuid) if can_share(device) else None
-    except DeviceError:
-        return None
+def _driver(gpu: DeviceInfo) -> NvidiaDriver:
+    return NvidiaDriver(gpu.uuid, shares=can_share(gpu))
+
+
+def _has_bindings() -> bool:
+    """Return whether the package cuda-bindings is installed. The question imports the package `cuda`, which is empty."""
+    with suppress(ImportError):
+        return find_spec("cuda.bindings") is not None
+    return False

@@ -1,16 +1,28 @@
-"""Ask NVIDIA's driver for the video engines of a GPU, by the decoder capabilities of the Video Codec SDK (cuviddec.h)."""
+"""Ask NVIDIA's driver what the video engines of a GPU can decode, by the decoder capabilities of the Video Codec SDK.
+
+Structure and numbers are those of its header cuviddec.h. It needs the package cuda-bindings.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from contextlib import suppress
+import uuid
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..errors import DeviceError
+from ..frames.hardware import EXACT, CodedVideo
+from .cuda import Cuda, cuda_of
 
 _LIBRARY = "libnvcuvid.so.1"
-_H264, _420 = 4, 1  # cudaVideoCodec_H264, cudaVideoChromaFormat_420: every GPU with an engine decodes them
+_CODECS = {"h264": 4, "hevc": 8, "vp8": 9, "vp9": 10, "av1": 11}  # cudaVideoCodec
+_CHROMA = {"400": 0, "420": 1, "422": 2, "444": 3}  # cudaVideoChromaFormat
+_CHROMA_NAMES = {"400": "grey", "422": "4:2:2", "444": "4:4:4"}
+_MACROBLOCK = 16 * 16
 
 
-class _Capabilities(ctypes.Structure):
-    """CUVIDDECODECAPS."""
+class Capabilities(ctypes.Structure):
+    """CUVIDDECODECAPS: the first three fields are asked, the driver fills in the others."""
 
     _fields_ = (
         ("codec", ctypes.c_int),
@@ -20,31 +32,109 @@ class _Capabilities(ctypes.Structure):
         ("is_supported", ctypes.c_ubyte),
         ("engines", ctypes.c_ubyte),
         ("output_formats", ctypes.c_ushort),
-        ("limits", ctypes.c_uint * 32),
+        ("most_width", ctypes.c_uint),
+        ("most_height", ctypes.c_uint),
+        ("most_macroblocks", ctypes.c_uint),
+        ("least_width", ctypes.c_ushort),
+        ("least_height", ctypes.c_ushort),
+        ("has_histogram", ctypes.c_ubyte),
+        ("histogram_bits", ctypes.c_ubyte),
+        ("most_bins", ctypes.c_ushort),
+        ("reserved_too", ctypes.c_uint * 10),
     )
 
 
-def engines(ordinal: str | None) -> int:
-    """Return how many video engines the GPU has that CUDA knows by that number; 1 where the driver does not say.
+@dataclass(frozen=True)
+class Answer:
+    """Hold what a driver says of a codec: whether it is decoded, by how many engines, and frames of which sizes."""
 
-    It needs the package cuda-bindings.
+    is_supported: bool
+    engines: int = 0
+    most: tuple[int, int] = (0, 0)
+    most_macroblocks: int = 0
+
+
+class NvidiaDriver:
+    """Ask about the GPU that Vulkan knows by a UUID, None for the first one. Nothing is loaded before the first question.
+
+    With `shares`, its memory can be shared with Vulkan, so that decoded frames stay there.
     """
-    with suppress(ImportError, OSError, AttributeError):
-        from cuda.bindings import driver
 
-        asked = _Capabilities(codec=_H264, chroma=_420)
-        library = ctypes.CDLL(_LIBRARY)
-        if int(driver.cuInit(0)[0]):
-            return 1
-        _, device = driver.cuDeviceGet(int(ordinal or 0))
-        failed, context = driver.cuDevicePrimaryCtxRetain(device)
-        if int(failed):
-            return 1
+    def __init__(self, gpu: uuid.UUID | None, *, shares: bool = False) -> None:
+        self._gpu = gpu
+        self._shares = shares
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NvidiaDriver) and other._gpu == self._gpu
+
+    def __hash__(self) -> int:
+        return hash(self._gpu)
+
+    @cached_property
+    def _cuda(self) -> Cuda | None:
+        """Return CUDA's side of the GPU; None where cuda-bindings or the driver is missing, or CUDA does not know the GPU."""
         try:
-            driver.cuCtxPushCurrent(context)
-            if library.cuvidGetDecoderCaps(ctypes.byref(asked)) == 0 and asked.is_supported:
-                return max(1, int(asked.engines))
-        finally:
-            driver.cuCtxPopCurrent()
-            driver.cuDevicePrimaryCtxRelease(device)
-    return 1
+            return cuda_of(self._gpu)
+        except DeviceError:
+            return None
+
+    @property
+    def device(self) -> str | None:
+        """Return the number by which CUDA knows the GPU; None where CUDA does not know it."""
+        return None if self._cuda is None else str(self._cuda.ordinal)
+
+    @property
+    def surfaces(self) -> Cuda | None:
+        """See `Driver`."""
+        return self._cuda if self._shares else None
+
+    @cached_property
+    def engines(self) -> int:
+        """Return how many engines the GPU has, which decode side by side; 1 where the driver does not say."""
+        answer = self._ask("h264", "420", 8)  # every GPU with an engine decodes it
+        return max(1, answer.engines) if answer is not None else 1
+
+    def refuses(self, video: CodedVideo) -> str | None:
+        """Return why the GPU cannot decode a stream; None where it can, or where the driver does not say."""
+        if self._gpu is not None and self.device is None:
+            return "CUDA does not know the GPU that scores"
+        label = " ".join(filter(None, [EXACT.get(video.codec, video.codec), _CHROMA_NAMES.get(video.chroma)]))
+        if video.codec not in _CODECS or video.chroma not in _CHROMA:
+            return f"the GPU has no decoder for {label}"
+        answer = self._ask(video.codec, video.chroma, video.bits)
+        if answer is None:  # FFmpeg asks as well, when the decoder is opened
+            return None
+        if not answer.is_supported:
+            return f"the GPU has no decoder for {label} of {video.bits} bits"
+        size, most = (video.width, video.height), answer.most
+        if any(side > limit for side, limit in zip(size, most, strict=True)):
+            return f"{_size(size)} is larger than its {_size(most)}"
+        if video.width * video.height // _MACROBLOCK > answer.most_macroblocks:
+            return f"{_size(size)} has more macroblocks than its {answer.most_macroblocks}"
+        return None
+
+    def _ask(self, codec: str, chroma: str, bits: int) -> Answer | None:
+        """Return what the driver says of a codec, None where it cannot be asked."""
+        return None if self._cuda is None else ask(self._cuda, codec, chroma, bits)
+
+
+def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
+    """Return what NVIDIA's driver says of a codec; None where it has no library for video."""
+    try:
+        get_capabilities = ctypes.CDLL(_LIBRARY).cuvidGetDecoderCaps
+    except (OSError, AttributeError):
+        return None
+    asked = Capabilities(codec=_CODECS[codec], chroma=_CHROMA[chroma], bits_beyond_8=bits - 8)
+    with cuda.current():
+        if get_capabilities(ctypes.byref(asked)) != 0:
+            return None
+    return Answer(
+        bool(asked.is_supported),
+        asked.engines,
+        (asked.most_width, asked.most_height),
+        asked.most_macroblocks,
+    )
+
+
+def _size(sides: tuple[int, int]) -> str:
+    return "x".join(map(str, sides))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS
+from ..utils.choices import BACKENDS, DECODERS, DEFAULT_DECODER, ENGINES, PLANES, SYNCS
 from ..utils.options import DeclaredOption, options_of
 from ..utils.sections import Section
 from . import choices
@@ -160,9 +160,10 @@ decode_option = option(
     "--decode",
     section=Section.DEVICE,
     type=Choice(DECODERS),
-    default=DECODERS[0],
+    default=DEFAULT_DECODER,
     show_default=True,
-    help="Decode containers on the processor, or by that hardware; cuda is the GPU that scores. The samples are the same.",
+    help="Decode containers with the GPU that scores where it can, else the processor (auto); with the processor (cpu); or with"
+    " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",
 )
 planes_option = option(
     "--planes",

@@ -65,11 +65,19 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
 
 
 def print_profile(report: ScoreReport, file: TextIO) -> None:
-    """Print the milliseconds a frame of each stage. Stages overlap, so that they add up to more than the whole run."""
+    """Print the milliseconds a frame of each stage, and the decoder of each clip.
+
+    Stages overlap, so that they add up to more than the whole run.
+    """
     frames = max(1, len(report.frames) - report.resumed)
     seconds = {**report.stage_seconds, "whole run": report.seconds}
     rows = [[stage, f"{value / frames * 1000:.3f}"] for stage, value in seconds.items()]
     print_table("where the time goes", ["stage", "ms a frame"], rows, file, total=True)
+    if report.scoring is not None:
+        for clip in (report.scoring.reference, report.scoring.distorted):
+            reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""
+            text = f"{visible(clip.path)}: decoder {clip.decoder or 'unknown'}{visible(reason)}"
+            console(file).print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def _number(value: float, column: str = "") -> str:

@@ -45,7 +45,8 @@ class OpenSources:
                 stack.enter_context(kept.stack)
             yield sources
             sound = not any(source.problem or source.damage or source.remarks for source in sources)
-            if decoder is not None and sound and not self._closed:
+            by_hardware = decoder is not None and all(decoder.decodes(source.clip_facts()) for source in sources)
+            if by_hardware and sound and not self._closed:
                 self._kept = OpenPair(key, sources, stack.pop_all())
 
     def _taken(self) -> OpenPair | None:

@@ -12,8 +12,8 @@ from ..backends.decoding import hardware_decoder, sessions
 from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.open_device import info_of
-from ..errors import DemandError, HostMemoryError, InputError, VkssimError
-from ..frames.open import readable_again
+from ..errors import DecoderBusyError, DemandError, HostMemoryError, InputError, VkssimError
+from ..frames.open import may_be_container, readable_again
 from ..host.devices import DeviceInfo
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
@@ -86,10 +86,13 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
     """Score a pair in ranges on one GPU that has several video engines; None where there is nothing to gain by that.
 
     A decoder keeps one engine busy, and a worker has two of them, one for each clip. So there are half as many workers as
-    engines, each on a thread.
+    engines, each on a thread. Those that cannot open the clips are left out. Where none of them can, one worker scores all
+    ranges when the clips were closed.
     """
     in_order = settings.on_frames is not None or options.sync != "index" or not readable_again(clips.paths)
     if options.decoder is None or options.backend != "vulkan" or in_order:
+        return None
+    if not all(may_be_container(path, clips.raw) for path in clips.paths):  # CUDA is not loaded for other files
         return None
     workers = -(-sessions(options.decoder) // 2)
     if workers == 1:
@@ -102,9 +105,18 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
         device = single_device(options.device)
         if settings.store is not None:
             settings.store.begin_ranges([info_of(device)])
-        opened = OpenPair((clips, options), (reference, distorted), stack.pop_all())
-        with LocalPool(spec_of(device, profile=settings.profile), workers, opened) as pool:
-            return score_in_ranges(clips, options, pool, settings)
+        spec = spec_of(device, profile=settings.profile)
+        shared = replace(options, decoder=replace(options.decoder, shared=True))
+        opened = OpenPair((clips, shared), (reference, distorted), stack.pop_all())
+        try:
+            with LocalPool(spec, workers, opened) as pool:
+                return score_in_ranges(clips, shared, pool, settings)
+        except DecoderBusyError as error:
+            busy = str(error)
+    with LocalPool(spec, 1) as pool:
+        report = score_in_ranges(clips, options, pool, settings)
+        report.troubles.insert(0, busy)
+        return report
 
 
 def _on_several(clips: Clips, options: ScoreOptions, devices: Sequence[DeviceInfo], settings: RunSettings) -> ScoreReport:
@@ -152,7 +164,8 @@ def score_in_ranges(
         outcome.report = frames.report()
     report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
     if report is not None:
-        report.seconds, report.resumed, report.troubles = time.perf_counter() - started, frames.resumed, troubles
+        report.seconds, report.resumed = time.perf_counter() - started, frames.resumed
+        report.troubles = list(dict.fromkeys(troubles))  # workers that decode on one GPU fail alike
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

@@ -11,6 +11,7 @@ from queue import Empty, SimpleQueue
 from statistics import mean
 
 from ..errors import (
+    DecoderBusyError,
     DeviceError,
     DeviceLostError,
     DeviceMemoryError,
@@ -178,6 +179,12 @@ class Scheduler:
             return self._failed(pending, worker, str(error))
         except (DeviceMemoryError, RangeError) as error:
             return error
+        except DecoderBusyError as error:  # the other workers of the device go on
+            self._last_error = error
+            self._retired.add(worker)
+            self._tell(str(error))
+            self._requeue(pending)
+            return None
         except DeviceError as error:
             self._last_error = error
             self._retire(worker, str(error))

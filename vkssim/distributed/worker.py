@@ -82,7 +82,7 @@ class Worker:
 
     def _do(self, task: Task) -> Done:
         started = time.perf_counter()
-        with self._sources.use(task, self._decoder(task.options.decode)) as sources:
+        with self._sources.use(task, task.options.decoder or self._decoder(task.options.decode)) as sources:
             read_before = sum(source.bytes_read for source in sources)
             frame_range = task.frame_range
             if frame_range is None:

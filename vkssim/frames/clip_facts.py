@@ -23,7 +23,8 @@ def _stream() -> dict[str, Fact]:
 class ClipFacts:
     """Hold what is known of a clip; None stands for what is not known.
 
-    `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `matrix` and `range` are those
+    `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `decoder_reason` says why a
+    hardware decoder did not decode the clip, where one was to, and names it. `matrix` and `range` are those
     of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
     as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when
     it is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
@@ -36,6 +37,7 @@ class ClipFacts:
     stream: int | None = field(default=None, metadata=_stream())
     codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
     decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
+    decoder_reason: str | None = field(default=None, metadata=fact("why not by hardware", _FREE, sparse=True))
     decoder_version: str | None = field(default=None, metadata=fact("decoder version", _NOTED, optional=True))
     width: int | None = field(default=None, metadata=fact("width", _FREE, unit="samples", column=True))
     height: int | None = field(default=None, metadata=fact("height", _FREE, unit="samples", column=True))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, RangeError, ReadError
+from ..errors import DecoderBusyError, InputError, RangeError, ReadError
 from ..types import ExternalPlane, Planes
 from ..utils.interruption import check
 from ..utils.limits import LARGEST_NUMBER
@@ -28,7 +28,7 @@ from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
 from .demuxer import open_container
 from .fields import field_order
 from .forks import keep_in_forks
-from .hardware import FORMATS, HardwareDecoder
+from .hardware import FORMATS, CodedVideo, HardwareDecoder
 from .info import VideoInfo
 from .layout import check_size
 from .marks import KeyMarks, Marks
@@ -59,7 +59,7 @@ class ContainerFile(SequentialSource):
     Y'CbCr is taken as it is, R'G'B' becomes Y'CbCr of 16 bits. `stream` is the index of the stream, see `choose_stream`. The
     first frame is decoded when it is opened: only it tells what comes out, cropped as the stream says by libavcodec. A
     `hardware` decoder that is given has to decode this frame to the same samples, and then decodes the clip. Raises InputError
-    where there is no video that can be compared, or the hardware cannot decode it.
+    where there is no video that can be compared, or where hardware that is demanded cannot decode it, and DecoderBusyError.
     """
 
     def __init__(self, path: str, stream: int | None = None, hardware: HardwareDecoder | None = None) -> None:
@@ -73,8 +73,11 @@ class ContainerFile(SequentialSource):
         self._again = threading.RLock()  # held while decoding starts again, when `damage` is incomplete
         self._all_packets: VideoPackets | None = None
         self._hidden = 0
+        self._codec: Any = None
+        self._unconverted: VideoInfo
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceReader | None = None
+        self._refusal: str | None = None  # why a hardware decoder does not decode it
         try:
             self._describe(self._begin(threads=hardware is None and threads_help()))
             if hardware is not None:
@@ -85,7 +88,7 @@ class ContainerFile(SequentialSource):
 
     # -- decoding -----------------------------------------------------------------------------------------------------
 
-    def _open(self, hardware: HardwareDecoder | None = None) -> Any:
+    def _open(self, hwaccel: Any = None) -> Any:
         import av  # here, since its import takes time and only containers need it
 
         self._av_error = av.FFmpegError
@@ -94,9 +97,9 @@ class ContainerFile(SequentialSource):
         try:
             if self._sequence is not None:
                 return open_container(self._sequence.name, "image2", self._sequence.options)
-            container = open_container(self._path, hwaccel=None if hardware is None else hardware.request())
+            container = open_container(self._path, hwaccel=hwaccel)
         except (av.FFmpegError, OSError, ValueError) as error:
-            if hardware is not None:
+            if hwaccel is not None:
                 raise
             if isinstance(error, av.InvalidDataError):
                 self._check_index()
@@ -120,13 +123,18 @@ class ContainerFile(SequentialSource):
     ) -> None:
         """Open the container, in place of the one that is open, and decode from its beginning."""
         self._let_go()
-        self._container = self._open(hardware)
+        own = None if hardware is None else hardware.own_codec(self._codec)
+        self._container = self._open(None if hardware is None or own is not None else hardware.request())
         self._stream, self._stream_notes = choose_stream(self._path, self._container, self.stream)
         codec = self._stream.codec_context
         if codec is None:
             raise InputError(f"{self._path}: FFmpeg has no decoder for its video")
         self._check_size(max(1, codec.width), max(1, codec.height))  # 0 means that it is not known
-        self._decoder = Decoder(self._container, self._stream, threads=threads, begin=begin, hardware=hardware is not None)
+        if hardware is not None and own is not None:
+            codec = hardware.open_codec(own, self._stream)
+        self._decoder = Decoder(
+            self._container, self._stream, codec, threads=threads, begin=begin, hardware=hardware is not None
+        )
         keep_in_forks(self, codec)
 
     def _begin(self, *, threads: bool) -> Any:
@@ -173,38 +181,73 @@ class ContainerFile(SequentialSource):
         return first
 
     def _change_to(self, hardware: HardwareDecoder) -> None:
-        """Have the hardware decoder give the frames, the first one included. Raises InputError where it cannot."""
-        first, begin = self._waiting, self._decoder.begin
-        problem = hardware.refuses(self._format, self._format_name)
-        if problem is None:
-            try:
-                self._surfaces = None if hardware.surfaces is None else SurfaceReader(hardware.surfaces)
-                self._start(threads=False, begin=begin, hardware=hardware)
-                self._waiting = self._decoder.next()
-                problem = self._differing(first)
-            except RuntimeError:  # of PyAV, for a codec that FFmpeg has no such decoder for
-                problem = f"FFmpeg has none for {self._codec.name}"
-            except (*self._failure, ValueError, UndecodableError, InputError) as error:
-                problem = f"its driver or its device refuses ({reason(error)})"
+        """Have the hardware decoder give the frames, the first one included.
+
+        A clip that it cannot decode is left to the processor where the decoder is not demanded. Raises InputError where it is.
+        """
+        if hardware.passes_over(self._codec.canonical_name, moving=self.info.fps is not None):
+            self._begin(threads=threads_help())
+            return
+        problem = hardware.refuses(self._coded_video(), self._format, self._format_name) or self._start_by(hardware)
         if problem is None:
             name = format_name(self._waiting)
             self._formats[name] = pixel_format(self._path, name)
             self._hardware = hardware
             self.external = self._surfaces is not None
-            note = f"decoded by {self._hardware.kind}, which notices less damage than the processor's decoder"
-            self.info = self._unconverted = replace(self.info, notes=(*self.info.notes, note))
+            self._add_note(f"decoded by {hardware.kind}, which notices less damage than the processor's decoder")
             return
-        raise InputError(
-            f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the processor"
-        )
+        if hardware.demanded:
+            raise InputError(
+                f"{self._path}: the {hardware.kind} decoder cannot decode it: {problem}. `decode=cpu` decodes it on the"
+                " processor"
+            )
+        self._refusal = f"{hardware.kind}: {problem}"
+        self._add_note(f"decoded on the processor, since the {hardware.kind} decoder cannot decode it: {problem}")
+        self._waiting = None
+        self._begin(threads=threads_help())
 
-    def _differing(self, first: Any) -> str | None:
+    def _start_by(self, hardware: HardwareDecoder) -> str | None:
+        """Decode the first frame again by hardware; return why it cannot go on so, None where it can.
+
+        Raises DecoderBusyError.
+        """
+        first, begin = self._waiting, self._decoder.begin
+        try:
+            self._surfaces = None if hardware.surfaces is None else SurfaceReader(hardware.surfaces)
+            self._start(threads=False, begin=begin, hardware=hardware)
+            self._waiting = self._decoder.next()
+            return self._differing(first, hardware)
+        except RuntimeError:  # of PyAV, for a codec that FFmpeg has no such decoder for
+            return f"FFmpeg has none for {self._codec.canonical_name}"
+        except (*self._failure, ValueError, UndecodableError, InputError) as error:
+            problem = f"its driver or its device refuses ({reason(error)})"
+            if hardware.shared:
+                raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips side by side: {problem}") from None
+            return problem
+
+    def _add_note(self, note: str) -> None:
+        self.info = replace(self.info, notes=(*self.info.notes, note))
+        self._unconverted = replace(self._unconverted, notes=(*self._unconverted.notes, note))
+
+    def _coded_video(self) -> CodedVideo:
+        """Return what a driver is asked about. The size before cropping is not known of each codec, but is never smaller."""
+        codec = self._stream.codec_context
+        width, height = max(codec.coded_width, self._size[0]), max(codec.coded_height, self._size[1])
+        return CodedVideo(self._codec.canonical_name, self._format.chroma, self._format.bits, width, height)
+
+    def _is_of_first_size(self, frame: Any) -> bool:
+        """Return whether a frame has the size of the first one. Surfaces may be a sample larger, which is left out."""
+        if self._decoder.hardware and self._hardware is not None:
+            return self._hardware.has_size(frame, *self._size)
+        return (frame.width, frame.height) == self._size
+
+    def _differing(self, first: Any, hardware: HardwareDecoder) -> str | None:
         """Return how the frame that waits is another than the processor's; None where all samples are equal."""
         frame = self._waiting
         if frame is None or self._decoder.doubtful:
             return "it gives no frame, or sees damage in the first one"
         expected, name = FORMATS[self._format.bits], format_name(frame)
-        if (name, frame.width, frame.height, frame.pts) != (expected, first.width, first.height, first.pts):
+        if (name, frame.pts) != (expected, first.pts) or not hardware.has_size(frame, *self._size):
             return f"its first frame is {frame.width}x{frame.height} {name} at {frame.pts}"
         planes, others = self.info.new_planes(_MOST_PLANES), self.info.new_planes(_MOST_PLANES)
         self._format.copy(first, planes)
@@ -212,12 +255,13 @@ class ContainerFile(SequentialSource):
         alike = all(np.array_equal(plane, other) for plane, other in zip(planes, others, strict=True))
         return None if alike and _colours(frame) == _colours(first) else "its first frame has other samples"
 
-    def _decode_again(self) -> None:
+    def _decode_again(self, failure: Exception | None) -> None:
         """Decode from the beginning, or from the frame that was gone to, without threads up to the frame to be read."""
         position = self._position
         if self._decoder.hardware:
             assert self._hardware is not None
-            text = f"decoded on the processor from there on: FFmpeg saw damage while the {self._hardware.kind} decoder read it"
+            seen = "FFmpeg saw damage" if failure is None else f"FFmpeg saw damage or a failure ({reason(failure)})"
+            text = f"decoded on the processor from there on: {seen} while the {self._hardware.kind} decoder read it"
             self._changes["decoder"] = position, text
         with self._again:
             self._start(threads=False)
@@ -244,7 +288,7 @@ class ContainerFile(SequentialSource):
                 failure = error
             if failure is None and not self._decoder.doubtful:
                 return frame
-            self._decode_again()
+            self._decode_again(failure)
 
     def _check_size(self, width: int, height: int) -> None:
         try:
@@ -415,10 +459,10 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        size, name = (frame.width, frame.height), format_name(frame)
-        if size != self._size or name not in self._formats:
+        name = format_name(frame)
+        if not self._is_of_first_size(frame) or name not in self._formats:
             self.problem = InputError(
-                f"{self.info.path}: frame {self._position} is {size[0]}x{size[1]} {name}, the first one"
+                f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one"
                 f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
             )
             return None
@@ -602,7 +646,8 @@ class ContainerFile(SequentialSource):
             container=self._container_name,
             stream=self._stream_index,
             codec=self._codec.canonical_name,
-            decoder=self._codec.name if self._hardware is None else self._hardware.name(self._codec.name),
+            decoder=self._codec.name if self._hardware is None else self._hardware.name(self._codec.canonical_name),
+            decoder_reason=self._refusal,
             decoder_version=f"libavcodec {'.'.join(map(str, av.library_versions['libavcodec']))}",
             bits=self._format.bits,
             duration=None if seconds is None else round(float(seconds), 6),

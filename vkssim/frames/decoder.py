@@ -95,16 +95,27 @@ class _PacketNumber:
 class Decoder:
     """Give the frames of a stream in the order of their presentation. It has to be closed.
 
+    `codec` is the codec context that decodes the stream: its own one, or another one for the same packets.
+
     With `threads`, which are used where the decoder notices all damage, or by `hardware`, it is `doubtful` as soon as there is
     a sign of damage: frames given before are right, but that frame and those after it need not be. Without either, frames are
     the same every time; `damage` then has the message and the number of each frame that is damaged, and UndecodableError is
     raised in place of a missing frame.
     """
 
-    def __init__(self, container: Any, stream: Any, *, threads: bool, begin: Begin = Begin(), hardware: bool = False) -> None:
+    def __init__(
+        self,
+        container: Any,
+        stream: Any,
+        codec: Any,
+        *,
+        threads: bool,
+        begin: Begin = Begin(),
+        hardware: bool = False,
+    ) -> None:
         self._container = container
         self._stream = stream
-        self._codec = stream.codec_context
+        self._codec = codec
         self._name = self._codec.codec.name
         self._codec.options = MOST_PIXELS_OPTION
         self.hardware = hardware
@@ -112,9 +123,9 @@ class Decoder:
         self.stops_at_doubt = threads or hardware
         """Whether frames are given only up to the first sign of damage."""
         if threads:
-            stream.thread_type = "AUTO"
+            codec.thread_type = "AUTO"
         else:
-            stream.thread_type, stream.thread_count = "NONE", 1
+            codec.thread_type, codec.thread_count = "NONE", 1
             self._codec.copy_opaque = not hardware
         self.frames_given = 0
         """How many frames were given since the decoder was made, or since the last seek."""
@@ -170,6 +181,7 @@ class Decoder:
         Raises av.FFmpegError, OverflowError.
         """
         self._container.seek(place, stream=stream)
+        self._codec.flush_buffers()  # PyAV does that for codecs of its own streams alone
         self.frames_given = 0
         self._whole = False
         packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
@@ -236,7 +248,7 @@ class Decoder:
                 sent += 1
                 newest = packet.pts if newest is None else max(newest, packet.pts or newest)
             self._doubtful |= packet.is_corrupt
-            for frame in packet.decode():
+            for frame in self._codec.decode(packet):
                 given += 1
                 latest = frame.pts
                 self._doubtful |= frame.is_corrupt
@@ -286,7 +298,7 @@ class Decoder:
             try:
                 if broken is None:
                     packet.opaque = _PacketNumber(number)
-                    frames = packet.decode()
+                    frames = self._codec.decode(packet)
                 else:
                     frames = self._codec.decode(None)
             except FFmpegError as error:

@@ -65,6 +65,16 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
     return source
 
 
+def may_be_container(path: str, raw: RawDescription) -> bool:
+    """Return False for a local file that is surely opened as raw YUV or Y4M, and True for everything else."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_PEEK)
+    except (OSError, ValueError):  # a URL, a pattern, or nothing that can be opened
+        return True
+    return not head.startswith(y4m.MAGIC) and (is_container(head) or not raw.given)
+
+
 def readable_twice(path: str) -> bool:
     """Return True for files, also by URL, and for patterns of files; False for pipes, which are read once."""
     return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
@@ -90,7 +100,7 @@ def open_file(
 ) -> FrameSource:
     """Open a file as `open_source` does, but not turned, and not held to `raw` where it says itself what it is.
 
-    A container is decoded by `hardware` where that can.
+    A container is decoded by `hardware` where that can; see `HardwareDecoder` for a clip that it cannot decode.
     """
     opened = None if path == "-" else Opened.now(path)
     source = _open_file(path, raw, stream, hardware)
@@ -119,7 +129,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if sequence(path) is not None:
         from .container import ContainerFile
 
-        return ContainerFile(path, number)
+        return ContainerFile(path, number, _offered(hardware))
     try:
         stream = open_stream(path)
         head = stream.peek(_PEEK)[:_PEEK]
@@ -162,7 +172,7 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
     from .container import ContainerFile, UnknownFormatError
 
     try:
-        return ContainerFile(path, number, hardware)
+        return ContainerFile(path, number, _offered(hardware))
     except UnknownFormatError:
         if is_container(head):
             raise
@@ -175,6 +185,11 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
             f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
             " `pixel_format` and `bits`"
         ) from None
+
+
+def _offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
+    """Return the decoder; None for a wish where FFmpeg lacks it. Only containers ask, since the question imports PyAV."""
+    return hardware if hardware is not None and (hardware.demanded or hardware.is_offered) else None
 
 
 def is_container(head: bytes) -> bool:

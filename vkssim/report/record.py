@@ -13,7 +13,7 @@ from typing import Any
 
 from ..frames.clip_facts import ClipFacts
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.facts import Differs, as_text, fact, facts_of
+from ..utils.facts import Differs, as_text, fact, facts_of, given_facts
 
 _FREE, _NOTED = Differs.FREE, Differs.NOTED
 
@@ -83,10 +83,11 @@ def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
         if name == "features":
             yield entry.title, "; ".join(map(feature_text, record.features)), False
         elif is_dataclass(value):
+            given = given_facts(value)
             for option in fields(value):
-                single = getattr(value, option.name)
-                inner = facts_of(type(value))[option.name]
-                yield f"{entry.title}: {inner.title}", inner.text(single), single == option.default
+                if option.name in given:
+                    single, inner = given[option.name], facts_of(type(value))[option.name]
+                    yield f"{entry.title}: {inner.title}", inner.text(single), single == option.default
         else:
             yield entry.title, entry.text(value), value is None
 

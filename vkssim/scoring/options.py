@@ -11,7 +11,7 @@ from ..frames.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
 from ..types import FrameFormat
-from ..utils.choices import BACKENDS, DECODERS
+from ..utils.choices import BACKENDS, DEFAULT_DECODER
 
 Selector = str | int | Sequence[str | int] | None
 """One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
@@ -35,8 +35,8 @@ class Clips:
 class ScoreOptions:
     """Hold the options by which every clip is scored; see `score_files`.
 
-    `decode` is the decoder that the user asked for. `decoder` is the hardware that it uses, None for the processor; it is known
-    once the device is chosen.
+    `decode` is the decoder that the user asked for. `decoder` is the hardware that it stands for, None for the processor alone;
+    it is known once the device is chosen.
     """
 
     features: tuple[str, ...]
@@ -47,7 +47,7 @@ class ScoreOptions:
     strict: bool = False
     backend: str = "vulkan"
     device: str | int | None = None
-    decode: str = DECODERS[0]
+    decode: str = DEFAULT_DECODER
     decoder: HardwareDecoder | None = None
 
     @property

@@ -143,6 +143,7 @@ def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:
         reports[0],
         frames=list(chain.from_iterable(other.frames for other in reports)),
         warnings=list(dict.fromkeys(chain.from_iterable(other.warnings for other in reports))),
+        notes=list(dict.fromkeys(chain.from_iterable(other.notes for other in reports))),
         backend=merged_info([other.backend for other in reports]),
         scoring=merged_records([other.scoring for other in reports]),
         seconds=sum(other.seconds for other in reports),

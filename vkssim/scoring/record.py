@@ -79,14 +79,19 @@ def merged_records(records: Sequence[ScoringRecord | None]) -> ScoringRecord | N
     if not known:
         return None
     reference, distorted = (
-        replace(clips[0], decoder_version=_listed(clip.decoder_version for clip in clips))
+        replace(
+            clips[0],
+            decoder=_listed(clip.decoder for clip in clips),
+            decoder_reason=_listed(clip.decoder_reason for clip in clips),
+            decoder_version=_listed(clip.decoder_version for clip in clips),
+        )
         for clips in ([record.reference for record in known], [record.distorted for record in known])
     )
     return replace(known[0], reference=reference, distorted=distorted)
 
 
-def _listed(versions: Iterable[str | None]) -> str | None:
-    return "; ".join(sorted({version for version in versions if version is not None})) or None
+def _listed(texts: Iterable[str | None]) -> str | None:
+    return "; ".join(sorted({text for text in texts if text is not None})) or None
 
 
 def _whole(clip: ClipFacts, packets: VideoPackets | None, frames: int | None) -> ClipFacts:

@@ -43,7 +43,7 @@ class Fact:
 
     `differs` is the consequence of a difference between scores against one reference; `of_reference` replaces it for a fact of
     a reference. `across` is the consequence for scores against different references, where it is another one. An `optional`
-    fact differs only where both reports have it.
+    fact differs only where both reports have it. A `sparse` fact is left out of reports where it is None.
     """
 
     title: str
@@ -54,6 +54,7 @@ class Fact:
     flag: str | None = None
     unit: str = ""
     column: bool = False
+    sparse: bool = False
 
     def rule(self, *, of_reference: bool = False, across: bool = False) -> Differs:
         """Return the consequence of a difference in this fact."""
@@ -103,12 +104,18 @@ def as_text(value: object) -> str:
 def plain(value: Any) -> Any:
     """Return facts as values of JSON: objects with the names of the fields as keys."""
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {name: plain(entry) for name, entry in given_facts(value).items()}
     if isinstance(value, Mapping):
         return {name: plain(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
         return [plain(entry) for entry in value]
     return value
+
+
+def given_facts(value: Any) -> dict[str, Any]:
+    """Return the facts of a dataclass by their names, without sparse ones that are None."""
+    facts = {name: (entry, getattr(value, name)) for name, entry in facts_of(type(value)).items()}
+    return {name: single for name, (entry, single) in facts.items() if not (entry.sparse and single is None)}
 
 
 def brief(value: Any) -> Any:
@@ -190,7 +197,8 @@ def schema(kind: Any) -> dict[str, Any]:
     if is_dataclass(kind):
         declared, hints = facts_of(kind), types_of(kind)
         properties = {name: {"description": _description(entry), **schema(hints[name])} for name, entry in declared.items()}
-        return {"type": "object", "properties": properties, "required": list(properties)}
+        required = [name for name, entry in declared.items() if not entry.sparse]
+        return {"type": "object", "properties": properties, "required": required}
     if origin in (Union, UnionType):
         if all(part in _JSON_TYPES for part in parts):
             return {"type": [_JSON_TYPES[part] for part in parts]}

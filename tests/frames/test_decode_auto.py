@@ -1,0 +1,388 @@
+"""The decoder that is chosen by itself: a wish for the GPU that scores, and what is asked of its driver before."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import threading
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.backends import decoding, nvdec
+from vkssim.backends.decoding import hardware_decoder, sessions
+from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
+from vkssim.distributed import pair
+from vkssim.errors import InputError, UnsuitableDeviceError
+from vkssim.frames import hardware
+from vkssim.frames.container import ContainerFile
+from vkssim.frames.hardware import CodedVideo, HardwareDecoder
+from vkssim.frames.options import RawDescription
+from vkssim.host.device import Device
+from vkssim.report import render
+from vkssim.utils.choices import DECODERS, DEFAULT_DECODER
+
+from ..distributed.in_ranges import small_ranges
+from ..support.commands import vkssim
+from ..support.pictures import clip
+from . import test_hardware
+from .test_hardware import CUDA, FEATURE, FRAMES, GOP, Changed, _planes
+
+stand_in, folder = test_hardware.stand_in, test_hardware.folder
+
+Answers = dict[tuple[str, str, int], Answer]
+"""What the driver says of a codec, a chroma format and a depth."""
+
+_GOOD = Answer(True, 1, (4096, 4096), 65536)
+WISH = HardwareDecoder("cuda", "0", demanded=False)
+
+
+@pytest.fixture(autouse=True)
+def with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have FFmpeg offer cuda, as on Linux."""
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch, device: Device, stand_in: list[Changed]) -> Answers:
+    """Make the device that scores a GPU of NVIDIA's, whose driver gives these answers; it decodes nothing else."""
+    answers: Answers = {("h264", "420", 8): _GOOD, ("av1", "420", 8): _GOOD, ("vp9", "420", 8): _GOOD}
+    monkeypatch.setattr(decoding, "find_spec", lambda _name: True)
+    monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
+    monkeypatch.setattr(nvdec, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
+    monkeypatch.setattr(nvdec, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
+    return answers
+
+
+def test_the_default_is_a_decoder() -> None:
+    assert DEFAULT_DECODER in DECODERS
+
+
+def test_without_a_gpu_of_nvidia_it_is_the_processor(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of CUDA is imported where the device that scores is another one."""
+    bindings = tmp_path / "cuda" / "bindings"
+    bindings.mkdir(parents=True)
+    (bindings / "__init__.py").write_text("raise AssertionError('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    assert hardware_decoder("auto", "vulkan", str(device.info.uuid)) is None
+    assert hardware_decoder("auto", "cpu", None) is None
+    assert not [name for name in set(sys.modules) - before if name.partition(".")[0] == "cuda"]
+
+
+def test_without_cuda_bindings_it_is_the_processor(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "_nvidia", lambda _device: device.info)
+    for present in ((), ("cuda",)):
+        monkeypatch.setattr(decoding, "find_spec", lambda name, present=present: True if name in present else None)
+        assert hardware_decoder("auto", "vulkan", None) is None
+
+
+def test_where_ffmpeg_lacks_cuda_it_is_the_processor(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hardware, "offered", lambda: frozenset(["vaapi"]))
+    (expected, on_processor), (found, wished) = (_planes(folder / "ref.mp4", decoder) for decoder in (None, WISH))
+    np.testing.assert_array_equal(found, expected)
+    assert (wished.clip_facts(), wished.info) == (on_processor.clip_facts(), on_processor.info)
+
+
+def _json(clips: tuple[Path, Path], device: Device, decode: str) -> str:
+    return render(score_files(*clips, features=FEATURE, device=str(device.info.uuid), decode=decode), "json", "max")
+
+
+def test_the_gpu_decodes_what_it_can(folder: Path, driver: Answers, device: Device) -> None:
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    assert hardware_decoder("auto", "vulkan", None) is not None
+    texts = [_json(clips, device, decode) for decode in ("auto", "cuda")]
+    assert texts[0] == texts[1]
+    assert [json.loads(texts[0])["scoring"][clip]["decoder"] for clip in ("reference", "distorted")] == ["h264 (cuda)"] * 2
+    assert "decoder_reason" not in texts[0]
+
+
+REASON = "the GPU has no decoder for H.264 4:2:2 of 8 bits"
+
+
+def test_the_processor_decodes_what_the_gpu_cannot(folder: Path, driver: Answers, device: Device) -> None:
+    """The report says so and why, and is that of the processor otherwise; a demand is an error."""
+    clips = folder / "wide.mp4", folder / "dis.mp4"
+    wished, processor = (json.loads(_json(clips, device, decode)) for decode in ("auto", "cpu"))
+    reference, distorted = wished["scoring"]["reference"], wished["scoring"]["distorted"]
+    assert (reference["decoder"], distorted["decoder"]) == ("h264", "h264 (cuda)")
+    assert reference.pop("decoder_reason") == f"cuda: {REASON}"
+    assert wished.pop("notes") == [
+        f"{clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}",
+        f"{clips[1]}: decoded by cuda, which notices less damage than the processor's decoder",
+    ]
+    distorted["decoder"] = "h264"
+    del processor["notes"]
+    assert wished == processor
+    with pytest.raises(InputError, match=f"wide.mp4: the cuda decoder cannot decode it: {REASON}. `decode=cpu`"):
+        _json(clips, device, "cuda")
+
+
+def test_a_driver_or_a_decoder_that_fails_leaves_the_clip_to_the_processor(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected, _ = _planes(folder / "ref.mp4", None)
+    stand_in.append(test_hardware._other_samples)
+    found, source = _planes(folder / "ref.mp4", WISH)
+    np.testing.assert_array_equal(found, expected)
+    assert source.clip_facts().decoder_reason == "cuda: its first frame has other samples"
+
+    def refuse(_self: HardwareDecoder) -> None:
+        raise av.error.MemoryError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(HardwareDecoder, "request", refuse)
+    found, source = _planes(folder / "ref.mp4", WISH)
+    np.testing.assert_array_equal(found, expected)
+    assert source.clip_facts().decoder_reason == "cuda: its driver or its device refuses (Cannot allocate memory)"
+    with pytest.raises(InputError, match="Cannot allocate memory"):
+        _planes(folder / "ref.mp4", CUDA)
+
+
+def test_pictures_are_passed_over_and_inexact_codecs_refused(tmp_path: Path, stand_in: list[Changed]) -> None:
+    for name, codec, pixels in (("a.png", "png", "rgb24"), ("a.avi", "rawvideo", "yuv420p"), ("a.mp4", "mpeg4", "yuv420p")):
+        _write(tmp_path / name, codec, clip(2, 48, 64), pixels)
+    reasons = {name: _planes(tmp_path / name, WISH)[1].clip_facts().decoder_reason for name in ("a.png", "a.avi", "a.mp4")}
+    exact = "hardware gives the same samples only for H.264, HEVC, VP8, VP9, AV1"
+    assert reasons == {"a.png": None, "a.avi": None, "a.mp4": f"cuda: it is mpeg4, and {exact}"}
+    with pytest.raises(InputError, match=f"it is png, and {exact}"):
+        _planes(tmp_path / "a.png", CUDA)
+
+
+def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None:
+    with av.open(str(path), "w", options={"update": "1"} if path.suffix == ".png" else {}) as container:
+        stream = container.add_stream(codec, rate=25)
+        assert isinstance(stream, av.VideoStream)
+        stream.height, stream.width = frames[0].shape
+        stream.pix_fmt = pixels
+        stream.gop_size = GOP
+        for luma in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixels)))
+        container.mux(stream.encode())
+
+
+@pytest.mark.parametrize(
+    ("video", "reason"),
+    [
+        (CodedVideo("h264", "420", 8, 1920, 1088), None),
+        (CodedVideo("h264", "420", 10, 64, 48), "the GPU has no decoder for H.264 of 10 bits"),
+        (CodedVideo("h264", "422", 8, 64, 48), REASON),
+        (CodedVideo("av1", "400", 8, 64, 48), "the GPU has no decoder for AV1 grey of 8 bits"),
+        (CodedVideo("prores", "422", 10, 64, 48), "the GPU has no decoder for prores 4:2:2"),
+        (CodedVideo("h264", "420", 8, 480, 20000), "480x20000 is larger than its 4096x4096"),
+        (CodedVideo("vp9", "420", 8, 512, 512), "512x512 has more macroblocks than its 1000"),
+    ],
+)
+def test_the_driver_is_asked_before(driver: Answers, video: CodedVideo, reason: str | None) -> None:
+    driver["vp9", "420", 8] = Answer(True, 1, (4096, 4096), 1000)
+    wish = hardware_decoder("auto", "vulkan", None)
+    assert wish is not None
+    assert isinstance(wish.gpu, NvidiaDriver)
+    assert wish.device == "0"
+    assert wish.gpu.refuses(video) == reason
+
+
+def test_a_driver_that_says_nothing_refuses_nothing(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FFmpeg asks the driver as well, when the decoder is opened."""
+    wish = hardware_decoder("auto", "vulkan", None)
+    assert wish is not None
+    assert isinstance(wish.gpu, NvidiaDriver)
+    monkeypatch.setattr(nvdec, "ask", lambda *_words: None)
+    assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
+    assert sessions(wish) == 1
+
+    def not_known(_gpu: object) -> None:
+        raise UnsuitableDeviceError("CUDA knows no such device")
+
+    monkeypatch.setattr(nvdec, "cuda_of", not_known)
+    unknown = NvidiaDriver(decoding._nvidia(None).uuid)  # type: ignore[union-attr]
+    assert unknown.refuses(CodedVideo("h264", "420", 8, 64, 48)) == "CUDA does not know the GPU that scores"
+
+
+def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The offsets are those that a C compiler gives CUVIDDECODECAPS."""
+    offsets = {name: getattr(Capabilities, name).offset for name, *_ in Capabilities._fields_}
+    assert ctypes.sizeof(Capabilities) == 88
+    assert [offsets[name] for name in ("is_supported", "engines", "output_formats", "most_width")] == [24, 25, 26, 28]
+    assert [offsets[name] for name in ("most_macroblocks", "least_width", "least_height", "has_histogram")] == [36, 40, 42, 44]
+
+    def answer_all(place: Any) -> int:
+        asked = place._obj
+        assert (asked.codec, asked.chroma, asked.bits_beyond_8) == (8, 1, 2)
+        asked.is_supported, asked.engines = 1, 7
+        asked.most_width, asked.most_height, asked.most_macroblocks = 8192, 8192, 262144
+        return 0
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
+    cuda: Any = SimpleNamespace(current=nullcontext)
+    answer = nvdec.ask(cuda, "hevc", "420", 10)
+    assert answer == Answer(True, 7, (8192, 8192), 262144)
+
+
+def test_av1_is_decoded_by_a_codec_that_has_hardware(
+    tmp_path: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FFmpeg's own decoder of AV1 needs hardware, so that libdav1d, opened a second time, stands in for it."""
+    assert CUDA.own_codec(av.Codec("libdav1d", "r")) == "av1"
+    assert CUDA.own_codec(av.Codec("hevc", "r")) is None
+    monkeypatch.setattr(HardwareDecoder, "own_codec", lambda _self, _codec: "libdav1d")
+    path = tmp_path / "a.mp4"
+    _write(path, "libsvtav1", clip(FRAMES, 48, 64))
+    expected, _ = _planes(path, None)
+    found, source = _planes(path, CUDA)
+    np.testing.assert_array_equal(found, expected)
+    assert len(found) == FRAMES
+    assert source.clip_facts().decoder == "av1 (cuda)"
+    with ContainerFile(str(path), hardware=CUDA) as begun:
+        marks = begun.marks()
+        assert marks is not None
+        planes = begun.info.new_planes(3)
+        assert begun.read([5], [planes])
+        begun.go_to(2, marks.place(2))
+        assert begun.read([2], [planes])
+    np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2])
+
+
+def _rounded_up(_before: int, frame: Any) -> Any:
+    """Return a frame as VP9's surfaces are: of even sizes."""
+    larger = av.VideoFrame(frame.width + frame.width % 2, frame.height + frame.height % 2, frame.format.name)
+    planes: tuple[Any, ...] = larger.planes
+    for plane, other in zip(planes, frame.planes, strict=True):
+        rows, samples = (np.frombuffer(memory, np.uint8).reshape(-1, memory.line_size) for memory in (plane, other))
+        rows[:] = 77
+        width = min(rows.shape[1], samples.shape[1], frame.width + frame.width % 2)
+        rows[: samples.shape[0], :width] = samples[:, :width]
+    larger.pts, larger.time_base = frame.pts, frame.time_base
+    larger.color_range, larger.colorspace, larger.color_trc = frame.color_range, frame.colorspace, frame.color_trc
+    return larger
+
+
+def test_surfaces_of_odd_sizes_are_cropped(tmp_path: Path, stand_in: list[Changed]) -> None:
+    path = tmp_path / "odd.webm"
+    _write(path, "libvpx-vp9", clip(5, 47, 63))
+    expected, _ = _planes(path, None)
+    stand_in.append(_rounded_up)
+    found, source = _planes(path, CUDA)
+    np.testing.assert_array_equal(found, expected)
+    assert source.clip_facts().decoder == "vp9 (cuda)"
+
+
+@pytest.fixture
+def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let the GPU decode only that many clips at a time, for a pair that three workers decode."""
+    most, opened, lock = [100], set[int](), threading.Lock()
+    driver["h264", "420", 8] = Answer(True, 5, (4096, 4096), 65536)
+    start, close = ContainerFile._start, ContainerFile.close
+
+    def start_one(self: ContainerFile, **words: Any) -> None:
+        with lock:
+            opened.discard(id(self))
+            if words.get("hardware") is not None:
+                if len(opened) >= most[0]:
+                    raise av.error.MemoryError(12, "Cannot allocate memory")
+                opened.add(id(self))
+        start(self, **words)
+
+    def close_one(self: ContainerFile) -> None:
+        close(self)
+        with lock:
+            opened.discard(id(self))
+
+    monkeypatch.setattr(ContainerFile, "_start", start_one)
+    monkeypatch.setattr(ContainerFile, "close", close_one)
+    small_ranges(monkeypatch, 4)
+    return most
+
+
+@pytest.mark.parametrize(("decode", "most"), [("auto", 2), ("cuda", 5)])
+def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: Device, decode: str, most: int) -> None:
+    """Workers that cannot open the clips are left out, which is said once."""
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    score = partial(score_files, *clips, features=FEATURE, device=str(device.info.uuid), decode=decode)
+    expected = score()
+    assert expected.troubles == []
+    limit[0] = most
+    report = score()
+    assert render(report, "json", "max") == render(expected, "json", "max")
+    (trouble,) = report.troubles
+    assert trouble.startswith("the cuda decoder decodes fewer clips side by side: its driver")
+
+
+def test_a_limit_of_one_clip(folder: Path, limit: list[int], device: Device) -> None:
+    """The second clip is decoded on the processor, and a demand is an error."""
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    expected = json.loads(_json(clips, device, "cpu"))
+    limit[0] = 1
+    report = json.loads(_json(clips, device, "auto"))
+    assert report["frames"] == expected["frames"]
+    assert report["scoring"]["reference"]["decoder"] == "h264 (cuda)"
+    assert report["scoring"]["distorted"]["decoder_reason"].startswith("cuda: its driver or its device refuses")
+    assert [note for note in report["notes"] if "on the processor" in note] == report["notes"][1:]
+    with pytest.raises(InputError, match=r"dis\.mp4: the cuda decoder cannot decode it: its driver"):
+        _json(clips, device, "cuda")
+
+
+def test_memory_that_runs_out_on_the_way(folder: Path, stand_in: list[Changed]) -> None:
+    expected, _ = _planes(folder / "ref.mp4", None)
+
+    def failing(before: int, frame: Any) -> Any:
+        if before == GOP:
+            raise av.error.MemoryError(12, "Cannot allocate memory")
+        return frame
+
+    stand_in.append(failing)
+    found, source = _planes(folder / "ref.mp4", WISH)
+    np.testing.assert_array_equal(found, expected)
+    ((number, text),) = source.remarks
+    assert number == GOP
+    assert "damage or a failure (Cannot allocate memory) while the cuda decoder read it" in text
+
+
+def test_the_command_line_tells_which_decoder_read_a_clip(folder: Path, driver: Answers, device: Device) -> None:
+    clips = str(folder / "wide.mp4"), str(folder / "dis.mp4")
+    where = "--device", str(device.info.uuid), "--decode", "auto"
+    result = vkssim("score", "-r", clips[0], "-d", clips[1], "--feature", FEATURE, "--profile", *where)
+    assert result.exit_code == 0, result.output
+    assert f"note: {clips[0]}: decoded on the processor, since the cuda decoder cannot decode it: {REASON}" in result.output
+    assert f"{clips[0]}: decoder h264 (cuda: {REASON})" in result.output
+    assert f"{clips[1]}: decoder h264 (cuda)\n" in result.output
+
+
+def test_a_batch_takes_the_wish(folder: Path, driver: Answers, device: Device, tmp_path: Path) -> None:
+    manifest, output = tmp_path / "ladder.csv", tmp_path / "results.csv"
+    manifest.write_text(
+        f"reference,distorted\n{folder / 'ref.mp4'},{folder / 'dis.mp4'}\n{folder / 'ref.mp4'},{folder / 'ref.mp4'}\n"
+    )
+    words = "--feature", FEATURE, "--device", str(device.info.uuid), "--decode", "auto"
+    result = vkssim("batch", str(manifest), "-o", str(output), *words)
+    assert result.exit_code == 0, result.output
+    assert output.read_text().count("h264 (cuda)") == 4
+
+
+def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, tmp_path: Path, monkeypatch: Any) -> None:
+    """To load CUDA takes time."""
+    raw = tmp_path / "a.yuv"
+    raw.write_bytes(bytes(64 * 48 * 3 // 2))
+    for name in ("cuda_of", "ask"):
+        monkeypatch.setattr(nvdec, name, lambda *_words: pytest.fail("the driver is asked"))
+    description = RawDescription(width=64, height=48, pixel_format="420", bits=8)
+    report = score_files(raw, raw, raw=description, features=FEATURE, device=str(device.info.uuid), decode="auto")
+    assert report.frame_count == 1
+    assert report.notes == []
+
+
+def test_a_run_on_several_engines_asks_the_driver(folder: Path, driver: Answers, device: Device, monkeypatch: Any) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(pair, "sessions", lambda decoder: asked.append(sessions(decoder)) or 1)
+    driver["h264", "420", 8] = Answer(True, 7, (4096, 4096), 65536)
+    _json((folder / "ref.mp4", folder / "dis.mp4"), device, "auto")
+    assert asked == [7]
