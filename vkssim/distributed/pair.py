@@ -164,8 +164,7 @@ def score_in_ranges(
         outcome.report = frames.report()
     report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
     if report is not None:
-        report.seconds, report.resumed = time.perf_counter() - started, frames.resumed
-        report.troubles = list(dict.fromkeys(troubles))  # workers that decode on one GPU fail alike
+        report.seconds, report.resumed, report.troubles = time.perf_counter() - started, frames.resumed, troubles
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

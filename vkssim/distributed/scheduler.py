@@ -82,6 +82,7 @@ class Scheduler:
         self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
         self._retired: set[WorkerHandle] = set()
+        self._busy_decoders: set[str] = set()  # the messages about them, each of which many workers give
         self._given_up = 0  # consecutive tasks
         self._durations: deque[float] = deque(maxlen=_MOST_DURATIONS)
         self._last_error: VkssimError = NoDeviceError("no worker is left")
@@ -182,7 +183,9 @@ class Scheduler:
         except DecoderBusyError as error:  # the other workers of the device go on
             self._last_error = error
             self._retired.add(worker)
-            self._tell(str(error))
+            if str(error) not in self._busy_decoders:
+                self._busy_decoders.add(str(error))
+                self._tell(str(error))
             self._requeue(pending)
             return None
         except DeviceError as error:

@@ -19,7 +19,7 @@ DECODERS = ("auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
 processor; the others are FFmpeg's names of the APIs of hardware.
 """
 
-DEFAULT_DECODER = "auto"
+DEFAULT_DECODER = "cpu"
 """The decoder that is used where the user names none, one of `DECODERS`."""
 
 PLANES = ("y", "yuv", "all")
