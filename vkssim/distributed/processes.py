@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import time
@@ -16,6 +15,7 @@ from contextlib import suppress
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
@@ -72,9 +72,9 @@ def _send(outcome: _Outcome, connection: Connection) -> None:
 
 
 def _can_be_pickled(error: Exception) -> bool:
-    """Return whether an error survives pickle in both directions. Errors of some libraries do not."""
+    """Return whether an error can be sent through a connection and read there. Errors of some libraries cannot."""
     try:
-        pickle.loads(pickle.dumps(error))
+        ForkingPickler.loads(ForkingPickler.dumps(error))
     except Exception:
         return False
     return True
