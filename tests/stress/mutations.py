@@ -139,9 +139,17 @@ MUTATIONS = (
         "clamp(mirror(column + j, width), 0, width - 1)",
         "clamp(mirror(column + j, width + 8), 0, width - 1)",
     ),
-    Mutation("exact low-pass: a tap", LOW_EXACT, "LOW_PASS_TABLE[j][k]", "LOW_PASS_TABLE[min(j, 7)][k]"),
+    Mutation("exact low-pass: a tap", LOW_EXACT, "LOW_PASS_TABLE[4 - distance][k]", "LOW_PASS_TABLE[4 - distance][min(k, 7)]"),
     Mutation(
-        "exact low-pass: odd rows kept", LOW_EXACT, "mirror(2 * out_row + j - 4, height)", "mirror(2 * out_row + j - 3, height)"
+        "exact low-pass: odd rows kept", LOW_EXACT, "mirror(2 * (top + pair) + 4 + odd,", "mirror(2 * (top + pair) + 5 + odd,"
+    ),
+    Mutation("exact low-pass: a row's sum for the wrong output", LOW_EXACT, "plus(even0, odd1)", "plus(even0, odd3)"),
+    Mutation(
+        "exact low-pass: the rests of the products lost",
+        LOW_EXACT,
+        "total = done.multiple + done.rest",
+        "total = done.multiple",
+        "tests/shaders/test_ms_ssim_decimate.py::test_every_size",
     ),
     Mutation("exact low-pass: -1 reads 1", LOW_EXACT, "loaded[7 - i]", "loaded[8 - i]"),
     Mutation("exact low-pass: n reads n-2", LOW_EXACT, "int mirrored = i - 1 - 2 * past", "int mirrored = i - 2 - 2 * past"),

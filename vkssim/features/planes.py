@@ -185,7 +185,7 @@ def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[
 def decimate(shape: KernelShape, label: str, source: PlanePair, target: PlanePair) -> Dispatch:
     """Return the dispatch that makes the next scale of the pyramid for both planes."""
     groups_x = ceil_div(target.row_bytes // 4, shape.decimate_columns)
-    strip = 1 if shape.exact else strip_rows(DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
+    strip = strip_rows(DECIMATE_ROWS[shape.shape], target.height, 2 * groups_x)
     return Dispatch(
         label=label,
         kernel=shape.kernel("ms_ssim_decimate", source.code),
