@@ -1,10 +1,10 @@
 """The matrix of the gate: frames of every kind, scored by Vulkan and by the CPU reference, held against libvmaf's own scores.
 
-Each pair of frames is scored by several builds of the kernels, plain and exact, on a CPU in both shapes. GPUs run the staged
-shape alone: the strip shape needs workgroups of one subgroup, which a GPU with several sizes of subgroups does not promise. The
-frames and libvmaf's scores of them are files in fixtures/: no constant, formula or line of code of this project made those
-numbers, so that an error which both backends share shows as well. The self-test of devices is left out of it: what the kernels
-give is judged here.
+Each pair of frames is scored by several builds of the kernels, plain, nearly exact and exact, on a CPU in both shapes. GPUs run
+the staged shape alone: the strip shape needs workgroups of one subgroup, which a GPU with several sizes of subgroups does not
+promise. The frames and libvmaf's scores of them are files in fixtures/: no constant, formula or line of code of this project
+made those numbers, so that an error which both backends share shows as well. The self-test of devices is left out of it: what
+the kernels give is judged here.
 """
 
 from __future__ import annotations
@@ -46,6 +46,9 @@ STORED_PLACES = 6
 EXACT_PLACES = 6
 """Decimals that the exact kernels, and the CPU reference, are held to."""
 
+NEARLY_EXACT_PLACES = 5
+"""Decimals that the kernels that add in integers are held to."""
+
 SUMS_TOLERANCE = 1e-12
 """Between the host's additions in double and the same sums without any rounding. Additions in float32 are off by 1e-8."""
 
@@ -55,6 +58,11 @@ _WINDOW_SIDE = 11
 _LCS = ("l", "c", "s")
 
 Samples = npt.NDArray[Any]
+
+
+Exact = bool | str
+EXACT_VALUES: tuple[Exact, ...] = (False, "nearly", True)
+"""The values of the option `exact` that choose a build."""
 
 
 class Form(Enum):
@@ -76,7 +84,7 @@ class Pair:
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more where the
     type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the plain kernels
     are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score
-    the pair: shapes, and whether they are exact. `with_libvmaf` is False for metrics that libvmaf does not have.
+    the pair: shapes, and values of the option `exact`. `with_libvmaf` is False for metrics that libvmaf does not have.
     """
 
     case: str
@@ -84,7 +92,7 @@ class Pair:
     places: int
     form: Form = Form.STORED
     title: str = ""
-    builds: tuple[tuple[Shape, bool], ...] = tuple((shape, exact) for shape in Shape for exact in (False, True))
+    builds: tuple[tuple[Shape, Exact], ...] = tuple((shape, exact) for shape in Shape for exact in EXACT_VALUES)
     with_libvmaf: bool = True
 
 
@@ -215,9 +223,10 @@ def _score_pair(
             if len(recorded) != dispatches + looks:
                 problems.append(f"{feature} takes {len(recorded)} dispatches a frame, not {dispatches + looks}")
             tested |= scores
-        places = EXACT_PLACES if exact else pair.places
+        places = {False: pair.places, "nearly": NEARLY_EXACT_PLACES, True: EXACT_PLACES}[exact]
         sides = _compare_sides({0: tested}, {0: trusted}, {0: libvmaf} if libvmaf else None, places)
-        yield Row(f"{name}, {shape.value}{' exact' if exact else ''}", places, sides, tuple(problems))
+        build = {False: "", "nearly": " nearly exact", True: " exact"}[exact]
+        yield Row(f"{name}, {shape.value}{build}", places, sides, tuple(problems))
 
 
 def _formed(form: Form, bits: int, samples: tuple[Samples, Samples]) -> tuple[FrameFormat, tuple[Samples, Samples]]:

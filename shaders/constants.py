@@ -83,5 +83,20 @@ EXACT_COLUMNS = {"strip": 8, "staged": 1}
 EXACT_OUTPUTS = {"strip": 8, "staged": 2}
 """Outputs that one thread of the exact decimation makes, by shape."""
 
+SAMPLE_MEAN_BITS = 24
+"""Bits after the point of integer sums that are means of a frame's samples."""
+
+SAMPLE_SQUARE_BITS = 16
+"""The same of squares and products of a frame's samples."""
+
+PYRAMID_MEAN_BITS = 23
+"""The same of means of the pyramid's samples, whose low-pass overshoots."""
+
+PYRAMID_SQUARE_BITS_ACROSS = 15
+"""The same of squares and products of the pyramid's samples in the horizontal pass."""
+
+PYRAMID_SQUARE_BITS_DOWN = 16
+"""The same in the vertical pass."""
+
 INGEST_COLUMNS = 8
 """Samples that one thread of the ingest converts."""

@@ -30,6 +30,23 @@ class Shape(Enum):
         return 16 if self is Shape.STRIP else 4
 
 
+class Sums(Enum):
+    """How a build of a kernel adds.
+
+    PLAIN adds in float32 in the order that is fastest. INTEGER and EXACT round every product and the result of every pass as
+    libvmaf does: INTEGER adds in 32-bit integers, nearly without loss, and EXACT without loss.
+    """
+
+    PLAIN = "plain"
+    INTEGER = "integer"
+    EXACT = "exact"
+
+    @property
+    def macros(self) -> tuple[str, ...]:
+        """Return the macros of the preprocessor that select the build."""
+        return {Sums.PLAIN: (), Sums.INTEGER: ("EXACT", "INTEGER"), Sums.EXACT: ("EXACT",)}[self]
+
+
 class SampleCode(Enum):
     """Values of the specialisation constant FORMAT."""
 
@@ -57,8 +74,8 @@ class Interface:
 
     `push` names its push constants in order. They are ints, except the names in `floats`. The buffers of `sources` are bound
     from 0, followed by those of `targets`. `constants` are the specialisation constants of every build. `own_workgroup` has the
-    shapes whose workgroup size is fixed in the kernel and is no constant. `exact` says that there is also a build that rounds
-    as libvmaf does; this build has its own number of columns, and its workgroup size is a constant in both shapes.
+    shapes whose workgroup size is fixed in the kernel and is no constant. `sums` has the builds. Those that round as libvmaf
+    does have their own number of columns, and their workgroup size is a constant in both shapes.
     """
 
     push: tuple[str, ...]
@@ -66,14 +83,18 @@ class Interface:
     targets: int = 1
     shapes: tuple[Shape, ...] = tuple(Shape)
     own_workgroup: frozenset[Shape] = frozenset()
-    exact: bool = False
+    sums: tuple[Sums, ...] = (Sums.PLAIN,)
     constants: frozenset[int] = frozenset({FORMAT_CONSTANT})
     input: Input = Input.BY_SHAPE
     floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range"})
 
-    def constants_of(self, shape: Shape, exact: bool = False) -> frozenset[int]:
+    def build_for(self, sums: Sums) -> Sums:
+        """Return the build to use for sums of a kind: EXACT takes the place of INTEGER, and PLAIN that of both."""
+        return next(build for build in (sums, Sums.EXACT, Sums.PLAIN) if build in self.sums)
+
+    def constants_of(self, shape: Shape, sums: Sums = Sums.PLAIN) -> frozenset[int]:
         """Return the specialisation constants of a build."""
-        fixed = shape in self.own_workgroup and not exact
+        fixed = shape in self.own_workgroup and sums is Sums.PLAIN
         return self.constants if fixed else self.constants | {WORKGROUP_CONSTANT}
 
     def reads_texels(self, shape: Shape) -> bool:
@@ -105,15 +126,16 @@ _WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
 _LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight", "data_range")
 _STAGED = frozenset({Shape.STAGED})
+_ALL_SUMS = tuple(Sums)
 
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale")),
     "largest_sample": Interface(("width", "height", "pitch", "plane", "strip", "frame_partials"), shapes=(Shape.STAGED,)),
-    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, exact=True),
-    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, exact=True),
+    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, sums=(Sums.PLAIN, Sums.EXACT)),
+    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, sums=_ALL_SUMS),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),
-    "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, exact=True),
-    "ssim_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED, exact=True),
+    "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, sums=_ALL_SUMS),
+    "ssim_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED, sums=_ALL_SUMS),
     "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
     "ssim_uniform_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED),
     "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
@@ -143,15 +165,14 @@ INTERFACES: dict[str, Interface] = {
 """The kernels by the stem of their source."""
 
 
-def module_name(stem: str, shape: Shape, exact: bool = False) -> str:
-    """Return the name of a compiled module: `stem.shape`, or `stem.shape.exact`."""
-    return f"{stem}.{shape.value}.exact" if exact else f"{stem}.{shape.value}"
+def module_name(stem: str, shape: Shape, sums: Sums = Sums.PLAIN) -> str:
+    """Return the name of a compiled module: `stem.shape`, `stem.shape.integer` or `stem.shape.exact`."""
+    return f"{stem}.{shape.value}" if sums is Sums.PLAIN else f"{stem}.{shape.value}.{sums.value}"
 
 
-def modules() -> Iterator[tuple[str, Shape, bool]]:
-    """Yield all builds: stem, shape, exact."""
+def modules() -> Iterator[tuple[str, Shape, Sums]]:
+    """Yield all builds: stem, shape, sums."""
     for stem, interface in INTERFACES.items():
         for shape in interface.shapes:
-            yield stem, shape, False
-            if interface.exact:
-                yield stem, shape, True
+            for sums in interface.sums:
+                yield stem, shape, sums

@@ -20,7 +20,7 @@ from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, check_shared_instances, shared_instance
 from vkssim.host.pipelines import PipelineBuilder
-from vkssim.shaders.interface import Shape
+from vkssim.shaders.interface import Shape, Sums
 
 from .support import differences
 from .support.compiled import kept_pipelines, shared, unshared
@@ -123,17 +123,17 @@ def own_devices() -> Iterator[None]:
         yield
 
 
-def _shape(device: Device, shape: Shape, exact: bool) -> KernelShape:
-    return replace(KernelShape.of_shape(shape, device.info), exact=exact)
+def _shape(device: Device, shape: Shape, sums: Sums) -> KernelShape:
+    return replace(KernelShape.of_shape(shape, device.info), sums=sums)
 
 
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)
 def kernel_shape(request: pytest.FixtureRequest, device: Device) -> KernelShape:
     """Both shapes of the kernels, whichever of them the device would be given: each has to be right everywhere."""
-    return _shape(device, request.param, exact=False)
+    return _shape(device, request.param, Sums.PLAIN)
 
 
-@pytest.fixture(params=[(shape, exact) for shape in Shape for exact in (False, True)], ids=lambda it: f"{it[0].value}-{it[1]}")
+@pytest.fixture(params=[(shape, sums) for shape in Shape for sums in Sums], ids=lambda it: f"{it[0].value}-{it[1].value}")
 def kernel_build(request: pytest.FixtureRequest, device: Device) -> KernelShape:
-    """Both shapes, plain and exact, for the kernels that there is an exact build of."""
+    """Both shapes and all ways to add, for the kernels that have several builds."""
     return _shape(device, *request.param)

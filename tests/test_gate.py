@@ -20,7 +20,7 @@ from vkssim.features.planes import KernelShape
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.shaders.interface import Shape, module_name, modules
+from vkssim.shaders.interface import Shape, Sums, module_name, modules
 
 from .support.commands import python_process
 
@@ -82,8 +82,8 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
                     formats.setdefault(kernel.module, set()).add(dict(kernel.constants)[1])
     assert run == needed
     for shape in Shape:
-        for exact in (False, True):
-            assert formats[module_name("ms_ssim", shape, exact)] == {0, 1, 2}
+        for sums in Sums:
+            assert formats[module_name("ms_ssim", shape, sums)] == {0, 1, 2}
 
 
 def _samples(pair: Pair) -> tuple[Any, Any]:

@@ -15,16 +15,16 @@ from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores
-from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_PSNR, GOLDEN_VULKAN, Tolerance
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_INTEGER, GOLDEN_PSNR, GOLDEN_VULKAN, Tolerance
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan exact": GOLDEN_EXACT}
-"""The tolerances by backend. Plain and exact arithmetic run on all sizes, not only on their default sizes."""
+TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan nearly": GOLDEN_INTEGER, "vulkan exact": GOLDEN_EXACT}
+"""The tolerances by backend. Each kind of arithmetic runs on all sizes, not only on its default sizes."""
 
 
 def _features(key: str, backend: str) -> list[str]:
-    exact = {"cpu": "auto", "vulkan": "false", "vulkan exact": "true"}[backend]
+    exact = {"cpu": "auto", "vulkan": "false", "vulkan nearly": "nearly", "vulkan exact": "true"}[backend]
     return [with_options(feature, exact=exact) for feature in golden.FEATURES[key]]
 
 

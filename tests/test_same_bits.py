@@ -110,7 +110,7 @@ def _run(
     return found
 
 
-@pytest.mark.parametrize("exact", ["false", "true"])
+@pytest.mark.parametrize("exact", ["false", "nearly", "true"])
 def test_random_sizes_slots_and_partly_filled_batches(exact: str) -> None:
     """Twenty-five runs, of 1 to 4 slots, profiled or not: submissions of 1 to 8 pairs in any order."""
     chance = random.Random(exact)

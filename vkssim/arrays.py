@@ -43,8 +43,9 @@ def ms_ssim(
         bits. Floats have no default.
     negative : {"null", "clamp"}
         The score where a mean structure is negative: NaN, or computed with 0 in its place, as the PyTorch libraries do.
-    exact : bool or "auto"
-        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "auto" does so up to 2^17 pixels.
+    exact : bool, "nearly" or "auto"
+        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "nearly" matches it to 1e-5 in less
+        time; "auto" is True up to 2^17 pixels.
     enable_db : bool
         Return the score in dB, -10 log10(1 - score), which is infinite for identical images.
     clip_db : bool
@@ -155,9 +156,9 @@ def ssim(
     estimate : bool
         With "uniform8", leave out windows across the edges of fragments of 32 columns: in each row of a fragment, the 24
         windows that begin at its columns 0 to 23 count. In a narrower last fragment, the windows that lie inside it count [2]_.
-    exact : bool or "auto"
-        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "auto" does so up to 2^17 pixels. It
-        applies to "gaussian11" only.
+    exact : bool, "nearly" or "auto"
+        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "nearly" matches it to 1e-5 in less
+        time; "auto" is True up to 2^17 pixels. It applies to "gaussian11" only.
     enable_db, clip_db : bool
         Return the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
     return_map : bool

@@ -1,21 +1,19 @@
-// Moves the window over the planes with libvmaf's rounding: horizontally first, then vertically, with exact sums in each pass.
+// Moves the window over the planes with libvmaf's rounding: horizontally first, then vertically. Each product of a tap and a
+// value is rounded to float32, the products are added without loss or nearly so, and the sum of each pass is rounded to float32.
 // It is for CPUs and for GPUs.
 //
 // As in window_strip.glsl, a thread processes EXACT_COLUMNS columns from top to bottom, and adds each horizontally filtered row
 // to the unfinished windows. Constant 0: workgroup size, which is one subgroup in the strip shape.
 
-#include "exact.glsl"
-
 layout(local_size_x_id = 0) in;
 
 const int SPAN = EXACT_COLUMNS + 10;
-const int LAST_GROWING = 4;  // up to this tap, each tap is larger than the sum of the taps before it
 
-float exact_across(const float map[SPAN], int column) {
-    ExactSum sum = ExactSum(0.0, 0.0);
-    [[unroll]] for (int k = 0; k < 11; ++k) add_ordered(sum, GAUSSIAN[k], map[column + k], k <= LAST_GROWING);
-    return rounded(sum);
-}
+#ifdef INTEGER
+#include "window_sums_integer.glsl"
+#else
+#include "window_sums_exact.glsl"
+#endif
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * EXACT_COLUMNS;
@@ -24,15 +22,15 @@ void main() {
     int row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
     int last = unit_of(width - 1);
 
-    ExactSum open[5][10][EXACT_COLUMNS];
+    Sum open[5][10][EXACT_COLUMNS];
     float sums[SUMS];
     [[unroll]] for (int m = 0; m < 5; ++m)
         [[unroll]] for (int k = 0; k < 10; ++k)
-            [[unroll]] for (int c = 0; c < EXACT_COLUMNS; ++c) open[m][k][c] = ExactSum(0.0, 0.0);
+            [[unroll]] for (int c = 0; c < EXACT_COLUMNS; ++c) open[m][k][c] = NO_SUM;
     [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = 0.0;
 
     for (int i = -10; i < rows; ++i, row += pitch) {
-        float a[SPAN], b[SPAN], map[SPAN], done[5][EXACT_COLUMNS];
+        float a[SPAN], b[SPAN], map[SPAN], across[5][EXACT_COLUMNS], done[5][EXACT_COLUMNS];
 #ifdef STAGED
         [[unroll]] for (int k = 0; k < SPAN; ++k) {
             a[k] = sample_at(row, min(column + k, width - 1));
@@ -43,18 +41,22 @@ void main() {
         LOAD_SAMPLES(b, SPAN, row + plane, last, column, 0)
 #endif
         [[unroll]] for (int m = 0; m < 5; ++m) {
+            int quantity = m < 2 ? MEAN : SQUARE;
+            int first = m == 3 ? 1 : 0, second = m == 2 ? 0 : 1;  // the planes whose product the moment has
             [[unroll]] for (int k = 0; k < SPAN; ++k)
                 map[k] = m == 0 ? a[k] : m == 1 ? b[k] : m == 2 ? a[k] * a[k] : m == 3 ? b[k] * b[k] : a[k] * b[k];
             [[unroll]] for (int c = 0; c < EXACT_COLUMNS; ++c) {
-                float across = exact_across(map, c);
-                ExactSum complete = open[m][0][c];
-                add_ordered(complete, GAUSSIAN[10], across, false);
-                done[m][c] = rounded(complete);
-                [[unroll]] for (int k = 0; k < 9; ++k) {
-                    open[m][k][c] = open[m][k + 1][c];
-                    add_ordered(open[m][k][c], GAUSSIAN[9 - k], across, 9 - k <= LAST_GROWING);
-                }
-                open[m][9][c] = ExactSum(GAUSSIAN[0] * across, 0.0);
+                Sum sum = NO_SUM;
+                [[unroll]] for (int k = 0; k < 11; ++k) sum = with_term(sum, term_across(quantity, k, map[c + k]), k);
+                float near = m < 2 ? 0.0 : across[first][c] * across[second][c];
+                across[m][c] = rounded_across(quantity, sum, near);
+                Term terms[11];
+                [[unroll]] for (int k = 0; k < 11; ++k)
+                    terms[k] = k < 6 ? term_down(quantity, k, across[m][c]) : terms[10 - k];  // the window is symmetric
+                near = m < 2 ? 0.0 : done[first][c] * done[second][c];
+                done[m][c] = rounded_down(quantity, with_term(open[m][0][c], terms[10], 10), near);
+                [[unroll]] for (int k = 0; k < 9; ++k) open[m][k][c] = with_term(open[m][k + 1][c], terms[9 - k], 9 - k);
+                open[m][9][c] = with_term(NO_SUM, terms[0], 0);
             }
         }
         if (i < 0) continue;

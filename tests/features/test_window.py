@@ -39,8 +39,9 @@ def test_estimate_is_for_the_rectangular_window() -> None:
 
 @choices
 def test_libvmafs_rounding_is_for_the_gaussian_window(feature: str) -> None:
-    with pytest.raises(OptionError, match="exact=true rounds as libvmaf does, which has no window=uniform8"):
-        make_scorer(f"{feature}:exact=true", FRAME)
+    for exact in ("true", "nearly"):
+        with pytest.raises(OptionError, match=f"exact={exact} rounds as libvmaf does, which has no window=uniform8"):
+            make_scorer(f"{feature}:exact={exact}", FRAME)
     make_scorer(f"{feature}:exact=false", FRAME)
 
 

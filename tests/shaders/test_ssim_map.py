@@ -11,16 +11,18 @@ from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
 from vkssim.reference.ssim import ssim_maps
+from vkssim.shaders.interface import Sums
 from vkssim.types import FrameFormat
 
 from ..support.differences import check_array
 from ..support.geometry import columns_of_a_group
 from ..support.pictures import Picture, distort, texture
-from ..support.tolerances import SSIM_MAP, SSIM_MAP_EXACT
+from ..support.tolerances import SSIM_MAP, SSIM_MAP_EXACT, SSIM_MAP_INTEGER
 from .harness import FORMATS, pack, run
 
 SIZES = [(11, 11), (33, 27), (251, 90), (700, 13)]
 TERMS = 4
+TOLERANCES = {Sums.PLAIN: SSIM_MAP, Sums.INTEGER: SSIM_MAP_INTEGER, Sums.EXACT: SSIM_MAP_EXACT}
 
 Floats = npt.NDArray[np.float32]
 
@@ -51,7 +53,7 @@ def _check(device: Device, shape: KernelShape, format_name: str, width: int, hei
     _, windows = _run(device, shape, "ssim_map", frame, planes)
     expected = [ssim_maps(ingest(first, frame.factor), ingest(second, frame.factor))[0] for first, second in planes]
     maps = windows.reshape(len(planes), height - MARGIN, width - MARGIN)
-    tolerance = SSIM_MAP_EXACT if shape.exact else SSIM_MAP
+    tolerance = TOLERANCES[shape.sums]
     check_array(tolerance, f"{format_name} {width}x{height}, {shape.shape.value}", maps, np.stack(expected))
 
 

@@ -8,22 +8,25 @@ import pytest
 from vkssim.features.planes import MARGIN, KernelShape
 from vkssim.features.windows import GAUSSIAN11
 from vkssim.host.device import Device
+from vkssim.shaders.interface import Sums
 from vkssim.types import FrameFormat
 
 from ..support.geometry import columns_of_a_group
 from ..support.pictures import texture
-from ..support.tolerances import WINDOW, WINDOW_EXACT
+from ..support.tolerances import WINDOW, WINDOW_EXACT, WINDOW_INTEGER
 from .harness import FORMATS
 from .windows import Walked, check_planes, sums, textures
 
 KERNELS = [Walked("ms_ssim", GAUSSIAN11, ("l", "c", "s")), Walked("ssim", GAUSSIAN11)]
 SIZES = [(11, 11), (12, 40), (33, 27), (251, 90), (177, 179), (700, 13)]
 
+TOLERANCES = {Sums.PLAIN: WINDOW, Sums.INTEGER: WINDOW_INTEGER, Sums.EXACT: WINDOW_EXACT}
+
 kernels = pytest.mark.parametrize("tested", KERNELS, ids=lambda tested: tested.stem)
 
 
 def _check(device: Device, shape: KernelShape, tested: Walked, format_name: str, width: int, height: int) -> None:
-    check_planes(WINDOW_EXACT if shape.exact else WINDOW, device, shape, tested, *textures(format_name, width, height))
+    check_planes(TOLERANCES[shape.sums], device, shape, tested, *textures(format_name, width, height))
 
 
 @kernels

@@ -33,6 +33,7 @@ def _include(name: str) -> str:
 
 
 STRIP, STAGED, EXACT = _include("window_strip"), _include("window_staged"), _include("window_exact")
+INTEGER = _include("window_sums_integer")
 LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
@@ -85,14 +86,31 @@ MUTATIONS = (
     Mutation(
         "exact window: a tap across",
         EXACT,
-        "add_ordered(sum, GAUSSIAN[k], map[column + k]",
-        "add_ordered(sum, GAUSSIAN[min(k, 9)], map[column + k]",
+        "term_across(quantity, k, map[c + k])",
+        "term_across(quantity, min(k, 9), map[c + k])",
     ),
-    Mutation("exact window: a tap down", EXACT, "add_ordered(complete, GAUSSIAN[10]", "add_ordered(complete, GAUSSIAN[9]"),
+    Mutation("exact window: a tap down", EXACT, "open[m][0][c], terms[10], 10", "open[m][0][c], terms[9], 10"),
     Mutation("exact window: a column of windows too many", EXACT, "column + c < width - 10", "column + c < width - 9"),
     Mutation(
         "exact window: last row of each strip lost", EXACT, "for (int i = -10; i < rows;", "for (int i = -10; i < rows - 1;"
     ),
+    Mutation("integer sums: a square near the wrong pivot", INTEGER, "sum - (pivot << bits)", "sum - (pivot << (bits - 1))"),
+    Mutation("integer sums: the low digits of a mean lost", INTEGER, "float(sum & 0xff) /", "0.0 /"),
+    Mutation(
+        "integer sums: a square too many bits",
+        CONSTANTS,
+        "SAMPLE_SQUARE_BITS = 16",
+        "SAMPLE_SQUARE_BITS = 17",
+        "tests/test_nearly_exact.py::test_sums_of_samples_fit",
+    ),
+    Mutation(
+        "integer sums: the smallest terms cut off",
+        INTEGER,
+        "tap == 0 || tap == 10 ? nearest : term",
+        "term - 1.0",
+        "tests/test_nearly_exact.py::test_bright_noise",
+    ),
+    Mutation("exact sums: a term", _include("window_sums_exact"), "GAUSSIAN[tap] * value", "GAUSSIAN[min(tap, 4)] * value"),
     Mutation("exact sums: the error is not added", _include("exact"), "total = sum.value + sum.error", "total = sum.value"),
     # -- luminance, contrast, structure
     Mutation(
@@ -376,7 +394,7 @@ MUTATIONS = (
         "groups=(groups_x, ceil_div(target.height, strip)),\n        layers=1",
     ),
     Mutation("ingest dispatched once too often", PLANES, "return one(0), one(1)", "return one(0), one(1), one(1)"),
-    Mutation("exact=true not heard", "vkssim/features/options.py", 'options["exact"] == "true"', 'options["exact"] == "yes"'),
+    Mutation("exact=true not heard", "vkssim/features/options.py", '"true": Sums.EXACT}', '"true": Sums.PLAIN}'),
     Mutation("CPU reference: a border", "vkssim/reference/border.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
     # -- what scores no clip
     Mutation(

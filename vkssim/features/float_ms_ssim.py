@@ -18,8 +18,9 @@ from .options import (
     COMMON,
     Option,
     OptionValue,
+    choose_sums,
     clipped_decibel,
-    is_exact,
+    exact_setting,
     one_of,
     parse_options,
     settings,
@@ -66,7 +67,7 @@ class FloatMsSsimScorer:
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
         self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
         self.similarities: tuple[str, ...] = () if options["enable_db"] else (name,)
-        used = {"exact": is_exact(frame, options)}
+        used = {"exact": exact_setting(choose_sums(frame, options))}
         self.settings = settings(name, FloatMsSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
@@ -80,7 +81,7 @@ class FloatMsSsimScorer:
         ms_ssim                ms_ssim                  ms_ssim           ms_ssim
           └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
         """
-        shape = replace(shape, exact=is_exact(self._frame, self._options))
+        shape = replace(shape, sums=choose_sums(self._frame, self._options))
         levels = [planes] + [PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)]
         walks = [WindowWalk.over(shape, level) for level in levels]
         groups = tuple(walk.count for walk in walks)

@@ -12,6 +12,7 @@ from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
+from ..shaders.interface import Sums
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
 from .options import (
@@ -19,9 +20,10 @@ from .options import (
     Option,
     OptionValue,
     boolean,
+    choose_sums,
     clipped_decibel,
+    exact_setting,
     integer_between,
-    is_exact,
     one_of,
     parse_options,
     settings,
@@ -92,7 +94,8 @@ class FloatSsimScorer:
         names = tuple(FloatSsim.name + term for term in TERMS)
         self.names = names if options["enable_lcs"] else names[:1]
         self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
-        used = {"exact": windows.has_exact and is_exact(frame, options), "scale": factor}
+        sums = choose_sums(frame, options) if windows.has_exact else Sums.PLAIN
+        used = {"exact": exact_setting(sums), "scale": factor}
         self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
@@ -102,7 +105,7 @@ class FloatSsimScorer:
             level = PlanePair.floats("ssim.downscaled", *self._size)
             steps.append((downscale(shape, planes, level, self._factor),))
             buffers.append(level.spec(Role.WORK))
-        shape = replace(shape, exact=is_exact(self._frame, self._options))
+        shape = replace(shape, sums=choose_sums(self._frame, self._options))
         walk = self._windows.walk(shape, level)
         dispatch, target = self._walk_windows(shape, level, walk, len(TERMS) * walk.count)
         steps.append((dispatch,))

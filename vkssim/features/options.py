@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..reference.decibel import decibel
+from ..shaders.interface import SampleCode, Sums
 from ..types import Doubles, FrameFormat
 from ..utils.limits import check_option, whole_number
 from ..utils.wording import did_you_mean
@@ -16,6 +17,8 @@ from ..utils.wording import did_you_mean
 OptionValue = str | float | bool
 
 _SMALL_FRAME_PIXELS = 1 << 17
+
+_SUMS: dict[OptionValue, Sums] = {"false": Sums.PLAIN, "nearly": Sums.INTEGER, "true": Sums.EXACT}
 
 
 @dataclass(frozen=True)
@@ -110,9 +113,10 @@ COMMON: dict[str, Option] = {
     "enable_lcs": Option("also give luminance, contrast and structure", False, boolean, adds=True),
     "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, boolean),
     "exact": Option(
-        "round as libvmaf does, to the sixth decimal, at some cost of time; auto: frames up to 2^17 pixels",
+        "round as libvmaf does, to the sixth decimal, at some cost of time; nearly: to 1e-5, at less cost; auto: frames up to"
+        " 2^17 pixels",
         "auto",
-        one_of("auto", "true", "false"),
+        one_of("auto", "true", "nearly", "false"),
         automatic="auto",
     ),
     "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, boolean),
@@ -175,11 +179,19 @@ def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> f
     return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
 
 
-def is_exact(frame: FrameFormat, options: Mapping[str, OptionValue]) -> bool:
-    """Return whether a metric rounds as libvmaf does: as requested, and by default for small frames.
+def choose_sums(frame: FrameFormat, options: Mapping[str, OptionValue]) -> Sums:
+    """Return how a metric adds: as requested, and by default as libvmaf does for small frames.
 
     For small frames the time does not matter, and rounding errors do not average out over so few windows (docs/adr/0005).
+    Integers hold samples of 0 to 256 only. Floats may be larger, so their sums are exact if they are requested as nearly exact.
     """
     if options["exact"] == "auto":
-        return frame.width * frame.height <= _SMALL_FRAME_PIXELS
-    return options["exact"] == "true"
+        return Sums.EXACT if frame.width * frame.height <= _SMALL_FRAME_PIXELS else Sums.PLAIN
+    if options["exact"] == "nearly" and frame.code is SampleCode.FLOAT32:
+        return Sums.EXACT
+    return _SUMS[options["exact"]]
+
+
+def exact_setting(sums: Sums) -> OptionValue:
+    """Return the value of the option `exact` that stands for a way to add, for reports."""
+    return "nearly" if sums is Sums.INTEGER else sums is Sums.EXACT

@@ -20,7 +20,7 @@ from ..shaders.constants import (
     UNIFORM,
     WINDOW_WORKGROUP,
 )
-from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, module_name
+from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, Sums, module_name
 from ..types import FrameFormat
 from .geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 
@@ -39,13 +39,13 @@ _STAGED_WORKGROUP = 64
 class KernelShape:
     """The shape of the kernels for a device.
 
-    It has the workgroup size for kernels whose size is a constant. It also says whether to use the builds that round as libvmaf
-    does, for kernels that have one.
+    It has the workgroup size for kernels whose size is a constant. It also says which builds to use, for kernels that have
+    several.
     """
 
     shape: Shape
     workgroup: int
-    exact: bool = False
+    sums: Sums = Sums.PLAIN
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
@@ -67,11 +67,11 @@ class KernelShape:
     def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
         """Return the kernel of a stem with specialisation constants by number; the workgroup size is added."""
         interface = INTERFACES[stem]
-        exact = self.exact and interface.exact
+        sums = interface.build_for(self.sums)
         values = {WORKGROUP_CONSTANT: self.workgroup, **values}
         return Kernel(
-            module_name(stem, self.shape, exact),
-            tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape, exact))),
+            module_name(stem, self.shape, sums),
+            tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape, sums))),
             texel_input=interface.reads_texels(self.shape),
             sources=interface.sources,
             targets=interface.targets,
@@ -80,14 +80,14 @@ class KernelShape:
     @property
     def window_columns(self) -> int:
         """Return the columns of windows that a workgroup processes."""
-        if self.exact:
+        if self.sums is not Sums.PLAIN:
             return EXACT_COLUMNS[self.shape.value] * self.workgroup
         return WINDOW_WORKGROUP - MARGIN if self.shape is Shape.STAGED else STRIP_COLUMNS * self.workgroup
 
     @property
     def decimate_columns(self) -> int:
         """Return the output columns that a workgroup of the decimation makes."""
-        if self.exact:
+        if self.sums is not Sums.PLAIN:
             return EXACT_OUTPUTS[self.shape.value] * self.workgroup
         return DECIMATE_OUTPUTS if self.shape is Shape.STAGED else DECIMATE_COLUMNS * self.workgroup
 

@@ -20,7 +20,7 @@ class Windows:
 
     `stem` is the kernel. `map_stem` is the kernel that writes every window, or None if some windows are left out. `walk`
     returns the workgroups, `maps` is the NumPy twin, and `columns` returns the number of columns of windows that count for a
-    plane width. `has_exact` says whether there is a build that rounds as libvmaf does.
+    plane width. `has_exact` says whether there are builds that round as libvmaf does.
     """
 
     side: int
@@ -51,6 +51,8 @@ def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:
         if options["estimate"]:
             raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
         return GAUSSIAN11
-    if options["exact"] == "true":
-        raise OptionError(f"{feature}: exact=true rounds as libvmaf does, which has no window=uniform8; leave exact out")
+    if options["exact"] in ("true", "nearly"):
+        raise OptionError(
+            f"{feature}: exact={options['exact']} rounds as libvmaf does, which has no window=uniform8; leave exact out"
+        )
     return ESTIMATE if options["estimate"] else UNIFORM8
