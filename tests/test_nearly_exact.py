@@ -150,8 +150,9 @@ def test_sums_of_the_pyramid_fit(scale: int) -> None:
 def _energy(scale: int) -> float:
     """Return a bound of the weighted sum of squares of 11 samples of a scale, for samples of -1 to 1, in one dimension.
 
-    It is a quadratic form x'Qx. A diagonal matrix D with D - Q >= 0 bounds it by the trace of D. Each turn of the loop makes such
-    a matrix, and the least trace is returned. Both dimensions together have the Kronecker product of the matrices, and so the square of the bound.
+    It is a quadratic form x'Qx. A diagonal matrix D with D - Q >= 0 bounds it by the trace of D. Each turn of the loop makes
+    one, and the least trace is returned. Both dimensions together have the Kronecker product of the matrices, and so the square
+    of the bound.
     """
     taps = _pyramid_filter(scale)
     rows = np.zeros((len(TAPS), len(taps) + (len(TAPS) - 1) * 2**scale))
