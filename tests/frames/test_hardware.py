@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 import time
@@ -124,6 +125,24 @@ def test_a_report_differs_by_the_decoder_and_a_note_alone(
             report["scoring"][name].pop("decoder")
         report.pop("notes", None)
     assert one == other
+
+
+@pytest.mark.parametrize("decoder", [None, CUDA])
+def test_a_clip_that_is_closed_has_no_decoder(folder: Path, stand_in: list[Changed], decoder: HardwareDecoder | None) -> None:
+    """A GPU has few decoders and little memory: they are free before the objects of the clip are collected."""
+
+    def decoders_and_frames() -> int:
+        gc.collect()
+        return sum(isinstance(thing, av.VideoCodecContext | av.VideoFrame) for thing in gc.get_objects())
+
+    before = decoders_and_frames()
+    source = ContainerFile(str(folder / "ref.mp4"), hardware=decoder)
+    source.read([3], [source.info.new_planes(1)])
+    assert decoders_and_frames() > before
+    source.close()
+    assert decoders_and_frames() == before
+    assert source.bytes_read > 0
+    assert (source.damage, list(source.remarks)) == ({}, [])
 
 
 def test_what_hardware_cannot_decode_is_an_error(folder: Path, stand_in: list[Changed]) -> None:

@@ -27,7 +27,7 @@ from .colour import MATRICES, RANGES, RGB_DEFAULT, TRANSFERS, YCBCR_BITS, Colour
 from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
 from .demuxer import open_container
 from .fields import field_order
-from .forks import keep_in_forks
+from .forks import keep_in_forks, keep_no_longer
 from .hardware import FORMATS, CodedVideo, HardwareDecoder
 from .info import VideoInfo
 from .layout import check_size
@@ -715,8 +715,10 @@ class ContainerFile(SequentialSource):
             container.close()
 
     def close(self) -> None:
-        """Close the container."""
+        """Close the container, and let go of its decoder."""
         self._let_go()
+        keep_no_longer(self)
+        self._container = self._stream = self._waiting = None
 
 
 def _colours(frame: Any) -> dict[str, str | None]:

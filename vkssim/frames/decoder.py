@@ -197,8 +197,13 @@ class Decoder:
         self._damaged_packets = {number: remark for number, remark in damaged if not _is_before(remark.pts, place)}
 
     def close(self) -> None:
-        """Stop its threads; a second call does nothing."""
+        """Stop its threads and let go of FFmpeg's decoder and its frames; a second call does nothing.
+
+        Hardware has few decoders and little memory, which others need before this object is collected.
+        """
         self._close()
+        self._frames = iter(())
+        self._container = self._stream = self._codec = self._first = None
 
     # -- packets ------------------------------------------------------------------------------------------------------
 

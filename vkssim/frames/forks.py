@@ -14,6 +14,11 @@ def keep_in_forks(source: object, decoder: Any) -> None:
     _decoders[source] = decoder
 
 
+def keep_no_longer(source: object) -> None:
+    """Forget the decoder of a source that is closed; forks that there are keep it."""
+    _decoders.pop(source, None)
+
+
 def _in_child() -> None:
     import ctypes
 
