@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import uuid
 from collections.abc import Iterator
@@ -138,6 +139,45 @@ def test_errors(driver: Driver, code: _Result, kind: type[DeviceError]) -> None:
         cuda.cuda_of(GPU).copy(Rows(0, 64, True), Rows(0, 64, True), 64, 1)
     assert type(caught.value) is kind
     assert driver.calls[-1] == ("cuCtxPopCurrent",), "the thread's context is given back"
+
+
+@pytest.mark.parametrize(
+    ("call", "failing", "freed"),
+    [
+        ("import_memory", "cuImportExternalMemory", []),
+        ("import_memory", "cuCtxPushCurrent", []),
+        ("import_memory", "cuExternalMemoryGetMappedBuffer", ["cuDestroyExternalMemory"]),
+        ("import_timeline", "cuImportExternalSemaphore", []),
+    ],
+)
+def test_an_import_that_fails_leaves_nothing_open(driver: Driver, call: str, failing: str, freed: list[str]) -> None:
+    """CUDA owns a descriptor only where the import succeeds."""
+    shared = cuda.cuda_of(GPU)
+    reading, descriptor = os.pipe()
+    driver.failing[failing] = _Result.CUDA_ERROR_OUT_OF_MEMORY
+    driver.calls.clear()
+    with pytest.raises(DeviceMemoryError, match=failing):
+        getattr(shared, call)(descriptor, *([4096] if call == "import_memory" else []))
+    assert [name for name in driver.names() if name.startswith("cuDestroy")] == freed
+    if freed:
+        os.close(descriptor)  # CUDA would
+    else:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.close(descriptor)
+    os.close(reading)
+
+
+def test_a_failure_while_something_is_released_hides_no_error(driver: Driver) -> None:
+    """After an illegal address every call fails; the first error has the scores."""
+    shared = cuda.cuda_of(GPU)
+    driver.failing["cuStreamSynchronize"] = driver.failing["cuMemFree"] = _Result.CUDA_ERROR_ILLEGAL_ADDRESS
+    driver.calls.clear()
+    shared.release_memory("memory", 0x1000)
+    shared.release_timeline("semaphore")
+    assert [name for name in driver.names() if name.startswith("cuDestroy")] == [
+        "cuDestroyExternalMemory",
+        "cuDestroyExternalSemaphore",
+    ]
 
 
 def test_shared_memory_and_semaphores(driver: Driver) -> None:

@@ -6,10 +6,11 @@ comes after the decoder's own work on a surface, and before the decoder writes t
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -88,7 +89,7 @@ class Cuda:
     # -- sharing ------------------------------------------------------------------------------------------------------
 
     def import_memory(self, descriptor: int, size: int) -> tuple[Any, int]:
-        """Import memory of Vulkan's by its file descriptor, and return it with its address."""
+        """Import memory of Vulkan's by its file descriptor, which this takes over, and return it with its address."""
         handle = self._driver.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
         handle.type = self._driver.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
         handle.handle.fd = descriptor
@@ -96,31 +97,43 @@ class Cuda:
         handle.flags = self._driver.CUDA_EXTERNAL_MEMORY_DEDICATED
         whole = self._driver.CUDA_EXTERNAL_MEMORY_BUFFER_DESC()
         whole.offset, whole.size, whole.flags = 0, size, 0
-        with self.current():
+        with _taken_over(descriptor) as guard, self.current():
             memory = self._call("cuImportExternalMemory", handle)
-            return memory, int(self._call("cuExternalMemoryGetMappedBuffer", memory, whole))
+            guard.pop_all()
+            guard.callback(self._release, ("cuDestroyExternalMemory", memory))
+            address = int(self._call("cuExternalMemoryGetMappedBuffer", memory, whole))
+            guard.pop_all()
+            return memory, address
 
     def release_memory(self, memory: Any, address: int) -> None:
         """Release memory of `import_memory`, after all copies to it."""
-        with self.current():
-            self._call("cuStreamSynchronize", _DEFAULT_STREAM)
-            self._call("cuMemFree", address)
-            self._call("cuDestroyExternalMemory", memory)
+        self._release(("cuMemFree", address), ("cuDestroyExternalMemory", memory))
 
     def import_timeline(self, descriptor: int) -> Any:
-        """Import a timeline semaphore of Vulkan's by its file descriptor, and return it."""
+        """Import a timeline semaphore of Vulkan's by its file descriptor, which this takes over, and return it."""
         handle = self._driver.CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC()
         handle.type = self._driver.CUexternalSemaphoreHandleType.CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD
         handle.handle.fd = descriptor
         handle.flags = 0
-        with self.current():
-            return self._call("cuImportExternalSemaphore", handle)
+        with _taken_over(descriptor) as guard, self.current():
+            semaphore = self._call("cuImportExternalSemaphore", handle)
+            guard.pop_all()
+            return semaphore
 
     def release_timeline(self, semaphore: Any) -> None:
         """Release a semaphore of `import_timeline`."""
-        with self.current():
-            self._call("cuStreamSynchronize", _DEFAULT_STREAM)
-            self._call("cuDestroyExternalSemaphore", semaphore)
+        self._release(("cuDestroyExternalSemaphore", semaphore))
+
+    def _release(self, *calls: tuple[str, Any]) -> None:
+        """Make calls that release something, after all copies.
+
+        A failure of CUDA's makes every later call fail as well. So no error is raised here, which would take the place of the
+        first one, and of the scores that the first one has with it.
+        """
+        with suppress(DeviceError), self.current():
+            for name, argument in (("cuStreamSynchronize", _DEFAULT_STREAM), *calls):
+                with suppress(DeviceError):
+                    self._call(name, argument)
 
     def signal(self, semaphore: Any, value: int) -> None:
         """Set a semaphore to a value when all copies that were asked for before are done."""
@@ -128,6 +141,13 @@ class Cuda:
         parameters.params.fence.value = value
         with self.current():
             self._call("cuSignalExternalSemaphoresAsync", [semaphore], [parameters], 1, _DEFAULT_STREAM)
+
+
+def _taken_over(descriptor: int) -> ExitStack:
+    """Return a stack that closes a file descriptor. CUDA owns a descriptor only when it has imported it."""
+    stack = ExitStack()
+    stack.callback(os.close, descriptor)
+    return stack
 
 
 _opening = threading.Lock()
