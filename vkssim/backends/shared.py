@@ -14,6 +14,8 @@ from ..features.plane_metrics import PlaneMetrics
 from ..types import Doubles, FrameFormat
 from .base import Backend, Batch
 
+_SECONDS_TO_CLOSE = 5.0
+
 
 class SharedBackend:
     """Keep backends open between runs, one for each format of frames; use with `with`.
@@ -53,8 +55,12 @@ class SharedBackend:
     def close(self) -> None:
         """Close the backends that no run uses, and the others behind their last run; a second call does nothing."""
         self._closed = True
-        for idle in [key for key in self._engines if not self._runs[key]]:
-            self._engines.pop(idle).close()
+        if self._lock.acquire(timeout=_SECONDS_TO_CLOSE):  # a run that does not end may hang while it opens a backend
+            try:
+                for idle in [key for key in self._engines if not self._runs[key]]:
+                    self._engines.pop(idle).close()
+            finally:
+                self._lock.release()
 
     def __enter__(self) -> Self:
         return self

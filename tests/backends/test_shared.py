@@ -1,0 +1,107 @@
+"""Backends that several runs share: when they are opened and closed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from vkssim.backends import shared
+from vkssim.backends.base import Backend
+from vkssim.backends.shared import Share, SharedBackend
+from vkssim.features.plane_metrics import PlaneMetrics
+from vkssim.types import FrameFormat
+
+
+class _Backend:
+    """A backend that only says whether it is open."""
+
+    info: Any = None
+    warnings = ("smaller batches",)
+    batches = tuple(range(4))
+
+    def __init__(self) -> None:
+        self.is_open = True
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+class _Opener:
+    """Open backends, and do what a test asks for on the way."""
+
+    def __init__(self) -> None:
+        self.opened: list[_Backend] = []
+
+    def __call__(self, _planes: Sequence[PlaneMetrics]) -> Backend:
+        self.opened.append(_Backend())
+        return cast(Backend, self.opened[-1])
+
+
+def _planes(width: int = 64) -> list[PlaneMetrics]:
+    return [PlaneMetrics("y", FrameFormat.of_bits(width, 48, 8), ())]
+
+
+def test_each_user_has_its_batches() -> None:
+    opener = _Opener()
+    with SharedBackend(opener) as backend:
+        first, second = (Share(backend, number, 2).open(_planes()) for number in range(2))
+        assert [*map(list, (first.batches, second.batches))] == [[0, 2], [1, 3]]
+        assert (first.warnings, second.warnings) == (("smaller batches",), ())
+        first.close()
+        second.close()
+    assert [made.is_open for made in opener.opened] == [False]
+
+
+def test_a_backend_that_a_run_uses_is_closed_behind_it() -> None:
+    opener = _Opener()
+    backend = SharedBackend(opener)
+    part = backend.part(0, 1, _planes())
+    backend.close()
+    assert opener.opened[0].is_open
+    part.close()
+    assert not opener.opened[0].is_open
+
+
+def test_closing_waits_for_a_run_that_begins() -> None:
+    """A run that was left behind asks for a backend that nobody uses, while another thread closes the backends."""
+    opener = _Opener()
+    backend = SharedBackend(opener)
+    backend.part(0, 1, _planes()).close()
+    closing = threading.Thread(target=backend.close)
+
+    class Counted(type(backend._runs)):  # type: ignore[misc]
+        def __setitem__(self, formats: Any, runs: int) -> None:
+            if runs == 1 and not closing.ident:
+                closing.start()
+                closing.join(0.2)
+            super().__setitem__(formats, runs)
+
+    backend._runs = Counted(backend._runs)
+    part = backend.part(0, 1, _planes())
+    closing.join()
+    assert opener.opened[-1].is_open
+    part.close()
+    assert not any(made.is_open for made in opener.opened)
+
+
+def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_SECONDS_TO_CLOSE", 0.01)
+    going_on, asked = threading.Event(), threading.Event()
+    opener = _Opener()
+
+    def open_slowly(planes: Sequence[PlaneMetrics]) -> Backend:
+        asked.set()
+        going_on.wait()
+        return opener(planes)
+
+    backend = SharedBackend(open_slowly)
+    left_behind = threading.Thread(target=lambda: backend.part(0, 1, _planes()).close())
+    left_behind.start()
+    asked.wait()
+    backend.close()
+    going_on.set()
+    left_behind.join()
+    assert [made.is_open for made in opener.opened] == [False]
