@@ -21,7 +21,7 @@ from vkssim.backends import decoding, nvdec
 from vkssim.backends.decoding import hardware_decoder, sessions
 from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
 from vkssim.distributed import pair
-from vkssim.errors import InputError, UnsuitableDeviceError
+from vkssim.errors import DeviceError, InputError, UnsuitableDeviceError, VkssimError
 from vkssim.frames import hardware
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.hardware import CodedVideo, HardwareDecoder
@@ -180,10 +180,11 @@ def _write(path: Path, codec: str, frames: Any, pixels: str = "yuv420p") -> None
         (CodedVideo("prores", "422", 10, 64, 48), "the GPU has no decoder for prores 4:2:2"),
         (CodedVideo("h264", "420", 8, 480, 20000), "480x20000 is larger than its 4096x4096"),
         (CodedVideo("vp9", "420", 8, 512, 512), "512x512 has more macroblocks than its 1000"),
+        (CodedVideo("vp9", "420", 8, 256, 64), "256x64 is smaller than its 128x128"),
     ],
 )
 def test_the_driver_is_asked_before(driver: Answers, video: CodedVideo, reason: str | None) -> None:
-    driver["vp9", "420", 8] = Answer(True, 1, (4096, 4096), 1000)
+    driver["vp9", "420", 8] = Answer(True, 1, (4096, 4096), 1000, (128, 128))
     wish = hardware_decoder("auto", "vulkan", None)
     assert wish is not None
     assert isinstance(wish.gpu, NvidiaDriver)
@@ -196,16 +197,21 @@ def test_a_driver_that_says_nothing_refuses_nothing(driver: Answers, monkeypatch
     wish = hardware_decoder("auto", "vulkan", None)
     assert wish is not None
     assert isinstance(wish.gpu, NvidiaDriver)
-    monkeypatch.setattr(nvdec, "ask", lambda *_words: None)
-    assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
-    assert sessions(wish) == 1
+
+    def fail(*_words: object) -> None:
+        raise DeviceError("cuCtxPushCurrent failed: CUDA_ERROR_INVALID_CONTEXT")
+
+    for ask in (lambda *_words: None), fail:
+        monkeypatch.setattr(nvdec, "ask", ask)
+        assert wish.gpu.refuses(CodedVideo("h264", "420", 10, 64, 48)) is None
+        assert sessions(wish) == 1
 
     def not_known(_gpu: object) -> None:
-        raise UnsuitableDeviceError("CUDA knows no such device")
+        raise UnsuitableDeviceError("no such device")
 
     monkeypatch.setattr(nvdec, "cuda_of", not_known)
     unknown = NvidiaDriver(decoding._nvidia(None).uuid)  # type: ignore[union-attr]
-    assert unknown.refuses(CodedVideo("h264", "420", 8, 64, 48)) == "CUDA does not know the GPU that scores"
+    assert unknown.refuses(CodedVideo("h264", "420", 8, 64, 48)) == "CUDA cannot open the GPU that scores (no such device)"
 
 
 def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,12 +226,13 @@ def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) ->
         assert (asked.codec, asked.chroma, asked.bits_beyond_8) == (8, 1, 2)
         asked.is_supported, asked.engines = 1, 7
         asked.most_width, asked.most_height, asked.most_macroblocks = 8192, 8192, 262144
+        asked.least_width, asked.least_height = 144, 142
         return 0
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
     cuda: Any = SimpleNamespace(current=nullcontext)
     answer = nvdec.ask(cuda, "hevc", "420", 10)
-    assert answer == Answer(True, 7, (8192, 8192), 262144)
+    assert answer == Answer(True, 7, (8192, 8192), 262144, (144, 142))
 
 
 def test_av1_is_decoded_by_a_codec_that_has_hardware(
@@ -301,6 +308,28 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(ContainerFile, "close", close_one)
     small_ranges(monkeypatch, 4)
     return most
+
+
+def test_clips_are_closed_if_the_workers_cannot_be_started(
+    folder: Path, limit: list[int], device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run opened the clips before it had workers."""
+    closed: list[str] = []
+    close = ContainerFile.close
+
+    def note_closed(self: ContainerFile) -> None:
+        closed.append(Path(self.info.path).name)
+        close(self)
+
+    def fail(*_words: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(ContainerFile, "close", note_closed)
+    monkeypatch.setattr(pair, "LocalPool", fail)
+    clips = folder / "ref.mp4", folder / "dis.mp4"
+    with pytest.raises((MemoryError, VkssimError)):
+        score_files(*clips, features=FEATURE, device=str(device.info.uuid), decode="auto")
+    assert sorted(closed) == ["dis.mp4", "ref.mp4"]
 
 
 @pytest.mark.parametrize(("decode", "most"), [("auto", 2), ("cuda", 5)])

@@ -52,6 +52,7 @@ class Answer:
     engines: int = 0
     most: tuple[int, int] = (0, 0)
     most_macroblocks: int = 0
+    least: tuple[int, int] = (0, 0)
 
 
 class NvidiaDriver:
@@ -71,12 +72,16 @@ class NvidiaDriver:
         return hash(self._gpu)
 
     @cached_property
-    def _cuda(self) -> Cuda | None:
-        """Return CUDA's side of the GPU; None where cuda-bindings or the driver is missing, or CUDA does not know the GPU."""
+    def _opened(self) -> Cuda | str:
+        """Return CUDA's side of the GPU, or why there is none: cuda-bindings or the driver is missing, or CUDA refuses it."""
         try:
             return cuda_of(self._gpu)
-        except DeviceError:
-            return None
+        except DeviceError as error:
+            return str(error)
+
+    @property
+    def _cuda(self) -> Cuda | None:
+        return None if isinstance(self._opened, str) else self._opened
 
     @property
     def device(self) -> str | None:
@@ -96,8 +101,8 @@ class NvidiaDriver:
 
     def refuses(self, video: CodedVideo) -> str | None:
         """Return why the GPU cannot decode a stream; None where it can, or where the driver does not say."""
-        if self._gpu is not None and self.device is None:
-            return "CUDA does not know the GPU that scores"
+        if self._gpu is not None and isinstance(self._opened, str):
+            return f"CUDA cannot open the GPU that scores ({self._opened})"
         label = " ".join(filter(None, [EXACT.get(video.codec, video.codec), _CHROMA_NAMES.get(video.chroma)]))
         if video.codec not in _CODECS or video.chroma not in _CHROMA:
             return f"the GPU has no decoder for {label}"
@@ -107,6 +112,8 @@ class NvidiaDriver:
         if not answer.is_supported:
             return f"the GPU has no decoder for {label} of {video.bits} bits"
         size, most = (video.width, video.height), answer.most
+        if any(side < limit for side, limit in zip(size, answer.least, strict=True)):
+            return f"{_size(size)} is smaller than its {_size(answer.least)}"
         if any(side > limit for side, limit in zip(size, most, strict=True)):
             return f"{_size(size)} is larger than its {_size(most)}"
         if video.width * video.height // _MACROBLOCK > answer.most_macroblocks:
@@ -115,7 +122,12 @@ class NvidiaDriver:
 
     def _ask(self, codec: str, chroma: str, bits: int) -> Answer | None:
         """Return what the driver says of a codec, None where it cannot be asked."""
-        return None if self._cuda is None else ask(self._cuda, codec, chroma, bits)
+        if self._cuda is None:
+            return None
+        try:
+            return ask(self._cuda, codec, chroma, bits)
+        except DeviceError:
+            return None
 
 
 def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
@@ -133,6 +145,7 @@ def ask(cuda: Cuda, codec: str, chroma: str, bits: int) -> Answer | None:
         asked.engines,
         (asked.most_width, asked.most_height),
         asked.most_macroblocks,
+        (asked.least_width, asked.least_height),
     )
 
 

@@ -97,7 +97,8 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
     workers = -(-sessions(options.decoder) // 2)
     if workers == 1:
         return None
-    with ExitStack() as stack:
+    with ExitStack() as guard:  # until the pool has them, this closes the clips
+        stack = guard.enter_context(ExitStack())
         reference, distorted = (close_at_end(stack, source) for source in open_sources(clips, options))
         if not all(options.decoder.decodes(source.clip_facts()) for source in (reference, distorted)):
             return None
@@ -107,12 +108,13 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
             settings.store.begin_ranges([info_of(device)])
         spec = spec_of(device, profile=settings.profile)
         shared = replace(options, decoder=replace(options.decoder, shared=True))
-        opened = OpenPair((clips, shared), (reference, distorted), stack.pop_all())
-        try:
-            with LocalPool(spec, workers, opened) as pool:
-                return score_in_ranges(clips, shared, pool, settings)
-        except DecoderBusyError as error:
-            busy = str(error)
+        engines = LocalPool(spec, workers, OpenPair((clips, shared), (reference, distorted), stack))
+        guard.pop_all()
+    try:
+        with engines as pool:
+            return score_in_ranges(clips, shared, pool, settings)
+    except DecoderBusyError as error:
+        busy = str(error)
     with LocalPool(spec, 1) as pool:
         report = score_in_ranges(clips, options, pool, settings)
         report.troubles.insert(0, busy)
