@@ -216,6 +216,28 @@ def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Cha
     np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2 * GOP])
 
 
+def test_damage_that_is_seen_while_a_range_is_sought_is_told(
+    folder: Path, stand_in: list[Changed], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processor decodes the range, and the record and a note say so."""
+    seek = Decoder.seek
+
+    def seek_and_doubt(self: Decoder, *words: Any, **options: Any) -> None:
+        seek(self, *words, **options)
+        self._doubtful = self.hardware
+
+    monkeypatch.setattr(Decoder, "seek", seek_and_doubt)
+    with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
+        marks = source.marks()
+        assert marks is not None
+        place = marks.place(2 * GOP)
+        assert source.go_to(2 * GOP, place) == other.go_to(2 * GOP, place)
+        facts, problem = source.clip_facts(), f"FFmpeg saw damage when it went to frame {2 * GOP}"
+        assert (facts.decoder, facts.decoder_reason) == ("h264", f"cuda: {problem}")
+        assert source.info.notes[-1] == f"decoded on the processor, since the cuda decoder cannot go on: {problem}"
+        assert not source.remarks
+
+
 def test_decoders_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OptionError, match="decode is 'nvdec'; auto, cpu, cuda"):
         check_decode("nvdec")

@@ -11,10 +11,10 @@ import av
 import numpy as np
 import pytest
 
-from vkssim import PictureOptions, RawDescription, ScoreReport, score_files
+from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score_files
 from vkssim.backends import vulkan
 from vkssim.distributed import pair, worker
-from vkssim.errors import DeviceError
+from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames import hardware
 from vkssim.frames.container import ContainerFile
@@ -199,6 +199,40 @@ def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypat
     monkeypatch.setattr(HostCopies, "copy", copy)
     with pytest.raises(DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
         _score(folder, "eight", "cuda")
+
+
+def test_a_copy_that_fails_while_a_clip_is_opened(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wish leaves the clip to the processor; a demand is an error of the clip."""
+
+    def fail(*_words: object) -> None:
+        raise DeviceMemoryError("cuMemcpy2D failed: CUDA_ERROR_OUT_OF_MEMORY")
+
+    monkeypatch.setattr(HostCopies, "copy", fail)
+    path, gpu = str(folder / "eight-reference.mp4"), Gpu(HostCopies())
+    with ContainerFile(path, hardware=HardwareDecoder("cuda", gpu, demanded=False)) as source:
+        assert not source.external
+        assert "CUDA_ERROR_OUT_OF_MEMORY" in (source.clip_facts().decoder_reason or "")
+        assert source.read([0], [source.info.new_planes(1)])
+    with pytest.raises(InputError, match=r"cuda decoder cannot decode it: .*CUDA_ERROR_OUT_OF_MEMORY"):
+        ContainerFile(path, hardware=HardwareDecoder("cuda", gpu))
+    with pytest.raises(DecoderBusyError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        ContainerFile(path, hardware=HardwareDecoder("cuda", gpu, shared=True))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"selection": Selection(subsample=3)},
+        {"selection": Selection(start=7, end=20)},
+        {"selection": Selection(offset=2, subsample=4)},
+        {"sync": "pts"},
+    ],
+    ids=["every", "start", "offset", "times"],
+)
+def test_selections(folder: Path, surfaces: object, copies: HostCopies, options: dict[str, Any]) -> None:
+    report = _score(folder, "ten", "cuda", **options)
+    assert ON_DEVICE in copies.made
+    assert _rendered(report) == _rendered(_score(folder, "ten", "cpu", **options))
 
 
 def test_the_source_alone(folder: Path, surfaces: object, copies: HostCopies) -> None:

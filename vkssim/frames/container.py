@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DecoderBusyError, InputError, RangeError, ReadError
+from ..errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
 from ..types import ExternalPlane, Planes
 from ..utils.interruption import check
 from ..utils.limits import LARGEST_NUMBER
@@ -206,6 +206,13 @@ class ContainerFile(SequentialSource):
         self._waiting = None
         self._begin(threads=threads_help())
 
+    def _leave_hardware(self, problem: str) -> None:
+        """Note that the processor decodes the clip from now on, and why."""
+        assert self._hardware is not None
+        kind, self._hardware = self._hardware.kind, None
+        self._refusal = f"{kind}: {problem}"
+        self._add_note(f"decoded on the processor, since the {kind} decoder cannot go on: {problem}")
+
     def _start_by(self, hardware: HardwareDecoder) -> str | None:
         """Decode the first frame again by hardware; return why it cannot go on so, None where it can.
 
@@ -219,7 +226,7 @@ class ContainerFile(SequentialSource):
             return self._differing(first, hardware)
         except RuntimeError:  # of PyAV, for a codec that FFmpeg has no such decoder for
             return f"FFmpeg has none for {self._codec.canonical_name}"
-        except (*self._failure, ValueError, UndecodableError, InputError) as error:
+        except (*self._failure, ValueError, UndecodableError, InputError, DeviceError) as error:
             problem = f"its driver or its device refuses ({reason(error)})"
             if hardware.shared:
                 raise DecoderBusyError(f"the {hardware.kind} decoder decodes fewer clips side by side: {problem}") from None
@@ -681,6 +688,8 @@ class ContainerFile(SequentialSource):
                 raise RangeError(f"{self._path}: frame {number} cannot be decoded by itself ({error})") from None
             if found is not None and found.pts == place:
                 if self._decoder.doubtful:  # frames before the position may be missing; other damage shows again
+                    if self._decoder.hardware:
+                        self._leave_hardware(f"FFmpeg saw damage when it went to frame {number}")
                     self._start(threads=False)
                     return self.go_to(number, place)
                 self._decoder.forget_before(place)
