@@ -48,7 +48,8 @@ def test_each_user_has_its_batches() -> None:
     opener = _Opener()
     with SharedBackend(opener) as backend:
         first, second = (Share(backend, number, 2).open(_planes()) for number in range(2))
-        assert [*map(list, (first.batches, second.batches))] == [[0, 2], [1, 3]]
+        batches: list[Any] = [part.batches for part in (first, second)]
+        assert batches == [(0, 2), (1, 3)]
         assert (first.warnings, second.warnings) == (("smaller batches",), ())
         first.close()
         second.close()
