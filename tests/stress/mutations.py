@@ -34,6 +34,7 @@ def _include(name: str) -> str:
 
 STRIP, STAGED, EXACT = _include("window_strip"), _include("window_staged"), _include("window_exact")
 INTEGER = _include("window_sums_integer")
+DOWN_ROWS, DOWN_SUMS = _include("window_down_rows"), _include("window_down_sums")
 LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
@@ -89,11 +90,16 @@ MUTATIONS = (
         "term_across(quantity, k, map[c + k])",
         "term_across(quantity, min(k, 9), map[c + k])",
     ),
-    Mutation("exact window: a tap down", EXACT, "open[m][0][c], terms[10], 10", "open[m][0][c], terms[9], 10"),
-    Mutation("exact window: a column of windows too many", EXACT, "column + c < width - 10", "column + c < width - 9"),
     Mutation(
-        "exact window: last row of each strip lost", EXACT, "for (int i = -10; i < rows;", "for (int i = -10; i < rows - 1;"
+        "exact window: a row lost before the first window", EXACT, "i < 10; ++i, row += pitch", "i < 9; ++i, row += pitch"
     ),
+    Mutation("rows kept: the last tap down", DOWN_ROWS, "term_down(quantity, 10, across)", "term_down(quantity, 9, across)"),
+    Mutation("rows kept: a tap down", DOWN_ROWS, "term_down(quantity, k, kept[k])", "term_down(quantity, max(k, 1), kept[k])"),
+    Mutation("rows kept: the newest row lost", DOWN_ROWS, "kept[9] = across;", "kept[9] = kept[8];"),
+    Mutation("sums kept: the last tap down", DOWN_SUMS, "term_down(quantity, 10, across)", "term_down(quantity, 9, across)"),
+    Mutation("sums kept: a tap down", DOWN_SUMS, "terms[9 - k], 9 - k", "terms[8 - min(k, 8)], 9 - k"),
+    Mutation("exact window: a column of windows too many", EXACT, "column + c < width - 10", "column + c < width - 9"),
+    Mutation("exact window: last row of each strip lost", EXACT, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
     Mutation("integer sums: a square near the wrong pivot", INTEGER, "sum - (pivot << bits)", "sum - (pivot << (bits - 1))"),
     Mutation("integer sums: the low digits of a mean lost", INTEGER, "float(sum & 0xff) /", "0.0 /"),
     Mutation(
