@@ -103,9 +103,9 @@ def test_frames_in_flight_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     in_flight = most = 0
     submit, wait = Executor.submit, Executor.wait
 
-    def counted_submit(self: Executor, slot: Any, frames: int) -> None:
+    def counted_submit(self: Executor, slot: Any, frames: int, **options: Any) -> None:
         nonlocal in_flight, most
-        submit(self, slot, frames)
+        submit(self, slot, frames, **options)
         in_flight += 1
         most = max(most, in_flight)
 
