@@ -28,13 +28,13 @@ from .decoder import Begin, Decoder, UndecodableError, reason, threads_help
 from .demuxer import open_container
 from .fields import field_order
 from .forks import keep_in_forks, keep_no_longer
-from .hardware import FORMATS, CodedVideo, HardwareDecoder
+from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
 from .info import VideoInfo
 from .layout import check_size
 from .marks import KeyMarks, Marks
 from .orientation import Orientation, by_degrees, orientation
 from .packets import PacketCount
-from .pixels import PixelFormat, pixel_format, plane_rows
+from .pixels import PixelFormat, RowsOf, pixel_format, plane_rows
 from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
@@ -45,7 +45,6 @@ from .times import FrameTimes, Packet, are_in_file_order, are_rising, packets_ar
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 _SEEK_SECONDS = 0, 1, 4, 16  # how long before a frame to seek: without an index FFmpeg goes by decoding times, past key frames
 _MOST_PLANES = 3
-_UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
 
@@ -77,6 +76,7 @@ class ContainerFile(SequentialSource):
         self._unconverted: VideoInfo
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceReader | None = None
+        self._rows_of: RowsOf = plane_rows
         self._refusal: str | None = None  # why a hardware decoder does not decode it
         try:
             self._describe(self._begin(threads=hardware is None and threads_help()))
@@ -220,7 +220,9 @@ class ContainerFile(SequentialSource):
         """
         first, begin = self._waiting, self._decoder.begin
         try:
-            self._surfaces = None if hardware.surfaces is None else SurfaceReader(hardware.surfaces)
+            if hardware.surfaces is not None:
+                self._surfaces = SurfaceReader(hardware.surfaces)
+                self._rows_of = self._surfaces.rows
             self._start(threads=False, begin=begin, hardware=hardware)
             self._waiting = self._decoder.next()
             return self._differing(first, hardware)
@@ -498,10 +500,6 @@ class ContainerFile(SequentialSource):
         self._colour.convert(self._rgb, pixels.bits, target)
         return True
 
-    def _rows_of(self, frame: Any, number: int) -> npt.NDArray[np.uint8]:
-        """Return the memory of a plane of a frame on the host."""
-        return plane_rows(frame, number) if self._surfaces is None else self._surfaces.rows(frame, number)
-
     def _note_changes(self, frame: Any) -> None:
         """Note where the stream begins to state other colours: its samples do not mean the same any more."""
         colours = _colours(frame)
@@ -623,7 +621,7 @@ class ContainerFile(SequentialSource):
 
     def packets(self) -> VideoPackets | None:
         """See FrameSource.packets."""
-        if self.info.fps is None or self._codec.name in _UNCOMPRESSED:
+        if self.info.fps is None or self._codec.name in UNCOMPRESSED:
             return None
         if self._decoder.count.complete:
             return self._total(self._decoder.count)

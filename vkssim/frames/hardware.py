@@ -24,7 +24,8 @@ FORMATS = {8: "nv12", 10: "p010le"}
 EXACT = {"h264": "H.264", "hevc": "HEVC", "vp8": "VP8", "vp9": "VP9", "av1": "AV1"}
 """The codecs whose standards define every bit of a frame, by FFmpeg's names. Others leave the rounding of a transform open."""
 
-_UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
+UNCOMPRESSED = ("rawvideo", "wrapped_avframe")
+"""The codecs whose packets are the frames themselves, by FFmpeg's names."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,11 @@ class HardwareDecoder:
     @property
     def surfaces(self) -> SurfaceCopy | None:
         """Return what copies frames, which then stay in the memory of the GPU; None where FFmpeg copies them to the host."""
-        return None if self.gpu is None or isinstance(self.gpu, str) else self.gpu.surfaces
+        return None if self._driver is None else self._driver.surfaces
+
+    @property
+    def _driver(self) -> Driver | None:
+        return None if isinstance(self.gpu, str) else self.gpu
 
     @property
     def is_offered(self) -> bool:
@@ -83,13 +88,13 @@ class HardwareDecoder:
 
     def passes_over(self, codec: str, *, moving: bool) -> bool:
         """Return whether a clip is nothing to decode by hardware: a picture, or uncompressed frames, which are only copied."""
-        return not self.demanded and (not moving or codec in _UNCOMPRESSED)
+        return not self.demanded and (not moving or codec in UNCOMPRESSED)
 
     def refuses(self, video: CodedVideo, pixels: PixelFormat, name: str) -> str | None:
         """Return why a stream, whose frames have the pixel format of that name, is not left to it; None where it is."""
         if video.codec not in EXACT:
             return f"it is {video.codec}, and hardware gives the same samples only for {', '.join(EXACT.values())}"
-        refusal = None if self.gpu is None or isinstance(self.gpu, str) else self.gpu.refuses(video)
+        refusal = None if self._driver is None else self._driver.refuses(video)
         if refusal is not None:
             return refusal
         if pixels.chroma == "420" and pixels.bits in FORMATS and pixels.via is None and not pixels.rgb:

@@ -28,6 +28,12 @@ RowsOf = Callable[[Any, int], npt.NDArray[np.uint8]]
 """Returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
 
 
+def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
+    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, not copied."""
+    plane = frame.planes[number]
+    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
+
+
 @dataclass(frozen=True)
 class PixelFormat:
     """Say how samples are taken from a frame: `where` for each of Y, Cb, Cr (R, G, B if `rgb`), less `shift` bits.
@@ -43,28 +49,23 @@ class PixelFormat:
     via: str | None = None
     rgb: bool = False
 
-    def copy(self, frame: Any, target: Planes, rows: RowsOf | None = None) -> None:
-        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for.
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Return the type of the samples in a frame."""
+        return np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
 
-        `rows` gives the memory of a plane of the frame; by default it is `plane_rows`.
-        """
-        dtype = np.dtype(np.uint8) if self.bits == 8 else np.dtype(f"{self.order}u2")
+    def copy(self, frame: Any, target: Planes, rows_of: RowsOf = plane_rows) -> None:
+        """Copy the planes of an av.VideoFrame of this format (after `via`) that are asked for."""
         memory: dict[int, npt.NDArray[np.uint8]] = {}  # Cb and Cr may lie in one plane
         for plane, (number, first, step) in zip(target, self.where, strict=False):
             height, width = plane.shape
             if number not in memory:
-                memory[number] = (rows or plane_rows)(frame, number)
-            samples = plane_samples(memory[number], dtype)[:height, first::step][:, :width]
+                memory[number] = rows_of(frame, number)
+            samples = plane_samples(memory[number], self.dtype)[:height, first::step][:, :width]
             if self.shift:
                 np.right_shift(samples, self.shift, out=plane)
             else:
                 plane[:] = samples
-
-
-def plane_rows(frame: Any, number: int) -> npt.NDArray[np.uint8]:
-    """Return the memory of a plane of an av.VideoFrame, (rows, bytes with padding) uint8, not copied."""
-    plane = frame.planes[number]
-    return np.frombuffer(plane, np.uint8).reshape(-1, plane.line_size)
 
 
 def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -67,8 +67,7 @@ class SurfaceReader:
         plane = frame.planes[0]
         source = Rows(plane.buffer_ptr, plane.line_size, is_surface(frame))
         if pixels.shift != target.shift:
-            dtype = np.dtype(np.uint8) if pixels.bits == 8 else np.dtype(f"{pixels.order}u2")
-            samples = plane_samples(plane_rows(frame, 0), dtype)[: target.height].astype(np.uint16) << target.shift
+            samples = plane_samples(plane_rows(frame, 0), pixels.dtype)[: target.height].astype(np.uint16) << target.shift
             source = Rows(samples.ctypes.data, samples.strides[0], on_device=False)
         self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
 
