@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import av
-from av.codec.hwaccel import HWAccel
 from coded import Codec, write_pair
 from costs import FRAMES_A_MINUTE
 from machine import cores, own_cpu_seconds
@@ -42,7 +41,7 @@ class DifferingScoresError(Exception):
 class Streams:
     """Describe decoders at work without scoring: streams at a time, each a thread, and whether each has FFmpeg's threads.
 
-    `hardware` is the hardware decoder; its frames stay on the device. None is the processor.
+    `hardware` is the hardware decoder, whose frames stay on the device where those of a score do. None is the processor.
     """
 
     count: int
@@ -75,27 +74,14 @@ class Streams:
             return decoded / (time.perf_counter() - began)
 
     def _frames(self, stack: ExitStack, path: Path) -> Iterator[Any]:
-        container = stack.enter_context(av.open(str(path), hwaccel=self._acceleration()))
+        request = None if self.hardware is None else self.hardware.request()
+        container = stack.enter_context(av.open(str(path), hwaccel=request))
         stream = container.streams.video[0]
         if self.threads:
             stream.thread_type = "AUTO"
         elif self.hardware is None:
             stream.thread_type, stream.codec_context.thread_count = "NONE", 1
         return container.decode(stream)
-
-    def _acceleration(self) -> HWAccel | None:
-        """Return what opens the hardware decoder; only CUDA can leave its frames on the device."""
-        if self.hardware is None:
-            return None
-        cuda = self.hardware.kind == "cuda"
-        options: dict[str, object] = {"primary_ctx": "1"} if cuda else {}
-        return HWAccel(
-            self.hardware.kind,
-            device=self.hardware.device,
-            allow_software_fallback=False,
-            options=options,
-            is_hw_owned=cuda,
-        )
 
 
 def _count(part: int, clips: Sequence[Iterator[Any]]) -> int:
