@@ -18,7 +18,6 @@ from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, Inpu
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.frames import hardware
 from vkssim.frames.container import ContainerFile
-from vkssim.frames.decoder import Decoder
 from vkssim.frames.hardware import HardwareDecoder
 from vkssim.frames.pixels import pixel_format, plane_rows
 from vkssim.frames.surfaces import SurfaceReader
@@ -30,6 +29,10 @@ from ..support import host_cuda
 from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostInputs, Surface
 from ..support.pictures import clip
+from . import test_hardware
+from .test_hardware import Changed
+
+stand_in = test_hardware.stand_in
 
 FRAMES, GOP = 30, 10
 WIDTH, HEIGHT = 66, 50
@@ -43,30 +46,27 @@ def copies() -> HostCopies:
 
 
 @pytest.fixture
-def surfaces(monkeypatch: pytest.MonkeyPatch, copies: HostCopies) -> Callable[[int], None]:
+def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: HostCopies) -> Callable[[int], None]:
     """Make FFmpeg's own decoders give surfaces; the function that is returned has them fail at a frame."""
-    failing: list[int] = []
-    take = Decoder.next
+    stand_in.append(lambda _before, frame: Surface(frame))
 
-    def from_surface(self: Decoder) -> Any:
-        before, frame = self.frames_given, take(self)
-        if not self.hardware or frame is None:
+    def fail_at(number: int) -> None:
+        def failing(before: int, frame: Any) -> Any:
+            if before == number:
+                raise av.ExternalError(1, "the surface is lost")
             return frame
-        if before in failing:
-            raise av.ExternalError(1, "the surface is lost")
-        return Surface(frame.reformat(format={"yuv420p": "nv12", "yuv420p10le": "p010le"}[frame.format.name]))
+
+        stand_in.insert(0, failing)
 
     def chosen(decode: str, _backend: str, _device: object) -> HardwareDecoder | None:
         return None if decode == "cpu" else HardwareDecoder(decode, Gpu(copies))
 
-    monkeypatch.setattr(Decoder, "next", from_surface)
-    monkeypatch.setattr(HardwareDecoder, "request", lambda _self: None)
     for module in (pair, worker):
         monkeypatch.setattr(module, "hardware_decoder", chosen)
     monkeypatch.setattr(pair, "sessions", lambda _decoder: 1)
     monkeypatch.setattr(hardware, "offered", lambda: frozenset(["cuda"]))
     host_cuda.stand_in(monkeypatch)
-    return failing.append
+    return fail_at
 
 
 @pytest.fixture(scope="module")
