@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import av
 import numpy as np
@@ -230,7 +231,7 @@ def test_the_structure_is_that_of_the_header(monkeypatch: pytest.MonkeyPatch) ->
         return 0
 
     monkeypatch.setattr(ctypes, "CDLL", lambda _name: SimpleNamespace(cuvidGetDecoderCaps=answer_all))
-    cuda: Any = SimpleNamespace(current=nullcontext)
+    cuda: Any = Mock(current=nullcontext)  # the answer is remembered for each GPU
     answer = nvdec.ask(cuda, "hevc", "420", 10)
     assert answer == Answer(True, 7, (8192, 8192), 262144, (144, 142))
 

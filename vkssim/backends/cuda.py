@@ -19,6 +19,7 @@ from ..frames.surfaces import Rows
 from ..host.device import Device
 from ..host.memory import Buffer, MemoryClass
 from ..host.sharing import Timeline, memory_descriptor
+from .cuda_copy import DeviceCopy
 
 _DEFAULT_STREAM = 0
 
@@ -40,6 +41,10 @@ class Cuda:
         # FFmpeg refuses a primary context whose threads wait in another way than its own do.
         self._call("cuDevicePrimaryCtxSetFlags", handle, int(driver.CUctx_flags.CU_CTX_SCHED_BLOCKING_SYNC))
         self._context = self._call("cuDevicePrimaryCtxRetain", handle)
+        try:
+            self._device_copy = DeviceCopy(int(self._context))
+        except OSError as error:
+            raise UnsuitableDeviceError(f"CUDA's library cannot be loaded: {error}") from error
 
     def _found(self, wanted: uuid.UUID | None) -> tuple[int, Any]:
         for ordinal in range(self._call("cuDeviceGetCount")):
@@ -50,10 +55,14 @@ class Cuda:
 
     def _call(self, name: str, *arguments: Any) -> Any:
         code, *results = getattr(self._driver, name)(*arguments)
-        if int(code) != 0:
-            kind = DeviceMemoryError if int(code) == int(self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY) else DeviceError
-            raise kind(f"{name} failed: {code.name}")
+        self._check(name, int(code))
         return results[0] if results else None
+
+    def _check(self, name: str, code: int) -> None:
+        if code != 0:
+            error = self._driver.CUresult(code)
+            kind = DeviceMemoryError if error == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else DeviceError
+            raise kind(f"{name} failed: {error.name}")
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -68,6 +77,9 @@ class Cuda:
 
     def copy(self, source: Rows, target: Rows, row_bytes: int, rows: int) -> None:
         """Copy rows; see `SurfaceCopy`."""
+        if source.on_device and target.on_device:
+            self._check(*self._device_copy.copy(source, target, row_bytes, rows))
+            return
         region = self._driver.CUDA_MEMCPY2D()
         kinds = self._driver.CUmemorytype
         if source.on_device:
@@ -81,10 +93,7 @@ class Cuda:
         region.srcPitch, region.dstPitch = source.pitch, target.pitch
         region.WidthInBytes, region.Height = row_bytes, rows
         with self.current():
-            if source.on_device and target.on_device:
-                self._call("cuMemcpy2DAsync", region, _DEFAULT_STREAM)
-            else:
-                self._call("cuMemcpy2D", region)
+            self._call("cuMemcpy2D", region)
 
     # -- sharing ------------------------------------------------------------------------------------------------------
 

@@ -320,6 +320,8 @@ class ContainerFile(SequentialSource):
         self._format_name = first.format.name
         self._format: PixelFormat = pixel_format(self._path, self._format_name)
         self._formats = {self._format_name: self._format}
+        self._pixels = self._format  # that of the frame that was read last
+        self._last_look: tuple[Any, ...] | None = None
         self._size = first.width, first.height
         self._colours = _colours(first)
         self._changes: dict[str, tuple[int, str]] = {}
@@ -449,7 +451,7 @@ class ContainerFile(SequentialSource):
         if frame is None:
             return False
         assert self._surfaces is not None
-        self._surfaces.write_luma(frame, self._formats[format_name(frame)], target)
+        self._surfaces.write_luma(frame, self._pixels, target)
         return True
 
     def _next(self, target: Planes | None) -> bool:
@@ -468,21 +470,32 @@ class ContainerFile(SequentialSource):
             return None
         if frame is None:
             return None
-        name = format_name(frame)
-        if not self._is_of_first_size(frame) or name not in self._formats:
-            self.problem = InputError(
-                f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one"
-                f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
-            )
+        look = _look(frame)
+        changed = look != self._last_look
+        if changed and not self._has_known_format(frame):
             return None
         self._times.add(self._tick(frame))
         if self._is_out_of_time():
             return None
-        self._note_changes(frame)
+        if changed:
+            self._note_changes(frame)
+            self._last_look = look
         return frame
 
+    def _has_known_format(self, frame: Any) -> bool:
+        """Choose the pixel format of a frame; return False, and set `problem`, where its size or format is another one."""
+        name = format_name(frame)
+        if self._is_of_first_size(frame) and name in self._formats:
+            self._pixels = self._formats[name]
+            return True
+        self.problem = InputError(
+            f"{self.info.path}: frame {self._position} is {frame.width}x{frame.height} {name}, the first one"
+            f" {self._size[0]}x{self._size[1]} {self._format_name}; a change within a stream cannot be scored"
+        )
+        return False
+
     def _copy(self, frame: Any, target: Planes) -> bool:
-        pixels = self._formats[format_name(frame)]
+        pixels = self._pixels
         if pixels.via is not None:
             try:
                 # With more threads some slices stay empty.
@@ -726,6 +739,12 @@ class ContainerFile(SequentialSource):
         self._let_go()
         keep_no_longer(self)
         self._container = self._stream = self._waiting = None
+
+
+def _look(frame: Any) -> tuple[Any, ...]:
+    """Return what a frame says of its samples, to compare it with the frame before in one step."""
+    layout = frame.format.name, format_name(frame), frame.width, frame.height
+    return *layout, frame.color_range, frame.colorspace, frame.color_trc
 
 
 def _colours(frame: Any) -> dict[str, str | None]:

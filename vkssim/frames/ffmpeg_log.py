@@ -65,11 +65,12 @@ class _Listener:
             self._stop()
 
     def worrying(self, decoder: str) -> int:
-        with self._lock:
-            heard = self._messages[:]
-            del self._messages[: len(heard)]  # other threads may add messages meanwhile
-            self._worrying.update(name for level, name, text in heard if is_worrying(level, text))
-            return self._worrying[decoder]
+        if self._messages:
+            with self._lock:
+                heard = self._messages[:]
+                self._worrying.update(name for level, name, text in heard if is_worrying(level, text))
+                del self._messages[: len(heard)]  # when they are counted; other threads may add messages meanwhile
+        return self._worrying[decoder]
 
     def _stop(self) -> None:
         from av import logging
