@@ -71,6 +71,10 @@ class NvidiaDriver:
     def __hash__(self) -> int:
         return hash(self._gpu)
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what CUDA opened, which belongs to this process."""
+        return {"_gpu": self._gpu, "_shares": self._shares}
+
     @cached_property
     def _opened(self) -> Cuda | str:
         """Return CUDA's side of the GPU, or why there is none: cuda-bindings or the driver is missing, or CUDA refuses it."""

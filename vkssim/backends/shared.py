@@ -28,23 +28,34 @@ class SharedBackend:
         self._open = open_engine
         self._lock = threading.Lock()
         self._engines: dict[tuple[FrameFormat, ...], Backend] = {}
+        self._warnings: dict[tuple[FrameFormat, ...], tuple[str, ...]] = {}  # until a run reports them
         self._closed = False
         self._runs: Counter[tuple[FrameFormat, ...]] = Counter()
 
     def part(self, number: int, parts: int, planes: Sequence[PlaneMetrics]) -> Backend:
         """Return a backend with every `parts`-th batch, starting at batch `number`. Closing it does not affect the others."""
-        formats = tuple(plane.format for plane in planes)
+        formats = _formats(planes)
         with self._lock:
-            opened = formats not in self._engines
-            if opened:
-                for idle in [key for key in self._engines if not self._runs[key]]:
-                    self._engines.pop(idle).close()
-                self._engines[formats] = self._open(planes)
+            self._open_for(planes)
             self._runs[formats] += 1
-            engine = self._engines[formats]
+            engine, warnings = self._engines[formats], self._warnings.pop(formats, ())
         part = _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
-        part.warnings = engine.warnings if opened else ()  # only the run that opened it reports its messages
+        part.warnings = warnings
         return part
+
+    def open_ahead(self, planes: Sequence[PlaneMetrics]) -> None:
+        """Open the backend of the runs to come, which get its warnings."""
+        with self._lock:
+            if not self._closed:
+                self._open_for(planes)
+
+    def _open_for(self, planes: Sequence[PlaneMetrics]) -> None:
+        formats = _formats(planes)
+        if formats not in self._engines:
+            for idle in [key for key in self._engines if not self._runs[key]]:
+                self._engines.pop(idle).close()
+            self._engines[formats] = self._open(planes)
+            self._warnings[formats] = self._engines[formats].warnings
 
     def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
         with self._lock:
@@ -67,6 +78,10 @@ class SharedBackend:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _formats(planes: Sequence[PlaneMetrics]) -> tuple[FrameFormat, ...]:
+    return tuple(plane.format for plane in planes)
 
 
 @dataclass(frozen=True)

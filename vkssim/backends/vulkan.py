@@ -28,6 +28,11 @@ from .open_device import fitted, info_of, largest_batch, open_device
 _BATCH_PIXELS = {Shape.STRIP: 1 << 21, Shape.STAGED: 1 << 24}
 _LARGEST_BATCH = {Shape.STRIP: 8, Shape.STAGED: 32}
 
+# Batches of frames that are already on the GPU are larger: nothing is uploaded while they are collected, and more frames share
+# the host's work for a batch.
+_BATCH_PIXELS_ON_DEVICE = 1 << 26
+_PART_OF_MEMORY = 16
+
 
 def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan, list[list[FeaturePlan]]]:
     """Return the plan of a frame, and the share of each plane's metrics in it; no device is needed.
@@ -173,8 +178,9 @@ class VulkanBackend(Backend):
                     external=self._inputs,
                 )
 
-            wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes)
-            executor, self.warnings = fitted(self.device, wanted, make, largest_batch(self.device, plan, slots))
+            possible = largest_batch(self.device, plan, slots)
+            wanted = batch or _choose_batch(planes, plan, kernels.shape, info.max_storage_bytes, possible)
+            executor, self.warnings = fitted(self.device, wanted, make, possible)
             self._executor = self._stack.enter_context(executor)
             self.batches = tuple(_make_batch(planes, slot, executor.batch) for slot in executor.slots)
             guard.pop_all()
@@ -237,10 +243,14 @@ class VulkanBackend(Backend):
         self._stack.close()
 
 
-def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_storage_bytes: int) -> int:
+def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_storage_bytes: int, possible: int) -> int:
+    """Return how many frames a batch has. For `possible` frames the device could have memory."""
     largest_buffer = max(spec.frame_bytes for spec in plan.buffers)
     pixels = sum(plane.format.width * plane.format.height for plane in planes)
-    wanted = min(_LARGEST_BATCH[shape], _BATCH_PIXELS[shape] // pixels)
+    wanted = _BATCH_PIXELS[shape] // pixels
+    if planes[0].format.external:
+        wanted = max(wanted, min(_BATCH_PIXELS_ON_DEVICE // pixels, possible // _PART_OF_MEMORY))
+    wanted = min(_LARGEST_BATCH[shape], wanted)
     return max(1, min(wanted, max_storage_bytes // largest_buffer))
 
 

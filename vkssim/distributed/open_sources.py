@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from ..errors import VkssimError
 from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
@@ -48,6 +49,13 @@ class OpenSources:
             by_hardware = decoder is not None and all(decoder.decodes(source.clip_facts()) for source in sources)
             if by_hardware and sound and not self._closed:
                 self._kept = OpenPair(key, sources, stack.pop_all())
+
+    def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
+        """Open the clips of the tasks to come. An error is left to the first of these tasks, which opens them again."""
+        with ExitStack() as stack, suppress(VkssimError):
+            sources = open_ordinary_sources(stack, clips, options)
+            if not self._closed:
+                self._kept = OpenPair((clips, options), sources, stack.pop_all())
 
     def _taken(self) -> OpenPair | None:
         kept, self._kept = self._kept, None

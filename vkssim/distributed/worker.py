@@ -17,6 +17,7 @@ from ..errors import DeviceError, InterruptedRunError, OutputError
 from ..features.plane_metrics import PlaneMetrics
 from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
+from ..scoring.options import Clips, ScoreOptions
 from ..scoring.range_folder import RangeFolder
 from ..scoring.ranges import FrameRange, RangeScores
 from ..scoring.run_settings import RunSettings
@@ -81,6 +82,7 @@ class Worker:
             self._own.close()
 
     def _do(self, task: Task) -> Done:
+        self._check()
         started = time.perf_counter()
         with self._sources.use(task, task.options.decoder or self._decoder(task.options.decode)) as sources:
             read_before = sum(source.bytes_read for source in sources)
@@ -104,6 +106,11 @@ class Worker:
             read = sum(source.bytes_read for source in sources) - read_before
             return Done(scores, [frame_range], frames, read, seconds, self._spec.label, stored=stored)
 
+    def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
+        """Open the clips of the tasks to come, which `options` have a decoder for."""
+        if not self._stopped.is_set():
+            self._sources.open_ahead(clips, options)
+
     def _decoder(self, decode: str) -> HardwareDecoder | None:
         if decode not in self._decoders:
             self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
@@ -118,7 +125,7 @@ class Worker:
         self._policy.batch = backend.batch_size  # another worker may have opened it
         return backend
 
-    def _check(self, _done: int, _total: int | None) -> None:
+    def _check(self, _done: int = 0, _total: int | None = None) -> None:
         if self._stopped.is_set():
             raise InterruptedRunError("stopped")
 

@@ -559,7 +559,9 @@ class ContainerFile(SequentialSource):
         if self.info.fps is None or not 0 <= place < len(self._times.ticks):
             return None
         first, this = self._first_tick, self._times.ticks[place]
-        return super().time(number) if first is None or this is None else float((this - first) * self._time_base)
+        if first is None or this is None:
+            return super().time(number)
+        return (this - first) * self._time_base.numerator / self._time_base.denominator
 
     def times(self) -> npt.NDArray[np.float64] | None:
         """See FrameSource.times: by the packets where each is sure to be a frame, else by decoding once more.

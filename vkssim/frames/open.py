@@ -5,12 +5,16 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import BinaryIO, cast
 
 from ..errors import InputError
 from ..storage import remote
+from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
+from ..utils.thread_pool import close_at_end, run_aside
 from . import boxes, y4m
 from .fingerprint import Opened
 from .hardware import HardwareDecoder
@@ -46,6 +50,9 @@ _CONTAINER_STARTS = (
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
 )
 
+Opening = Callable[[], FrameSource]
+"""A function that opens a file."""
+
 
 def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: int | None = None) -> FrameSource:
     """Open a file, or standard input for ``-``, as raw YUV, Y4M or whatever FFmpeg reads, turned as it says.
@@ -63,6 +70,30 @@ def open_source(path: str, raw: RawDescription, chroma: bool = False, stream: in
     if chroma:
         check_chroma(source)
     return source
+
+
+def open_both(
+    stack: ExitStack, openings: Sequence[Opening], hardware: HardwareDecoder | None
+) -> tuple[FrameSource, FrameSource]:
+    """Open two files, and let a stack close them; side by side for `hardware`, which takes 0.1 s and more to begin.
+
+    Raises the error of the first file where both have one.
+    """
+    first, second = openings
+    if hardware is None:
+        return close_at_end(stack, first()), close_at_end(stack, second())
+    opening = run_aside("vkssim-open", second)
+    try:
+        return close_at_end(stack, first()), close_at_end(stack, result_of(opening))
+    except BaseException:
+        opening.add_done_callback(_close_opened)
+        raise
+
+
+def _close_opened(opening: Future[FrameSource]) -> None:
+    """Close a file that nobody needs any more, as soon as it is open."""
+    if opening.exception() is None:
+        opening.result().close()
 
 
 def may_be_container(path: str, raw: RawDescription) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from contextlib import ExitStack
 from fractions import Fraction
+from functools import partial
 
 from ..errors import InputError
 from ..types import FrameFormat
@@ -12,7 +13,7 @@ from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from .crop import Crop, without_bars
 from .hardware import HardwareDecoder
 from .info import VideoInfo
-from .open import check_chroma, open_file, oriented, readable_twice
+from .open import check_chroma, open_both, open_file, oriented, readable_twice
 from .options import PictureOptions, RawDescription
 from .processed import ProcessedSource
 from .raw import RAW
@@ -47,8 +48,8 @@ def open_pair(
             raise InputError(f"`{name}=auto` has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
-        first, second = (stack.enter_context(open_file(path, raw, stream, hardware)) for path, stream in clips)
-        sources = match_pair(first, second, raw, pictures, chroma)
+        openings = [partial(open_file, path, raw, stream, hardware) for path, stream in clips]
+        sources = match_pair(*open_both(stack, openings, hardware), raw, pictures, chroma)
         stack.pop_all()
     return sources
 

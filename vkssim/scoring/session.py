@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 
 from ..backends.base import Backend
 from ..errors import InputError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from ..frames.open import open_regular
+from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
 from ..frames.preprocessing import colour_warnings, common_format, match_pair, open_pair
 from ..frames.selection import Schedule
@@ -39,11 +40,11 @@ def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, Fram
 
 def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
     """Open both clips as `open_sources` does, but refuse pipes. The stack closes the files. Raises InputError."""
-    reference, distorted = (
-        close_at_end(stack, open_regular(path, clips.raw, stream, options.decoder))
+    openings = [
+        partial(open_regular, path, clips.raw, stream, options.decoder)
         for path, stream in zip(clips.paths, options.selection.streams, strict=True)
-    )
-    return match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
+    ]
+    return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
 def score_sources(
@@ -61,7 +62,7 @@ def score_sources(
     closed at the end; the sources are not. Raises VkssimError as `score_files` does.
     """
     with ExitStack() as stack:
-        metrics = _metrics(sources, options)
+        metrics = frame_metrics(sources, options)
         check_names(settings.thresholds, metrics.names, metrics.similarities)
         schedule = options.selection.schedule(*sources, options.sync)
         backend = close_at_end(stack, open_backend(metrics.planes))
@@ -116,7 +117,7 @@ def score_range(
     the sources turn out not to be readable in ranges.
     """
     with ExitStack() as stack:
-        metrics = _metrics(sources, options)
+        metrics = frame_metrics(sources, options)
         schedule = options.selection.schedule(*sources, options.sync)
         begins = _seek(frame_range.start, sources, schedule)
         backend = close_at_end(stack, open_backend(metrics.planes))
@@ -182,7 +183,8 @@ def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pai
     return ClipEnd.of(sources[0], reference), ClipEnd.of(sources[1], distorted)
 
 
-def _metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
+def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
+    """Return the metrics that the options ask for, of the planes that two sources have in common. Raises InputError."""
     luma = common_format(*sources, chroma=options.chroma)
     if options.planes == "y" and all(source.external for source in sources):
         luma = luma.in_surfaces()

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -63,19 +63,24 @@ class ThreadPool:
             _do(*job)
             del job  # otherwise an idle thread would keep the job's objects alive
 
-    def close(self) -> bool:
-        """Cancel jobs that have not begun, and wait for the others; False if a thread did not end in time."""
-        try:
-            while (job := self._jobs.get_nowait()) is not None:
+    def close(self, *, cancel: bool = True) -> bool:
+        """Wait for all jobs, less those that have not begun if `cancel`; return False if a thread did not end in time."""
+        with suppress(Empty):
+            while cancel and (job := self._jobs.get_nowait()) is not None:
                 job[0].cancel()
-        except Empty:
-            pass
         for _ in self._threads:
             self._jobs.put(None)
         until = time.monotonic() + SECONDS_TO_END
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
+
+
+def run_aside(name: str, function: Callable[[], Result]) -> Future[Result]:
+    """Call a function on a thread of its own, for which nothing waits at its end, and return the future of its result."""
+    future: Future[Result] = Future()
+    threading.Thread(target=_do, args=(future, function), name=name, daemon=True).start()
+    return future
 
 
 def _do(future: Future[Any], call: Callable[[], Any]) -> None:
