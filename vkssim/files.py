@@ -16,7 +16,7 @@ from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .scoring.run_store import RunStore, open_store
-from .utils.choices import DEFAULT_DECODER
+from .utils.choices import DECODERS
 
 
 def score_files(
@@ -31,7 +31,7 @@ def score_files(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
-    decode: str = DEFAULT_DECODER,
+    decode: str = DECODERS[0],
     device: Selector = None,
     profile: bool = False,
     progress: Progress | None = None,

@@ -18,7 +18,7 @@ from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .scoring.offset import add_hint
 from .scoring.options import Clips, ScoreOptions, Selector, check_options
-from .utils.choices import DEFAULT_DECODER
+from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 
 Path = str | os.PathLike[str]
@@ -82,7 +82,7 @@ def score_many(
     pictures: PictureOptions = PictureOptions(),  # noqa: B008 - frozen
     strict: bool = False,
     backend: str = "vulkan",
-    decode: str = DEFAULT_DECODER,
+    decode: str = DECODERS[0],
     task_seconds: float = SECONDS,
     progress: bool = False,
 ) -> Iterator[PairScores]:

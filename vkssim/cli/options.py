@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.choices import BACKENDS, DECODERS, DEFAULT_DECODER, ENGINES, PLANES, SYNCS
+from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS
 from ..utils.options import DeclaredOption, options_of
 from ..utils.sections import Section
 from . import choices
@@ -160,7 +160,7 @@ decode_option = option(
     "--decode",
     section=Section.DEVICE,
     type=Choice(DECODERS),
-    default=DEFAULT_DECODER,
+    default=DECODERS[0],
     show_default=True,
     help="Decode containers with the GPU that scores where it can, else the processor (auto); with the processor (cpu); or with"
     " that hardware, or fail; cuda is the GPU that scores. The samples are the same.",

@@ -86,16 +86,16 @@ def _on_engines(clips: Clips, options: ScoreOptions, settings: RunSettings) -> S
     """Score a pair in ranges on one GPU that has several video engines; None where there is nothing to gain by that.
 
     A decoder keeps one engine busy, and a worker has two of them, one for each clip. So there are half as many workers as
-    engines, each on a thread. Those that cannot open the clips are left out. Where none of them can, one worker scores all
-    ranges when the clips were closed.
+    engines, rounded down, each on a thread: with more threads, all of them wait longer for Python's lock. Workers that cannot
+    open the clips are left out. Where none of them can, one worker scores all ranges when the clips were closed.
     """
     in_order = settings.on_frames is not None or options.sync != "index" or not readable_again(clips.paths)
     if options.decoder is None or options.backend != "vulkan" or in_order:
         return None
     if not all(may_be_container(path, clips.raw) for path in clips.paths):  # CUDA is not loaded for other files
         return None
-    workers = -(-sessions(options.decoder) // 2)
-    if workers == 1:
+    workers = sessions(options.decoder) // 2
+    if workers < 2:
         return None
     with ExitStack() as guard:  # until the pool has them, this closes the clips
         stack = guard.enter_context(ExitStack())

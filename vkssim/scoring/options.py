@@ -11,7 +11,7 @@ from ..frames.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
 from ..types import FrameFormat
-from ..utils.choices import BACKENDS, DEFAULT_DECODER
+from ..utils.choices import BACKENDS, DECODERS
 
 Selector = str | int | Sequence[str | int] | None
 """One device (see `Scorer`), or several: ``"all"``, a list, or a text with commas between the devices."""
@@ -47,7 +47,7 @@ class ScoreOptions:
     strict: bool = False
     backend: str = "vulkan"
     device: str | int | None = None
-    decode: str = DEFAULT_DECODER
+    decode: str = DECODERS[0]
     decoder: HardwareDecoder | None = None
 
     @property

@@ -1,6 +1,6 @@
 """List the words and numbers that options choose from, each list once.
 
-The first entry of a list of words is the default, but for `DECODERS`, whose default is `DEFAULT_DECODER`.
+The first entry of a list of words is the default.
 
 The command line offers the entries of these lists, and the modules that act on them refuse everything else. This module imports
 nothing, so that the help of a command is printed without NumPy.
@@ -18,9 +18,6 @@ DECODERS = ("auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv")
 """The decoders of containers: ``"auto"`` is the GPU that scores where it can decode, else the processor; ``"cpu"`` is the
 processor; the others are FFmpeg's names of the APIs of hardware.
 """
-
-DEFAULT_DECODER = "cpu"
-"""The decoder that is used where the user names none, one of `DECODERS`."""
 
 PLANES = ("y", "yuv", "all")
 """The planes to score: the luma; all three planes; or these and their mean weighted by area, which FFmpeg calls All."""
