@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -66,6 +67,20 @@ def test_a_backend_that_a_run_uses_is_closed_behind_it() -> None:
     assert not opener.opened[0].is_open
 
 
+def test_a_backend_that_was_opened_ahead() -> None:
+    """The first run that uses it gets its warnings. A closed SharedBackend opens none."""
+    opener = _Opener()
+    backend = SharedBackend(opener)
+    backend.open_ahead(_planes())
+    first, second = (backend.part(number, 2, _planes()) for number in range(2))
+    assert (first.warnings, second.warnings) == (("smaller batches",), ())
+    first.close()
+    second.close()
+    backend.close()
+    backend.open_ahead(_planes())
+    assert [made.is_open for made in opener.opened] == [False]
+
+
 def test_closing_waits_for_a_run_that_begins() -> None:
     """A run that was left behind asks for a backend that nobody uses, while another thread closes the backends."""
     opener = _Opener()
@@ -88,7 +103,8 @@ def test_closing_waits_for_a_run_that_begins() -> None:
     assert not any(made.is_open for made in opener.opened)
 
 
-def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ahead", [False, True], ids=["by a run", "ahead of all runs"])
+def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest.MonkeyPatch, ahead: bool) -> None:
     monkeypatch.setattr(shared, "_SECONDS_TO_CLOSE", 0.01)
     going_on, asked = threading.Event(), threading.Event()
     opener = _Opener()
@@ -99,7 +115,8 @@ def test_closing_does_not_wait_for_a_device_that_never_opens(monkeypatch: pytest
         return opener(planes)
 
     backend = SharedBackend(open_slowly)
-    left_behind = threading.Thread(target=lambda: backend.part(0, 1, _planes()).close())
+    opening = partial(backend.open_ahead, _planes()) if ahead else lambda: backend.part(0, 1, _planes()).close()
+    left_behind = threading.Thread(target=opening)
     left_behind.start()
     asked.wait()
     backend.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.open import is_container, open_source
+from vkssim.frames.hardware import HardwareDecoder
+from vkssim.frames.open import is_container, open_both, open_source
 from vkssim.frames.options import RawDescription
 
 from ..support.clips import raw_bytes, write, y4m_bytes
@@ -140,3 +143,60 @@ def test_first_bytes_of_containers(head: bytes) -> None:
 @pytest.mark.parametrize("head", [b"", bytes(380), b"\x10" * 380, b"\x47" * 100, b"\x47" * 380, raw_bytes(LUMA)[:380]])
 def test_first_bytes_of_samples(head: bytes) -> None:
     assert not is_container(head)
+
+
+class _Source:
+    """A source that only says whether it is closed."""
+
+    def __init__(self) -> None:
+        self.closed = threading.Event()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def _opening(result: _Source | Exception) -> Callable[[], Any]:
+    def opened() -> _Source:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    return opened
+
+
+DECODERS = [None, HardwareDecoder("cuda")]
+
+
+@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
+def test_both_files_are_closed_by_the_stack(hardware: HardwareDecoder | None) -> None:
+    first, second = _Source(), _Source()
+    with ExitStack() as stack:
+        opened: tuple[Any, Any] = open_both(stack, [_opening(first), _opening(second)], hardware)
+        assert opened == (first, second)
+        assert not first.closed.is_set()
+    assert first.closed.is_set()
+    assert second.closed.is_set()
+
+
+@pytest.mark.parametrize("hardware", DECODERS, ids=["in turn", "side by side"])
+def test_the_error_of_the_first_file_counts(hardware: HardwareDecoder | None) -> None:
+    openings = [_opening(InputError(name)) for name in ("first", "second")]
+    with ExitStack() as stack, pytest.raises(InputError, match="first"):
+        open_both(stack, openings, hardware)
+
+
+def test_the_other_file_is_closed_where_one_cannot_be_opened() -> None:
+    waiting, first, second = threading.Event(), _Source(), _Source()
+
+    def open_late() -> Any:
+        waiting.wait()
+        return second
+
+    with ExitStack() as stack:
+        with pytest.raises(InputError, match="broken"):
+            open_both(stack, [_opening(InputError("broken")), open_late], DECODERS[1])
+        waiting.set()
+        assert second.closed.wait(10)
+        with pytest.raises(InputError, match="broken"):
+            open_both(stack, [_opening(first), _opening(InputError("broken"))], DECODERS[1])
+    assert first.closed.is_set()

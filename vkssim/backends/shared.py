@@ -48,14 +48,19 @@ class SharedBackend:
         with self._lock:
             if not self._closed:
                 self._open_for(planes)
+            if self._closed:  # `close` did not wait for a device that opens slowly
+                self._close_idle()
 
     def _open_for(self, planes: Sequence[PlaneMetrics]) -> None:
         formats = _formats(planes)
         if formats not in self._engines:
-            for idle in [key for key in self._engines if not self._runs[key]]:
-                self._engines.pop(idle).close()
+            self._close_idle()
             self._engines[formats] = self._open(planes)
             self._warnings[formats] = self._engines[formats].warnings
+
+    def _close_idle(self) -> None:
+        for idle in [key for key in self._engines if not self._runs[key]]:
+            self._engines.pop(idle).close()
 
     def _leave(self, formats: tuple[FrameFormat, ...]) -> None:
         with self._lock:
@@ -68,8 +73,7 @@ class SharedBackend:
         self._closed = True
         if self._lock.acquire(timeout=_SECONDS_TO_CLOSE):  # a run that does not end may hang while it opens a backend
             try:
-                for idle in [key for key in self._engines if not self._runs[key]]:
-                    self._engines.pop(idle).close()
+                self._close_idle()
             finally:
                 self._lock.release()
 
