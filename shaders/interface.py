@@ -131,6 +131,7 @@ _ALL_SUMS = tuple(Sums)
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale")),
     "largest_sample": Interface(("width", "height", "pitch", "plane", "strip", "frame_partials"), shapes=(Shape.STAGED,)),
+    "deinterleave": Interface(("height", "pitch", "plane"), targets=2, input=Input.STORAGE),
     "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, sums=(Sums.PLAIN, Sums.EXACT)),
     "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, sums=_ALL_SUMS),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),

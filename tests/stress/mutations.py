@@ -11,6 +11,7 @@ from dataclasses import dataclass
 GATE = "gate"
 """The matrix of scripts/cross_backend_diff.py. Every other check is a test, as pytest names it."""
 
+DEINTERLEAVED = "tests/shaders/test_deinterleave.py::test_every_size"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
 SSIM_MAP = "tests/shaders/test_ssim_map.py"
@@ -38,7 +39,7 @@ DOWN_ROWS, DOWN_SUMS = _include("window_down_rows"), _include("window_down_sums"
 LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
-PSNR = "shaders/psnr.comp"
+DEINTERLEAVE, PSNR = "shaders/deinterleave.comp", "shaders/psnr.comp"
 CONSTANTS = "shaders/constants.py"
 PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_ssim.py", "vkssim/features/float_ssim.py"
 
@@ -264,6 +265,14 @@ MUTATIONS = (
         INGEST,
         "LOAD_SAMPLES(samples, INGEST_COLUMNS, image * plane",
         "LOAD_SAMPLES(samples, INGEST_COLUMNS, (image & ~1) * plane",
+    ),
+    Mutation("deinterleave: Cr before Cb", DEINTERLEAVE, "even_bytes(words) :", "even_bytes(words >> 8) :", DEINTERLEAVED),
+    Mutation(
+        "deinterleave: the upper byte of each sample lost", DEINTERLEAVE, "words.x & 0xffffu", "words.x & 0xffu", DEINTERLEAVED
+    ),
+    Mutation("deinterleave: the distorted plane lost", DEINTERLEAVE, "int(gl_WorkGroupID.z) * plane", "0", DEINTERLEAVED),
+    Mutation(
+        "deinterleave: the last row lost", DEINTERLEAVE, "POINTWISE_ROWS, height)", "POINTWISE_ROWS, height - 1)", DEINTERLEAVED
     ),
     # -- samples
     Mutation(

@@ -6,7 +6,8 @@ The NumPy twins computed the numbers. The scores are equal to libvmaf's, to six 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,16 +16,20 @@ import numpy.typing as npt
 from ..features import make_scorer
 from ..features.base import FrameScorer
 from ..features.plane_metrics import PlaneMetrics
-from ..features.planes import KernelShape
+from ..features.planes import CHROMA, KernelShape, PlanePair, deinterleave
 from ..features.ssim_map import SsimMap
-from ..host.plan import Plan
+from ..host.executor import Executor
+from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
 from ..loss.wang import product
+from ..reference.deinterleave import deinterleave as deinterleaved
 from ..reference.largest_sample import largest_samples
+from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import FrameFormat
 from .loss_engine import LossEngine
+from .open_device import open_device
 from .vulkan import VulkanBackend, frame_plan, with_largest_samples
 
 Numbers = npt.NDArray[np.float64]
@@ -115,6 +120,39 @@ def _largest_sample(right: float) -> Case:
     return Case("the largest sample", plan, numbers, lambda: np.array([largest_samples(np.stack(ten_bits())).max()]), (right,))
 
 
+def _interleaved_chroma() -> Case:
+    """Return the case of chroma in surfaces: the pictures are Cb and Cr, and the numbers count the samples that differ."""
+    frame, cb, cr = FrameFormat.of_bits(SIDE, SIDE, 8), "cb", "cr"
+
+    def plan(shape: KernelShape) -> Plan:
+        source = PlanePair.interleaved(frame)
+        targets = [replace(PlanePair.raw(frame), buffer=name).spec(Role.OUTPUT) for name in (cb, cr)]
+        return Plan((source.spec(Role.INPUT), *targets), ((deinterleave(shape, source, cb, cr),),))
+
+    def chroma() -> npt.NDArray[np.uint8]:
+        """Return a frame whose reference has the pictures as Cb and Cr, and whose distorted clip has them the other way."""
+        first, second = pictures()
+        return np.stack([np.stack([first, second], axis=-1), np.stack([second, first], axis=-1)]).reshape(2, SIDE, 2 * SIDE)
+
+    def differing(*planes: npt.NDArray[np.uint8]) -> Numbers:
+        first, second = pictures()
+        expected = np.stack([first, second]), np.stack([second, first])
+        return np.array([np.count_nonzero(got != right) for got, right in zip(planes, expected, strict=True)], np.float64)
+
+    def numbers(device: Where) -> Numbers:
+        with ExitStack() as stack:
+            opened = open_device(stack, device)
+            shape = KernelShape.for_device(opened.info)
+            executor = stack.enter_context(Executor(opened, plan(shape), load_module, batch=1, slots=1))
+            slot = executor.slots[0]
+            slot.inputs[CHROMA][0] = chroma().ravel()
+            executor.submit(slot, 1)
+            executor.wait(slot)
+            return differing(*(slot.outputs[name][0].reshape(2, SIDE, SIDE) for name in (cb, cr)))
+
+    return Case("misplaced samples of Cb and Cr", plan, numbers, lambda: differing(*deinterleaved(chroma())), (0.0, 0.0))
+
+
 def _loss(loss: Loss, right: float, name: str) -> Case:
     """Return the case of a loss."""
 
@@ -184,6 +222,7 @@ CASES = (
     _score("float_psnr", 30.913967),
     _score("float_psnr", 30.913967, floats=True),
     _largest_sample(1500.0),
+    _interleaved_chroma(),
     _loss(_SSIM, 0.858720, "SSIM"),
     _gradient(_SSIM, (0.858720, 0.253192, 0.000131), "SSIM and its gradient"),
     _gradient(_ms_ssim(Pyramid.AVERAGE), (0.969541, 0.060653, -0.000240), "MS-SSIM and its gradient"),

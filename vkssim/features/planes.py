@@ -16,6 +16,7 @@ from ..shaders.constants import (
     FRAGMENT_WINDOWS,
     GAUSSIAN,
     INGEST_COLUMNS,
+    POINTWISE_ROWS,
     STRIP_COLUMNS,
     UNIFORM,
     WINDOW_WORKGROUP,
@@ -29,6 +30,9 @@ MARGIN = len(GAUSSIAN) - 1
 
 SAMPLES = "samples"
 """The buffer to which the host writes frames."""
+
+CHROMA = "chroma"
+"""The buffer to which another API of the GPU writes the chroma of surfaces: Cb and Cr of each sample side by side."""
 
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _LARGEST_ROWS = 32
@@ -113,6 +117,15 @@ class PlanePair:
         return cls(SAMPLES, frame.width, frame.height, frame.code, row_bytes, frame.stored_factor)
 
     @classmethod
+    def interleaved(cls, chroma: FrameFormat) -> PlanePair:
+        """Return planes with Cb and Cr side by side, as `deinterleave` reads them, from the format of Cb and of Cr.
+
+        Rows are twice as long as those of `raw`, so that samples lie at twice the address that they have there.
+        """
+        separate = cls.raw(chroma)
+        return cls(CHROMA, 2 * chroma.width, chroma.height, chroma.code, 2 * separate.row_bytes, separate.scale)
+
+    @classmethod
     def floats(cls, buffer: str, width: int, height: int) -> PlanePair:
         """Return float planes on the 0..255 scale, which a kernel makes."""
         return cls(buffer, width, height, SampleCode.FLOAT32, aligned(4 * width))
@@ -158,6 +171,20 @@ def ingest(shape: KernelShape, source: PlanePair, target: PlanePair, factor: flo
         )
 
     return one(0), one(1)
+
+
+def deinterleave(shape: KernelShape, source: PlanePair, cb: str, cr: str) -> Dispatch:
+    """Return the dispatch that separates the chroma of both planes into two buffers, which have the layout `PlanePair.raw`."""
+    row_words = source.row_bytes // 8
+    return Dispatch(
+        label="deinterleave",
+        kernel=shape.kernel("deinterleave", source.code),
+        sources=(source.buffer,),
+        targets=(cb, cr),
+        push=INTERFACES["deinterleave"].pack(height=source.height, pitch=row_words, plane=row_words * source.height),
+        groups=(ceil_div(row_words, shape.workgroup), ceil_div(source.height, POINTWISE_ROWS)),
+        layers=2,
+    )
 
 
 def largest_sample(shape: KernelShape, source: PlanePair, target: str) -> tuple[Dispatch, BufferSpec]:
