@@ -40,6 +40,9 @@ class ExternalPlane:
     shift: int = 0
 
 
+ExternalFrame = tuple[ExternalPlane, ...]
+"""A frame in memory of the GPU: (luma,) or (luma, chroma). A row of chroma has Cb and Cr of each sample side by side."""
+
 SampleType = np.dtype[np.uint8] | np.dtype[np.uint16] | np.dtype[np.float32]
 
 _DTYPES: dict[SampleCode, SampleType] = {

@@ -8,7 +8,7 @@ import pytest
 
 from vkssim.backends.vulkan import frame_plan
 from vkssim.features import FEATURES, with_options
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.features.planes import KernelShape
 from vkssim.host.plan import Dispatch, Plan, Role
 from vkssim.shaders.constants import SCALES
@@ -42,6 +42,37 @@ def test_number_of_dispatches(shape: KernelShape, name: str) -> None:
     assert [stems.count(stem) for stem in ("ms_ssim_decimate", "ms_ssim")] == [4, 5]
     assert stems.count("ingest") == (2 if name in WITH_INGEST else 0)
     assert len(stems) == (11 if name in WITH_INGEST else 9)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("bits", [8, 10])
+def test_chroma_of_surfaces_is_separated_first(shape: KernelShape, bits: int) -> None:
+    """Everything else is the plan of the same frames that the host writes, with chroma one step later."""
+    luma = FrameFormat.of_bits(704, 576, bits)
+    plain, surfaces = (
+        frame_plan(FrameMetrics("float_ms_ssim", plane_formats(frame, "all")).planes, shape)[0]
+        for frame in (luma, luma.in_surfaces())
+    )
+    surfaces.validate()
+    inputs = {spec.name: spec.frame_bytes for spec in surfaces.buffers if spec.role is Role.INPUT}
+    assert inputs == {"samples": plain.buffer("samples").frame_bytes, "chroma": 2 * plain.buffer("cb.samples").frame_bytes}
+    assert {surfaces.buffer(name).role for name in ("cb.samples", "cr.samples")} == {Role.WORK}
+    (separation,) = [dispatch for dispatch in surfaces.steps[0] if stem_of(dispatch) == "deinterleave"]
+    assert (separation.sources, separation.targets) == (("chroma",), ("cb.samples", "cr.samples"))
+    assert _steps_of(surfaces, chroma=True) == [[], *_steps_of(plain, chroma=True)]
+    assert _steps_of(surfaces, chroma=False) == [*_steps_of(plain, chroma=False), []]
+
+
+def _steps_of(plan: Plan, *, chroma: bool) -> list[list[tuple[object, ...]]]:
+    """What the metrics of the luma, or those of chroma, do in each step."""
+    return [
+        [
+            (dispatch.label, dispatch.sources, dispatch.targets)
+            for dispatch in step
+            if dispatch.label.startswith(("cb.", "cr.")) is chroma and stem_of(dispatch) != "deinterleave"
+        ]
+        for step in plan.steps
+    ]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -15,11 +15,11 @@ from vkssim import PictureOptions, RawDescription, ScoreReport, Selection, score
 from vkssim.backends import vulkan
 from vkssim.distributed import pair, worker
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
-from vkssim.features.plane_metrics import FrameMetrics
+from vkssim.features.plane_metrics import FrameMetrics, plane_formats
 from vkssim.frames import hardware
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.hardware import HardwareDecoder
-from vkssim.frames.pixels import pixel_format, plane_rows
+from vkssim.frames.pixels import pixel_format, plane_rows, plane_samples
 from vkssim.frames.surfaces import SurfaceReader
 from vkssim.report import render
 from vkssim.types import ExternalPlane, FrameFormat
@@ -30,6 +30,7 @@ from ..support.clips import raw_bytes, write
 from ..support.host_cuda import Gpu, HostCopies, HostInputs, Surface
 from ..support.pictures import clip
 from . import test_hardware
+from .colours import encode_colours, fill
 from .test_hardware import Changed
 
 stand_in = test_hardware.stand_in
@@ -72,22 +73,12 @@ def surfaces(monkeypatch: pytest.MonkeyPatch, stand_in: list[Changed], copies: H
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clips")
-    for name, samples in ("eight", "yuv420p"), ("ten", "yuv420p10le"):
-        for which, crf in ("reference", "10"), ("distorted", "35"):
-            _encode(folder / f"{name}-{which}.mp4", samples, crf)
+    for which, crf in ("reference", "10"), ("distorted", "35"):
+        encode_colours(folder / f"eight-{which}.mp4", (WIDTH, HEIGHT), FRAMES, crf=crf, g=str(GOP))
+        encode_colours(folder / f"ten-{which}.mp4", (WIDTH, HEIGHT), FRAMES, "yuv420p10le", crf=crf, g=str(GOP))
+        encode_colours(folder / f"odd-{which}.mp4", (65, 49), 6, codec="libvpx-vp9", crf=crf, deadline="realtime")
     write(folder / "reference.yuv", raw_bytes(clip(FRAMES, HEIGHT, WIDTH)))
     return folder
-
-
-def _encode(path: Path, pixel_format: str, crf: str) -> None:
-    with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=25, options={"crf": crf, "g": str(GOP), "preset": "ultrafast"})
-        assert isinstance(stream, av.VideoStream)
-        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, pixel_format
-        for luma in clip(FRAMES, HEIGHT, WIDTH):
-            frame = av.VideoFrame.from_ndarray(luma, format="gray").reformat(format=pixel_format)
-            container.mux(stream.encode(frame))
-        container.mux(stream.encode())
 
 
 def _score(folder: Path, name: str, decode: str, **options: Any) -> ScoreReport:
@@ -104,12 +95,16 @@ def _rendered(report: ScoreReport) -> Any:
     return data
 
 
-@pytest.mark.parametrize("name", ["eight", "ten"])
-def test_scores_are_those_of_the_processor(folder: Path, surfaces: object, copies: HostCopies, name: str) -> None:
-    on_processor = _score(folder, name, "cpu")
+@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
+@pytest.mark.parametrize(("name", "frames"), [("eight", FRAMES), ("ten", FRAMES), ("odd", 6)])
+def test_scores_are_those_of_the_processor(
+    folder: Path, surfaces: object, copies: HostCopies, name: str, frames: int, planes: str, copies_of_a_frame: int
+) -> None:
+    """A frame is copied once for its luma and once for its chroma; no frame visits the host once the clips are open."""
+    on_processor = _score(folder, name, "cpu", planes=planes)
     assert not copies.made
-    on_device = _score(folder, name, "cuda")
-    assert copies.made.count(ON_DEVICE) == 2 * FRAMES
+    on_device = _score(folder, name, "cuda", planes=planes)
+    assert copies.made.count(ON_DEVICE) == 2 * frames * copies_of_a_frame
     assert copies.made.count(("device", "host")) == 2 * 2, "both planes of the first frame of each clip, for the comparison"
     assert ("host", "device") not in copies.made
     assert _rendered(on_device) == _rendered(on_processor)
@@ -139,29 +134,42 @@ def test_kernels_wait_for_the_copies(folder: Path, surfaces: object, monkeypatch
 
     monkeypatch.setattr(HostCopies, "copy", copy_later)
     monkeypatch.setattr(HostInputs, "written", write_then_signal)
-    assert _rendered(_score(folder, "eight", "cuda")) == _rendered(_score(folder, "eight", "cpu"))
+    on_device, on_processor = (_score(folder, "eight", decode, planes="all") for decode in ("cuda", "cpu"))
+    assert _rendered(on_device) == _rendered(on_processor)
 
 
-@pytest.mark.parametrize("name", ["eight", "ten"])
+@pytest.mark.parametrize(("name", "planes", "copies_of_a_frame"), [("eight", "y", 1), ("eight", "all", 2), ("ten", "all", 2)])
 @pytest.mark.parametrize("at", [1, GOP + 1])
 def test_a_decoder_that_fails_on_the_way(
-    folder: Path, surfaces: Callable[[int], None], copies: HostCopies, name: str, at: int
+    folder: Path,
+    surfaces: Callable[[int], None],
+    copies: HostCopies,
+    name: str,
+    at: int,
+    planes: str,
+    copies_of_a_frame: int,
 ) -> None:
     """The processor's frames go on in the same memory of the device."""
     surfaces(at)
-    report = _score(folder, name, "cuda")
-    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at)
+    report = _score(folder, name, "cuda", planes=planes)
+    assert copies.made.count(ON_DEVICE) == 2 * at * copies_of_a_frame
+    assert copies.made.count(("host", "device")) == 2 * (FRAMES - at) * copies_of_a_frame
     assert sum("decoded on the processor from there on" in warning for warning in report.warnings) == 2
-    assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in _score(folder, name, "cpu").frames]
+    expected = _score(folder, name, "cpu", planes=planes)
+    assert [frame.metrics for frame in report.frames] == [frame.metrics for frame in expected.frames]
 
 
 @pytest.mark.parametrize(
     "options",
-    [{"planes": "all"}, {"pictures": PictureOptions(crop="60x40+2+2")}, {"backend": "cpu"}],
-    ids=["chroma", "crop", "cpu"],
+    [
+        {"pictures": PictureOptions(crop="60x40+2+2")},
+        {"pictures": PictureOptions(crop="60x40+2+2"), "planes": "all"},
+        {"backend": "cpu", "planes": "all"},
+    ],
+    ids=["crop", "crop of all planes", "cpu"],
 )
 def test_what_is_scored_from_the_host(folder: Path, surfaces: object, copies: HostCopies, options: dict[str, Any]) -> None:
-    """Chroma, preprocessing and the CPU's backend get the same frames in the host's memory."""
+    """Preprocessing and the CPU's backend get the same frames in the host's memory."""
     report = _score(folder, "eight", "cuda", **options)
     assert ON_DEVICE not in copies.made
     assert copies.made
@@ -176,13 +184,21 @@ def test_a_clip_beside_a_raw_file(folder: Path, surfaces: object, copies: HostCo
     assert [frame.metrics for frame in one.frames] == [frame.metrics for frame in other.frames]
 
 
-def test_ranges(folder: Path, surfaces: object, copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("planes", "copies_of_a_frame"), [("y", 1), ("all", 2)])
+def test_ranges(
+    folder: Path,
+    surfaces: object,
+    copies: HostCopies,
+    monkeypatch: pytest.MonkeyPatch,
+    planes: str,
+    copies_of_a_frame: int,
+) -> None:
     """Several engines decode ranges side by side; the seams are compared on the host."""
     monkeypatch.setattr(pair, "sessions", lambda _decoder: 4)
     small_ranges(monkeypatch, 4)
-    on_device = _score(folder, "eight", "cuda", device="llvmpipe")
-    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES
-    assert _rendered(on_device) == _rendered(_score(folder, "eight", "cpu", device="llvmpipe"))
+    on_device = _score(folder, "eight", "cuda", device="llvmpipe", planes=planes)
+    assert copies.made.count(ON_DEVICE) >= 2 * FRAMES * copies_of_a_frame
+    assert _rendered(on_device) == _rendered(_score(folder, "eight", "cpu", device="llvmpipe", planes=planes))
 
 
 def test_a_copy_that_fails_is_an_error(folder: Path, surfaces: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,23 +252,33 @@ def test_selections(folder: Path, surfaces: object, copies: HostCopies, options:
 
 
 def test_the_source_alone(folder: Path, surfaces: object, copies: HostCopies) -> None:
-    """Frames that are passed over are not copied."""
-    memory = np.zeros((3, HEIGHT, 128), np.uint8)
-    planes = [ExternalPlane(rows.ctypes.data, 128, HEIGHT, WIDTH) for rows in memory]
+    """Frames that are passed over are not copied, and chroma is not copied where no place for it is given."""
+    luma, chroma = np.zeros((3, HEIGHT, 128), np.uint8), np.zeros((3, HEIGHT // 2, 128), np.uint8)
+    frames = [tuple(_place(plane, WIDTH) for plane in planes) for planes in zip(luma, chroma, strict=True)]
     with ContainerFile(str(folder / "eight-reference.mp4"), hardware=HardwareDecoder("cuda", Gpu(copies))) as source:
         assert source.external
         copies.made.clear()
-        assert source.read_external([0, 4, 8], planes) == 3
-        assert copies.made == [ON_DEVICE] * 3
-        assert source.read_external([FRAMES - 1, FRAMES], planes[:2]) == 1
+        assert source.read_external([0, 4, 8], frames) == 3
+        assert copies.made == [ON_DEVICE] * 6
+        copies.made.clear()
+        assert source.read_external([FRAMES - 1, FRAMES], [frame[:1] for frame in frames[:2]]) == 1
+        assert copies.made == [ON_DEVICE]
         assert source.length == FRAMES
     with ContainerFile(str(folder / "eight-reference.mp4")) as source:
         assert not source.external
-        expected = [source.info.new_planes(1) for _ in range(3)]
+        expected = [source.info.new_planes(3) for _ in range(3)]
         source.read([0, 4, FRAMES - 1], expected)
-    for rows, (luma,) in zip(memory[[1, 0]], (expected[1], expected[2]), strict=True):
-        np.testing.assert_array_equal(rows[:, :WIDTH], luma)
+    for rows, (plane, _, _) in zip(luma[[1, 0]], (expected[1], expected[2]), strict=True):
+        np.testing.assert_array_equal(rows[:, :WIDTH], plane)
         assert not rows[:, WIDTH:].any(), "the padding of rows is not written"
+    for rows, (_, cb, cr) in zip(chroma[:2], expected[:2], strict=True):
+        np.testing.assert_array_equal(rows[:, 0:WIDTH:2], cb)
+        np.testing.assert_array_equal(rows[:, 1:WIDTH:2], cr)
+        assert not rows[:, WIDTH:].any()
+
+
+def _place(plane: np.ndarray, row_bytes: int, shift: int = 0) -> ExternalPlane:
+    return ExternalPlane(plane.ctypes.data, plane.strides[0], len(plane), row_bytes, shift)
 
 
 @pytest.mark.parametrize("bits", [8, 10, 12, 16])
@@ -266,29 +292,34 @@ def test_formats_of_surfaces(bits: int) -> None:
     assert surface.stored_factor * (2**bits - 1 << surface.shift) == plain.factor * plain.peak
 
 
-def test_a_frame_of_the_host_gets_the_shift_of_the_plane(copies: HostCopies) -> None:
-    samples = np.arange(48 * 64, dtype=np.uint16).reshape(48, 64) % 1024
-    frame = av.VideoFrame(64, 48, "yuv420p10le")
-    for plane in frame.planes:
-        plane.update(np.zeros(plane.buffer_size, np.uint8).tobytes())
-    plane_rows(frame, 0).view(np.uint16)[:, :64] = samples
-    target = np.zeros((48, 128), np.uint16)
-    luma = ExternalPlane(target.ctypes.data, 256, 48, 128, shift=6)
-    SurfaceReader(copies).write_luma(frame, pixel_format("", "yuv420p10le"), luma)
-    np.testing.assert_array_equal(target[:, :64], samples << 6)
-    assert copies.made == [("host", "device")]
+@pytest.mark.parametrize(("name", "shift"), [("yuv420p", 0), ("yuv420p10le", 6)])
+def test_a_frame_of_the_host_is_written_as_surfaces_are(copies: HostCopies, name: str, shift: int) -> None:
+    """Chroma lies in one plane, and samples of ten bits in the upper bits. The width and the height are odd."""
+    width, height, dtype = 63, 49, np.dtype(np.uint16 if shift else np.uint8)
+    frame = av.VideoFrame(width, height, name)
+    fill(frame, np.random.default_rng(1).integers(0, 256, (height, width), np.uint8), np.random.default_rng(2))
+    y, cb, cr = (plane_samples(plane_rows(frame, number), dtype).copy() for number in range(3))
+    luma, chroma = np.zeros((height, 64), dtype), np.zeros((25, 64), dtype)
+    target = _place(luma, width * dtype.itemsize, shift), _place(chroma, 64 * dtype.itemsize, shift)
+    SurfaceReader(copies).write(frame, pixel_format("", name), target)
+    np.testing.assert_array_equal(luma[:, :width], y[:height, :width] << shift)
+    np.testing.assert_array_equal(chroma[:, 0::2], cb[:25, :32] << shift)
+    np.testing.assert_array_equal(chroma[:, 1::2], cr[:25, :32] << shift)
+    assert not luma[:, width:].any()
+    assert copies.made == [("host", "device")] * 2
 
 
 def test_batches_of_external_frames(surfaces: object) -> None:
     """Their planes lie one behind the other, and none of them is mapped for the caller."""
-    luma = FrameFormat.of_bits(WIDTH, HEIGHT, 10).in_surfaces()
-    with vulkan.VulkanBackend(FrameMetrics(FEATURES, [luma]).planes, batch=3, slots=2) as backend:
+    formats = plane_formats(FrameFormat.of_bits(WIDTH, HEIGHT, 10).in_surfaces(), "all")
+    with vulkan.VulkanBackend(FrameMetrics(FEATURES, formats).planes, batch=3, slots=2) as backend:
         assert backend.batch_size == 3
         for batch in backend.batches:
             assert batch.external is not None
             assert batch.reference == ()
             reference, distorted = batch.external
-            (pitch,) = {plane.pitch for plane in (*reference, *distorted)}
-            in_order = [plane.address for pair_of in zip(reference, distorted, strict=True) for plane in pair_of]
-            assert np.diff(in_order).tolist() == [pitch * HEIGHT] * 5
-            assert {plane.shift for plane in reference} == {6}
+            for plane, height in enumerate((HEIGHT, HEIGHT // 2)):
+                in_order = [frame[plane] for pair_of in zip(reference, distorted, strict=True) for frame in pair_of]
+                (pitch,) = {plane.pitch for plane in in_order}
+                assert np.diff([plane.address for plane in in_order]).tolist() == [pitch * height] * 5
+                assert {(plane.height, plane.row_bytes, plane.shift) for plane in in_order} == {(height, 2 * WIDTH, 6)}

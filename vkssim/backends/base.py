@@ -14,7 +14,7 @@ from ..errors import FrameError
 from ..features.plane_metrics import PlaneMetrics
 from ..reference.largest_sample import largest_samples
 from ..report.backend_info import BackendInfo
-from ..types import Doubles, ExternalPlane, Samples
+from ..types import Doubles, ExternalFrame, Samples
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Batch:
 
     reference: tuple[Samples, ...]
     distorted: tuple[Samples, ...]
-    external: tuple[Sequence[ExternalPlane], Sequence[ExternalPlane]] | None = None
-    """The lumas of the reference and of the distorted frames where their format is `external`; there are no views then."""
+    external: tuple[Sequence[ExternalFrame], Sequence[ExternalFrame]] | None = None
+    """The reference and the distorted frames where their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
     beyond: Beyond | None = None

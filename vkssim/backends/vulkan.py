@@ -14,13 +14,13 @@ import platformdirs
 
 from ..features.base import FeaturePlan
 from ..features.plane_metrics import PLANES, PlaneMetrics
-from ..features.planes import SAMPLES, KernelShape, PlanePair, ingest, largest_sample
+from ..features.planes import SAMPLES, KernelShape, PlanePair, deinterleave, ingest, largest_sample
 from ..host import fork
 from ..host.executor import Bytes, Executor, Slot
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
 from ..shaders import load_module
 from ..shaders.interface import Shape
-from ..types import Doubles, ExternalPlane, FrameFormat, Samples
+from ..types import Doubles, ExternalFrame, ExternalPlane, FrameFormat, Samples
 from .base import Backend, Batch, LargestSamples, find_beyond, first_beyond
 from .cuda import CudaInputs
 from .open_device import fitted, info_of, largest_batch, open_device
@@ -39,6 +39,7 @@ def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan
 
     Independent work runs in the same steps: the planes, and the metrics of a plane, which share its samples and, for floats,
     their conversion. The names of a plane's buffers and stages begin with the name of the plane, except those of the luma.
+    Chroma of an external format arrives with Cb and Cr side by side, and is separated while the luma's first step runs.
     """
     plans, of_metrics = [], []
     for plane in planes:
@@ -47,7 +48,13 @@ def frame_plan(planes: Sequence[PlaneMetrics], shape: KernelShape) -> tuple[Plan
         plans.append(_prefixed(plan, prefix))
         of_metrics.append([replace(part, partials=_renamed(part.partials, prefix)) for part in parts])
     buffers = tuple(chain.from_iterable(plan.buffers for plan in plans))
-    return Plan(buffers, _side_by_side([plan.steps for plan in plans])), of_metrics
+    steps = [plan.steps for plan in plans]
+    if len(planes) > 1 and planes[0].format.external:
+        interleaved = PlanePair.interleaved(planes[1].format)
+        cb, cr = (_prefix(plane) + SAMPLES for plane in planes[1:])
+        buffers += (interleaved.spec(Role.INPUT),)
+        steps[1:] = [((deinterleave(shape, interleaved, cb, cr),), *_side_by_side(steps[1:]))]
+    return Plan(buffers, _side_by_side(steps)), of_metrics
 
 
 def _prefix(plane: PlaneMetrics) -> str:
@@ -56,7 +63,8 @@ def _prefix(plane: PlaneMetrics) -> str:
 
 def _plane_plan(plane: PlaneMetrics, shape: KernelShape) -> tuple[Plan, list[FeaturePlan]]:
     raw = PlanePair.raw(plane.format)
-    buffers = [raw.spec(Role.INPUT)]
+    is_separated = plane.format.external and plane.name != PLANES[0]  # a kernel writes the samples, see `frame_plan`
+    buffers = [raw.spec(Role.WORK if is_separated else Role.INPUT)]
     steps: tuple[tuple[Dispatch, ...], ...] = ()
     samples = raw
     if plane.format.needs_ingest:
@@ -256,8 +264,8 @@ def _choose_batch(planes: Sequence[PlaneMetrics], plan: Plan, shape: Shape, max_
 
 def _make_batch(planes: Sequence[PlaneMetrics], slot: Slot, frames: int) -> Batch:
     if planes[0].format.external:
-        luma = planes[0].format
-        return Batch((), (), (_external(slot, luma, frames, 0), _external(slot, luma, frames, 1)), slot)
+        formats = [plane.format for plane in planes]
+        return Batch((), (), (_external(slot, formats, frames, 0), _external(slot, formats, frames, 1)), slot)
     pairs = [_pair(slot.inputs[_prefix(plane) + SAMPLES], plane.format) for plane in planes]
     return Batch(tuple(pair[:, 0] for pair in pairs), tuple(pair[:, 1] for pair in pairs), slot=slot)
 
@@ -268,8 +276,16 @@ def _pair(memory: Bytes, plane: FrameFormat) -> Samples:
     return samples
 
 
-def _external(slot: Slot, luma: FrameFormat, frames: int, clip: int) -> tuple[ExternalPlane, ...]:
-    """Return where the planes of a clip lie, one after the other, for the API that writes them."""
-    raw, first = PlanePair.raw(luma), slot.addresses[SAMPLES]
-    addresses = [first + (2 * frame + clip) * raw.plane_bytes for frame in range(frames)]
-    return tuple(ExternalPlane(address, raw.row_bytes, luma.height, luma.row_bytes, luma.shift) for address in addresses)
+def _external(slot: Slot, formats: Sequence[FrameFormat], frames: int, clip: int) -> tuple[ExternalFrame, ...]:
+    """Return where the frames of a clip lie, for the API that writes them."""
+    luma, *chroma = formats
+    layouts = [PlanePair.raw(luma), *(PlanePair.interleaved(plane) for plane in chroma[:1])]
+    return tuple(
+        tuple(_external_plane(slot, layout, luma.shift, 2 * frame + clip) for layout in layouts) for frame in range(frames)
+    )
+
+
+def _external_plane(slot: Slot, layout: PlanePair, shift: int, number: int) -> ExternalPlane:
+    """Return where a plane of a buffer lies, by its number among the planes of all frames and of both clips."""
+    address = slot.addresses[layout.buffer] + number * layout.plane_bytes
+    return ExternalPlane(address, layout.row_bytes, layout.height, layout.width * layout.code_bytes, shift)

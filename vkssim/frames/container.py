@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
-from ..types import ExternalPlane, Planes
+from ..types import ExternalFrame, Planes
 from ..utils.interruption import check
 from ..utils.limits import LARGEST_NUMBER
 from .aperture import Track, stated_crop
@@ -439,19 +439,19 @@ class ContainerFile(SequentialSource):
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
-    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalPlane]) -> int:
+    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """See FrameSource.read_external. Where the processor goes on, its frames are copied to the GPU."""
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if not (self._pass_to(number) and self._advance(partial(self._next_external, target))):
                 return count
         return len(numbers)
 
-    def _next_external(self, target: ExternalPlane) -> bool:
+    def _next_external(self, target: ExternalFrame) -> bool:
         frame = self._next_frame()
         if frame is None:
             return False
         assert self._surfaces is not None
-        self._surfaces.write_luma(frame, self._pixels, target)
+        self._surfaces.write(frame, self._pixels, target)
         return True
 
     def _next(self, target: Planes | None) -> bool:

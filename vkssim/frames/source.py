@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
-from ..types import ExternalPlane, Planes
+from ..types import ExternalFrame, Planes
 from ..utils.interruption import check
 from .clip_facts import ClipFacts, VideoPackets
 from .colour import Colour
@@ -62,7 +62,7 @@ class FrameSource(ABC):
     orientation: Orientation | None = None
     """How frames are to be turned before they are shown."""
     external = False
-    """True where `read_external` can write the luma to planes of the GPU."""
+    """True where `read_external` can write frames to memory of the GPU."""
     is_rgb = False
     """True where pictures are R'G'B', so that `convert_to` has to choose the Y'CbCr that they become."""
 
@@ -86,8 +86,8 @@ class FrameSource(ABC):
         """Return whether the source is open and none of its frames was read; False where that is not known."""
         return False
 
-    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalPlane]) -> int:
-        """Read the luma of frames as `read` does, into planes of the GPU that decodes."""
+    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
+        """Read frames as `read` does, into memory of the GPU that decodes."""
         raise NotImplementedError(f"the frames of {self.info.path} are not on a GPU")
 
     def time(self, number: int) -> float | None:

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..types import ExternalPlane
-from .pixels import PixelFormat, plane_rows, plane_samples
+from ..types import ExternalFrame, Planes
+from .pixels import PixelFormat, plane_rows
 
 _SURFACE = "cuda"
 """What FFmpeg calls the pixel format of frames in surfaces."""
@@ -47,7 +47,7 @@ def format_name(frame: Any) -> str:
 
 
 class SurfaceReader:
-    """Read frames from surfaces, and write frames to planes of the GPU."""
+    """Read frames from surfaces, and write frames to memory of the GPU."""
 
     def __init__(self, copies: SurfaceCopy) -> None:
         self._copies = copies
@@ -62,14 +62,27 @@ class SurfaceReader:
         self._copies.copy(source, Rows(rows.ctypes.data, pitch, on_device=False), pitch, height)
         return rows
 
-    def write_luma(self, frame: Any, pixels: PixelFormat, target: ExternalPlane) -> None:
-        """Copy the luma of a frame of a pixel format to a plane of the GPU, from a surface or from the host."""
-        plane = frame.planes[0]
-        source = Rows(plane.buffer_ptr, plane.line_size, is_surface(frame))
-        if pixels.shift != target.shift:
-            samples = plane_samples(plane_rows(frame, 0), pixels.dtype)[: target.height].astype(np.uint16) << target.shift
-            source = Rows(samples.ctypes.data, samples.strides[0], on_device=False)
-        self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
+    def write(self, frame: Any, pixels: PixelFormat, target: ExternalFrame) -> None:
+        """Copy a frame of a pixel format to memory of the GPU, from a surface or from the host."""
+        if is_surface(frame):
+            planes = [frame.planes[number] for number in range(len(target))]  # where luma alone is scored, chroma has no place
+            sources = [Rows(plane.buffer_ptr, plane.line_size, on_device=True) for plane in planes]
+        else:
+            samples = _as_in_surfaces(frame, pixels, target)  # kept until the copies are done
+            sources = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
+        for source, place in zip(sources, target, strict=True):
+            self._copies.copy(source, Rows(place.address, place.pitch, on_device=True), place.row_bytes, place.height)
+
+
+def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> Planes:
+    """Return the planes of a frame of the host as they lie in surfaces: chroma in one plane, and samples in the upper bits."""
+    dtype = np.dtype(np.uint8 if pixels.bits == 8 else np.uint16)
+    planes = tuple(np.empty((place.height, place.row_bytes // dtype.itemsize), dtype) for place in target)
+    luma, *chroma = planes
+    pixels.copy(frame, (luma, *(plane[:, first::2] for plane in chroma for first in range(2))))
+    for plane, place in zip(planes, target, strict=True):
+        np.left_shift(plane, place.shift, out=plane)
+    return planes
 
 
 def _height(frame: Any, number: int) -> int:

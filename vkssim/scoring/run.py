@@ -15,7 +15,7 @@ from ..frames.selection import Schedule
 from ..frames.source import FrameSource, sample_problem
 from ..report.frame_scores import rows
 from ..report.results import ScoreReport
-from ..types import ExternalPlane, Samples
+from ..types import ExternalFrame, Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
@@ -208,8 +208,8 @@ class _Reader:
         self._threads = threads
         self._pool = ThreadPool(threads, "vkssim-read")
 
-    def start_external(self, numbers: Sequence[int], planes: Sequence[ExternalPlane]) -> list[Future[int]]:
-        return [self._pool.submit(self._source.read_external, numbers, planes[: len(numbers)])]
+    def start_external(self, numbers: Sequence[int], frames: Sequence[ExternalFrame]) -> list[Future[int]]:
+        return [self._pool.submit(self._source.read_external, numbers, frames[: len(numbers)])]
 
     def start(self, numbers: Sequence[int], planes: Sequence[Samples]) -> list[Future[int]]:
         size = self._frames_each(len(numbers))

@@ -186,7 +186,7 @@ def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pai
 def frame_metrics(sources: tuple[FrameSource, FrameSource], options: ScoreOptions) -> FrameMetrics:
     """Return the metrics that the options ask for, of the planes that two sources have in common. Raises InputError."""
     luma = common_format(*sources, chroma=options.chroma)
-    if options.planes == "y" and all(source.external for source in sources):
+    if all(source.external for source in sources):
         luma = luma.in_surfaces()
     formats = plane_formats(luma, options.planes, sources[0].info.chroma)
     return FrameMetrics(options.features, formats, total=options.planes == "all")
