@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
 
-from vkssim.errors import InputError
+from vkssim.errors import DeviceError, InputError
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.source import FrameSource, SequentialSource
 from vkssim.frames.tee import Tee
-from vkssim.types import Planes
+from vkssim.types import ExternalFrame, ExternalPlane, Planes
 
 from ..support.waiting import PATIENCE
 
@@ -120,3 +123,95 @@ def test_each_has_an_error_of_its_own(failure: InputError | None) -> None:
             errors.append(job.exception(PATIENCE) or reader.problem)
     assert all(isinstance(error, InputError) for error in errors)
     assert len(set(map(id, errors))) == 3
+
+
+class Lent(Counted):
+    """Frames that a decoder lends: it notes how many are lent at a time. Writing frame `fails_at` fails once."""
+
+    external = True
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        super().__init__()
+        self.lent: weakref.WeakSet[LentFrame] = weakref.WeakSet()
+        self.most_lent = 0
+        self.fails_at = fails_at
+
+    def decoded_frame(self, number: int) -> Any:
+        target = np.empty((4, 4), np.uint8)
+        if not self.read([number], [(target,)]):
+            return None
+        frame = LentFrame(self, target)
+        self.lent.add(frame)
+        self.most_lent = max(self.most_lent, len(self.lent))
+        return frame
+
+
+class LentFrame:
+    """Has the methods of `DecodedFrame`; addresses stand for memory of the GPU."""
+
+    def __init__(self, source: Lent, samples: np.ndarray) -> None:
+        self._source = source
+        self._samples = samples
+        self.copied = 0
+
+    def write(self, target: ExternalFrame) -> None:
+        if self._source.fails_at == self._samples[0, 0]:
+            self._source.fails_at = None
+            raise DeviceError("the copy failed")
+        ctypes.memmove(target[0].address, self._samples.ctypes.data, self._samples.nbytes)
+
+    def copy(self, target: Planes) -> None:
+        self.copied += 1
+        assert self.copied == 1, "the readers on the host share a copy"
+        target[0][:] = self._samples
+
+
+def _read_external(reader: FrameSource, numbers: Sequence[int], then: Callable[[int], None] = lambda number: None) -> list[int]:
+    """Read frame by frame into memory of the GPU until the end; what the frames say."""
+    found = []
+    with reader:
+        for number in numbers:
+            samples = np.empty((4, 4), np.uint8)
+            if not reader.read_external([number], [(ExternalPlane(samples.ctypes.data, 4, 4, 4),)]):
+                break
+            found.append(int(samples[0, 0]))
+            then(number)
+    return found
+
+
+def test_readers_on_the_gpu_and_on_the_host() -> None:
+    """Each frame is decoded once, and copied to the host once."""
+    source = Lent()
+    found = _together(
+        source, *[lambda reader: _read_external(reader, range(99))] * 2, *[lambda reader: _read(reader, range(99))] * 2
+    )
+    assert found == [list(range(FRAMES))] * 4
+    assert source.read_numbers == list(range(FRAMES))
+    assert source.most_lent <= 4
+    assert not source.lent
+
+
+def test_a_slow_reader_holds_few_frames_of_the_decoder() -> None:
+    """The slow reader starts only when the quick one has all the frames that it may have."""
+    source = Lent()
+    quick, slow = Tee(source, 2).readers
+    four_read = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(_read_external, quick, range(FRAMES), lambda number: four_read.set() if number == 3 else None)
+        assert four_read.wait(PATIENCE)
+        assert _read_external(slow, range(FRAMES)) == list(range(FRAMES))
+        assert future.result(PATIENCE) == list(range(FRAMES))
+    assert source.most_lent == 4
+    assert not source.lent
+
+
+def test_a_copy_that_fails_is_of_its_reader_alone() -> None:
+    source = Lent(fails_at=5)
+    tee = Tee(source, 3)
+    with ThreadPoolExecutor(3) as pool:
+        jobs = [pool.submit(_read_external, reader, range(99)) for reader in tee.readers]
+        failures = [job.exception(PATIENCE) for job in jobs]
+        found = [job.result() for job, failure in zip(jobs, failures, strict=True) if failure is None]
+    assert [str(failure) for failure in failures if failure is not None] == ["the copy failed"]
+    assert found == [list(range(FRAMES))] * 2
+    assert source.read_numbers == list(range(FRAMES))

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
-from ..types import ExternalFrame, Planes
+from ..types import Planes
 from ..utils.interruption import check
 from ..utils.limits import LARGEST_NUMBER
 from .aperture import Track, stated_crop
@@ -39,7 +39,7 @@ from .raw import unreadable
 from .sequence import sequence
 from .source import SequentialSource
 from .streams import choose_stream, is_cover
-from .surfaces import SurfaceReader, format_name
+from .surfaces import DecodedFrame, SurfaceReader, format_name
 from .times import FrameTimes, Packet, are_in_file_order, are_rising, packets_are_frames, rising_seconds
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
@@ -439,20 +439,19 @@ class ContainerFile(SequentialSource):
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
-    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
-        """See FrameSource.read_external. Where the processor goes on, its frames are copied to the GPU."""
-        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if not (self._pass_to(number) and self._advance(partial(self._next_external, target))):
-                return count
-        return len(numbers)
-
-    def _next_external(self, target: ExternalFrame) -> bool:
-        frame = self._next_frame()
-        if frame is None:
-            return False
+    def decoded_frame(self, number: int) -> DecodedFrame | None:
+        """See FrameSource.decoded_frame. Where the processor goes on, the frames lie on the host."""
         assert self._surfaces is not None
-        self._surfaces.write(frame, self._pixels, target)
-        return True
+        frame: Any = None
+
+        def take() -> bool:
+            nonlocal frame
+            frame = self._next_frame()
+            return frame is not None
+
+        if not (self._pass_to(number) and self._advance(take)):
+            return None
+        return DecodedFrame(frame, self._pixels, self._surfaces)
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()

@@ -20,6 +20,7 @@ from .fingerprint import Opened
 from .info import VideoInfo
 from .marks import Marks
 from .orientation import Orientation
+from .surfaces import DecodedFrame
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 
@@ -88,6 +89,18 @@ class FrameSource(ABC):
 
     def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
         """Read frames as `read` does, into memory of the GPU that decodes."""
+        for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
+            frame = self.decoded_frame(number)
+            if frame is None:
+                return count
+            frame.write(target)
+        return len(numbers)
+
+    def decoded_frame(self, number: int) -> DecodedFrame | None:
+        """Return a frame of an `external` source before it is copied anywhere; None where the stream ends before it.
+
+        Frames are asked for in rising order. A decoder has few surfaces, so a frame has to be let go soon.
+        """
         raise NotImplementedError(f"the frames of {self.info.path} are not on a GPU")
 
     def time(self, number: int) -> float | None:

@@ -65,13 +65,33 @@ class SurfaceReader:
     def write(self, frame: Any, pixels: PixelFormat, target: ExternalFrame) -> None:
         """Copy a frame of a pixel format to memory of the GPU, from a surface or from the host."""
         if is_surface(frame):
-            planes = [frame.planes[number] for number in range(len(target))]  # where luma alone is scored, chroma has no place
+            planes = frame.planes[: len(target)]  # where luma alone is scored, chroma has no place
             sources = [Rows(plane.buffer_ptr, plane.line_size, on_device=True) for plane in planes]
         else:
             samples = _as_in_surfaces(frame, pixels, target)  # kept until the copies are done
             sources = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
         for source, place in zip(sources, target, strict=True):
             self._copies.copy(source, Rows(place.address, place.pitch, on_device=True), place.row_bytes, place.height)
+
+
+@dataclass(frozen=True)
+class DecodedFrame:
+    """A frame of a clip that a GPU decodes, in a surface, or on the host where the processor had to go on.
+
+    Several threads may copy it. The decoder gets the surface back when nothing refers to this object any more.
+    """
+
+    frame: Any
+    pixels: PixelFormat
+    reader: SurfaceReader
+
+    def write(self, target: ExternalFrame) -> None:
+        """Copy it to memory of the GPU."""
+        self.reader.write(self.frame, self.pixels, target)
+
+    def copy(self, target: Planes) -> None:
+        """Copy the planes that are asked for to memory of the host."""
+        self.pixels.copy(self.frame, target, self.reader.rows)
 
 
 def _as_in_surfaces(frame: Any, pixels: PixelFormat, target: ExternalFrame) -> Planes:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Planes
+from ..types import ExternalFrame, Planes
 from .clip_facts import ClipFacts, VideoPackets
 from .source import FrameSource
+from .surfaces import DecodedFrame
+
+Target = TypeVar("Target", Planes, ExternalFrame)
 
 _MOST_FRAMES = 8  # the most frames that the quickest reader may be ahead of the slowest
+_MOST_SURFACES = 4  # the same where a hardware decoder owns the frames, of which it has few
 
 
 class Tee:
@@ -21,13 +27,17 @@ class Tee:
 
     All readers have to ask for the same frames. A reader that stops early has to be closed, or the others wait for it. The
     reader that comes first reads the source, and the owner of the source closes it. At most `_MOST_FRAMES` frames are kept.
+
+    Of an `external` source, at most `_MOST_SURFACES` frames are kept, where they were decoded. Each reader copies them from
+    there to its own memory of the GPU. Readers that want them on the host share one copy.
     """
 
     def __init__(self, source: FrameSource, readers: int) -> None:
         self._source = source
+        self._most = _MOST_SURFACES if source.external else _MOST_FRAMES
         self._changed = threading.Condition()
         self._reading = False
-        self._frames: dict[int, Planes] = {}
+        self._frames: dict[int, _Frame] = {}
         self._spare: list[Planes] = []
         self._end: int | None = None
         self._failure: BaseException | None = None
@@ -39,14 +49,19 @@ class Tee:
 
     def take(self, reader: FrameSource, number: int, target: Planes) -> bool:
         """Copy a frame to a reader's target; False where the source has ended."""
-        frame = self._frame(number, target)
-        if frame is None:
-            return False
-        _copy(frame, target)
-        with self._changed:
-            self._wanted[reader] = number + 1
-            self._let_go()
-        return True
+
+        def memory() -> Planes:
+            with self._changed:
+                return self._spare.pop() if self._spare else _blank(target)
+
+        def use(frame: _Frame) -> None:
+            _copy(frame.on_host(memory), target)
+
+        return self._take(reader, number, lambda: self._read(number, memory), use)
+
+    def take_external(self, reader: FrameSource, number: int, target: ExternalFrame) -> bool:
+        """Copy a frame of an external source to a reader's memory of the GPU; False where the source has ended."""
+        return self._take(reader, number, lambda: self._decode(number), lambda frame: frame.write(target))
 
     def leave(self, reader: FrameSource) -> None:
         """Wait for that reader no longer."""
@@ -61,7 +76,19 @@ class Tee:
                 self._packets, self._packets_known = self._source.packets(), True
             return self._packets
 
-    def _frame(self, number: int, like: Planes) -> Planes | None:
+    def _take(self, reader: FrameSource, number: int, read: Callable[[], _Frame | None], use: Callable[[_Frame], None]) -> bool:
+        """Have a reader use a frame, which `read` gives where no other reader has read it."""
+        frame = self._frame(number, read)
+        if frame is None:
+            return False
+        use(frame)
+        del frame  # the decoder gets a surface back as soon as the last reader has copied it
+        with self._changed:
+            self._wanted[reader] = number + 1
+            self._let_go()
+        return True
+
+    def _frame(self, number: int, read: Callable[[], _Frame | None]) -> _Frame | None:
         with self._changed:
             self._changed.wait_for(lambda: number in self._frames or self._is_over(number) or self._may_read())
             if number in self._frames:
@@ -71,26 +98,35 @@ class Tee:
             if self._is_over(number):
                 return None
             self._reading = True
-            frame = self._spare.pop() if self._spare else _blank(like)
-        found = 0
+        frame: _Frame | None = None
         failure: BaseException | None = None
         try:
-            found = self._source.read([number], [frame])
+            frame = read()
         except BaseException as error:  # interruptions count too: the others must not take one for the end
             failure = error
             raise
         finally:
             with self._changed:
                 self._reading, self._failure = False, failure
-                if found:
+                if frame is not None:
                     self._frames[number] = frame
                 else:
                     self._end = number
                 self._changed.notify_all()
-        return frame if found else None
+        return frame
+
+    def _read(self, number: int, memory: Callable[[], Planes]) -> _Frame | None:
+        if self._source.external:
+            return self._decode(number)
+        planes = memory()
+        return _Frame(planes) if self._source.read([number], [planes]) else None
+
+    def _decode(self, number: int) -> _Frame | None:
+        decoded = self._source.decoded_frame(number)
+        return None if decoded is None else _Frame(decoded=decoded)
 
     def _may_read(self) -> bool:
-        return not self._reading and len(self._frames) < _MOST_FRAMES
+        return not self._reading and len(self._frames) < self._most
 
     def _is_over(self, number: int) -> bool:
         return self._end is not None and number >= self._end
@@ -98,8 +134,34 @@ class Tee:
     def _let_go(self) -> None:
         slowest = min(self._wanted.values(), default=None)
         for number in [number for number in self._frames if slowest is None or number < slowest]:
-            self._spare.append(self._frames.pop(number))
+            planes = self._frames.pop(number).planes
+            if planes is not None:
+                self._spare.append(planes)
         self._changed.notify_all()
+
+
+class _Frame:
+    """A frame that readers take: in `planes` of the host, as a GPU's decoder gave it, or both."""
+
+    def __init__(self, planes: Planes | None = None, decoded: DecodedFrame | None = None) -> None:
+        self.planes = planes
+        self._decoded = decoded
+        self._copying = threading.Lock()
+
+    def on_host(self, memory: Callable[[], Planes]) -> Planes:
+        """Return its planes on the host. The first reader that wants them there copies them into `memory()`."""
+        with self._copying:
+            if self.planes is None:
+                assert self._decoded is not None
+                planes = memory()
+                self._decoded.copy(planes)
+                self.planes = planes
+            return self.planes
+
+    def write(self, target: ExternalFrame) -> None:
+        """Copy it to memory of the GPU."""
+        assert self._decoded is not None
+        self._decoded.write(target)
 
 
 class _TeeReader(FrameSource):
@@ -111,6 +173,7 @@ class _TeeReader(FrameSource):
         self.info = source.info
         self.stream = source.stream
         self.opened = source.opened
+        self.external = source.external
 
     @property
     def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
@@ -129,8 +192,15 @@ class _TeeReader(FrameSource):
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
+        return self._taken(partial(self._tee.take, self), numbers, targets)
+
+    def read_external(self, numbers: Sequence[int], targets: Sequence[ExternalFrame]) -> int:
+        """See FrameSource.read_external."""
+        return self._taken(partial(self._tee.take_external, self), numbers, targets)
+
+    def _taken(self, take: Callable[[int, Target], bool], numbers: Sequence[int], targets: Sequence[Target]) -> int:
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
-            if not self._tee.take(self, number, target):
+            if not take(number, target):
                 # Each reader gets a problem of its own, as with failures.
                 self.problem, self.length = copy(self._source.problem), self._source.length
                 return count
