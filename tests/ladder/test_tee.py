@@ -215,3 +215,16 @@ def test_a_copy_that_fails_is_of_its_reader_alone() -> None:
     assert [str(failure) for failure in failures if failure is not None] == ["the copy failed"]
     assert found == [list(range(FRAMES))] * 2
     assert source.read_numbers == list(range(FRAMES))
+
+
+def test_a_reader_whose_copy_failed_gets_no_more() -> None:
+    """Its next batch may be asked for before its run has ended, and the others still want the frames before that."""
+    source = Lent(fails_at=2)
+    failing, other = Tee(source, 2).readers
+    memory = np.empty((32, 4, 4), np.uint8)
+    targets = [(ExternalPlane(samples.ctypes.data, 4, 4, 4),) for samples in memory]
+    with pytest.raises(DeviceError, match="the copy failed"):
+        failing.read_external(range(16), targets[:16])
+    assert failing.read_external(range(16, 32), targets[16:]) == 0
+    assert other.read_external(range(32), targets) == 32
+    assert memory[:, 0, 0].tolist() == source.read_numbers == list(range(32))

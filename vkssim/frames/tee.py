@@ -64,7 +64,7 @@ class Tee:
         return self._take(reader, number, lambda: self._decode(number), lambda frame: frame.write(target))
 
     def leave(self, reader: FrameSource) -> None:
-        """Wait for that reader no longer."""
+        """Wait for that reader no longer, and give it no more frames."""
         with self._changed:
             self._wanted.pop(reader, None)
             self._let_go()
@@ -78,13 +78,21 @@ class Tee:
 
     def _take(self, reader: FrameSource, number: int, read: Callable[[], _Frame | None], use: Callable[[_Frame], None]) -> bool:
         """Have a reader use a frame, which `read` gives where no other reader has read it."""
+        if reader not in self._wanted:
+            return False
         frame = self._frame(number, read)
         if frame is None:
             return False
-        use(frame)
+        try:
+            use(frame)
+        except BaseException:
+            # The next batch may be asked for before the run has ended. Frames that the others still want must not be skipped.
+            self.leave(reader)
+            raise
         del frame  # the decoder gets a surface back as soon as the last reader has copied it
         with self._changed:
-            self._wanted[reader] = number + 1
+            if reader in self._wanted:
+                self._wanted[reader] = number + 1
             self._let_go()
         return True
 
@@ -133,11 +141,13 @@ class Tee:
 
     def _let_go(self) -> None:
         slowest = min(self._wanted.values(), default=None)
-        for number in [number for number in self._frames if slowest is None or number < slowest]:
+        done = [number for number in self._frames if slowest is None or number < slowest]
+        for number in done:
             planes = self._frames.pop(number).planes
             if planes is not None:
                 self._spare.append(planes)
-        self._changed.notify_all()
+        if done:
+            self._changed.notify_all()
 
 
 class _Frame:
