@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from ..types import ExternalFrame, Planes
+from ..types import ExternalFrame, ExternalPlane, Planes
 from .pixels import PixelFormat, plane_rows
 
 _SURFACE = "cuda"
 """What FFmpeg calls the pixel format of frames in surfaces."""
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """The place of rows of samples: the address of the first one, and the bytes from one to the next."""
 
     address: int
@@ -66,15 +65,17 @@ class SurfaceReader:
         """Copy a frame of a pixel format to memory of the GPU, from a surface or from the host."""
         if is_surface(frame):
             planes = frame.planes[: len(target)]  # where luma alone is scored, chroma has no place
-            sources = [Rows(plane.buffer_ptr, plane.line_size, on_device=True) for plane in planes]
-        else:
-            samples = _as_in_surfaces(frame, pixels, target)  # kept until the copies are done
-            sources = [Rows(plane.ctypes.data, plane.strides[0], on_device=False) for plane in samples]
-        for source, place in zip(sources, target, strict=True):
-            self._copies.copy(source, Rows(place.address, place.pitch, on_device=True), place.row_bytes, place.height)
+            for plane, place in zip(planes, target, strict=True):
+                self._copy(Rows(plane.buffer_ptr, plane.line_size, on_device=True), place)
+            return
+        for samples, place in zip(_as_in_surfaces(frame, pixels, target), target, strict=True):
+            self._copy(Rows(samples.ctypes.data, samples.strides[0], on_device=False), place)
+
+    def _copy(self, source: Rows, target: ExternalPlane) -> None:
+        self._copies.copy(source, Rows(target.address, target.pitch, on_device=True), target.row_bytes, target.height)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # making a frozen one takes longer, and there is one for each frame
 class DecodedFrame:
     """A frame of a clip that a GPU decodes, in a surface, or on the host where the processor had to go on.
 
