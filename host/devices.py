@@ -17,6 +17,7 @@ DEVICE_VARIABLE = "VKSSIM_DEVICE"
 """The environment variable that chooses a device if no argument does."""
 
 _LONGEST_SHOWN = 80
+_LAVAPIPE = "llvmpipe"  # the name of its device begins so in every version of Mesa
 _MINIMUM_API = (1, 1)
 _MINIMUM_WORKGROUP = 256
 _MINIMUM_SHARED_BYTES = 24576
@@ -45,9 +46,9 @@ _KINDS = {
 class DeviceInfo:
     """The properties of a physical device that are known before it is opened.
 
-    `index` counts the devices in order of preference: real GPUs before software. `uuid` stays the same between runs. `pci` is
-    the PCI address, such as ``"0000:3b:00.0"``, or None if the driver does not report it. `lacks` names the missing
-    requirements, and is empty for a usable device.
+    `index` counts the devices in order of preference: real GPUs before software, lavapipe before other software. `uuid` stays
+    the same between runs. `pci` is the PCI address, such as ``"0000:3b:00.0"``, or None if the driver does not report it.
+    `lacks` names the missing requirements, and is empty for a usable device.
     """
 
     index: int
@@ -73,10 +74,18 @@ class DeviceInfo:
 
 
 def list_devices(instance: Instance) -> list[DeviceInfo]:
-    """Return all devices of the instance, discrete GPUs first, software last; order and indices are the same on every call."""
+    """Return all devices of the instance in the order of `_preference`; order and indices are the same on every call."""
     described = [_describe(physical) for physical in vk.vkEnumeratePhysicalDevices(instance.handle)]
-    described.sort(key=lambda entry: entry["kind"])
+    described.sort(key=lambda entry: _preference(entry["kind"], entry["name"]))
     return [DeviceInfo(index=index, **entry) for index, entry in enumerate(described)]
+
+
+def _preference(kind: DeviceKind, name: str) -> tuple[DeviceKind, bool]:
+    """Return the key by which devices are sorted: discrete GPUs first, software last, and lavapipe before other software.
+
+    Other software drivers, such as SwiftShader, take minutes to compile kernels that lavapipe compiles in seconds.
+    """
+    return kind, kind is DeviceKind.CPU and not name.startswith(_LAVAPIPE)
 
 
 def _describe(physical: Any) -> dict[str, Any]:

@@ -91,6 +91,26 @@ def test_what_a_device_lacks_is_named(selector: str | None) -> None:
         choose_device([lacking], selector)
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (1, 3, 0, 2)])
+def test_lavapipe_comes_before_other_software_and_after_gpus(
+    monkeypatch: pytest.MonkeyPatch, instance: Instance, order: tuple[int, ...]
+) -> None:
+    """The loader lists drivers in the order of their files, so SwiftShader may come first."""
+    there = [
+        ("SwiftShader Device (LLVM 10.0.0)", DeviceKind.CPU),
+        ("llvmpipe (LLVM 19.1.7, 256 bits)", DeviceKind.CPU),
+        ("Virtio-GPU Venus", DeviceKind.VIRTUAL),
+        ("GeForce RTX 4090", DeviceKind.DISCRETE),
+    ]
+    described = {
+        place: {key: value for key, value in vars(device_info(0, *there[place])).items() if key != "index"} for place in order
+    }
+    monkeypatch.setattr(vk, "vkEnumeratePhysicalDevices", lambda _: list(order))
+    monkeypatch.setattr(devices_module, "_describe", lambda place: described[place])
+    found = [device.name.split()[0] for device in list_devices(instance)]
+    assert found == ["GeForce", "Virtio-GPU", "llvmpipe", "SwiftShader"]
+
+
 # -- what a driver says of its device ---------------------------------------------------------------------------------
 
 
