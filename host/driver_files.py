@@ -1,0 +1,136 @@
+"""List the files of Vulkan drivers that the loader reads, in its order of search, without loading a driver.
+
+Such a file is called a driver manifest or an ICD file: a JSON file that names the library of a driver. The order is that of the
+Vulkan loader's document "Driver interface to the Vulkan Loader", for Linux and macOS. On Windows the loader also reads the
+registry, which this module does not.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .machine import Machine
+
+NAMED_FILES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
+"""The variables that name files in place of the system's. The loader reads only the first one that is set."""
+
+ADDED_FILES = "VK_ADD_DRIVER_FILES"
+FILTERS = ("VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
+"""The variables that select files by their names, or leave some out."""
+
+_FOLDER = "vulkan/icd.d"
+_LARGEST_FILE = 1 << 20
+_NOT_UTF8_OR_JSON = (ValueError, RecursionError)
+
+
+@dataclass(frozen=True)
+class DriverFile:
+    """A driver's file. `library` is the library as the loader loads it: an absolute path, or a name that is searched for.
+
+    `problem` says why the file names no library; `left_out` says why the loader does not use the file. Both are None for a file
+    that the loader uses.
+    """
+
+    path: Path
+    library: str | None = None
+    api_version: str | None = None
+    problem: str | None = None
+    left_out: str | None = None
+
+    @property
+    def is_nvidia(self) -> bool:
+        """Return whether the file is that of NVIDIA's own driver."""
+        return "nvidia" in (self.library or self.path.name).lower()
+
+
+def driver_files(machine: Machine) -> list[DriverFile]:
+    """Return the driver files that the loader reads on a machine, each once: folders in the order of search, files by name."""
+    return [_read(path, machine) for path in dict.fromkeys(_paths(machine))]
+
+
+def search_folders(machine: Machine) -> list[Path]:
+    """Return the folders in which the loader looks for driver files, whether or not they exist."""
+    home = machine.variable("HOME")
+
+    def own(variable: str, default: str) -> list[Path]:
+        return [Path(machine.variable(variable) or f"{home}/{default}")] if machine.variable(variable) or home else []
+
+    def shared(variable: str, *defaults: str) -> list[Path]:
+        named = [Path(text) for text in machine.variable(variable).split(os.pathsep) if text]
+        return named or [machine.path(name) for name in defaults]
+
+    is_mac = machine.platform == "darwin"
+    bases = [
+        *own("XDG_CONFIG_HOME", ".config"),
+        *shared("XDG_CONFIG_DIRS", "/etc/xdg"),
+        *(machine.path(name) for name in (("/usr/local/etc", "/etc") if is_mac else ("/etc",))),
+        *own("XDG_DATA_HOME", ".local/share"),
+        *shared("XDG_DATA_DIRS", "/usr/local/share", "/usr/share"),
+        *(machine.path(name) for name in (("/opt/homebrew/etc", "/opt/homebrew/share") if is_mac else ())),
+    ]
+    return [base / _FOLDER for base in dict.fromkeys(bases)]
+
+
+def _paths(machine: Machine) -> Iterator[Path]:
+    named = next((machine.variable(name) for name in NAMED_FILES if machine.variable(name)), "")
+    if named:
+        yield from _listed(named)
+        return
+    yield from _listed(machine.variable(ADDED_FILES))
+    for folder in search_folders(machine):
+        yield from files_in(folder)
+
+
+def _listed(text: str) -> Iterator[Path]:
+    """Yield the files of a variable: each of its entries is a file, or a folder of files."""
+    for entry in filter(None, text.split(os.pathsep)):
+        path = Path(entry)
+        if path.is_dir():
+            yield from files_in(path)
+        else:
+            yield path
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the driver files of a folder, sorted by name; none where the folder is missing or cannot be read."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except OSError:
+        return []
+
+
+def _read(path: Path, machine: Machine) -> DriverFile:
+    left_out = _left_out(path, machine)
+    try:
+        with path.open("rb") as file:
+            described = json.loads(file.read(_LARGEST_FILE))["ICD"]
+        library, version = described["library_path"], described.get("api_version")
+        bits = str(described.get("library_arch", ""))
+        if not isinstance(library, str):
+            raise TypeError
+    except OSError as error:
+        return DriverFile(path, problem=f"it cannot be read ({error.strerror})", left_out=left_out)
+    except _NOT_UTF8_OR_JSON:
+        return DriverFile(path, problem="it is not a JSON file", left_out=left_out)
+    except (AttributeError, KeyError, TypeError):
+        return DriverFile(path, problem="it names no library (`library_path` of `ICD`)", left_out=left_out)
+    if "/" in library and not library.startswith("/"):
+        library = os.path.normpath(path.parent / library)
+    if bits in ("32", "64") and bits != f"{8 * struct.calcsize('P')}":
+        left_out = left_out or f"its library is for programs of {bits} bits"
+    return DriverFile(path, library, None if version is None else str(version), left_out=left_out)
+
+
+def _left_out(path: Path, machine: Machine) -> str | None:
+    """Return the variable by which the user leaves a file out, None for a file that is used."""
+    for variable, is_used in zip(FILTERS, (True, False), strict=True):
+        patterns = [pattern for pattern in machine.variable(variable).lower().split(",") if pattern]
+        if patterns and any(fnmatch.fnmatchcase(path.name.lower(), pattern) for pattern in patterns) is not is_used:
+            return f"{variable} leaves it out"
+    return None
