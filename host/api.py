@@ -9,25 +9,34 @@ from typing import Any
 
 from . import fork
 from .call_order import CallOrder
-from .errors import DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
+from .driver_files import NAMED_FILES
+from .errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 from .loader import complaints
+from .machine import Machine
+from .unusable_gpus import unusable_gpus
 
 _INSTALL = (
     "Install the Vulkan loader and a driver: on Debian and Ubuntu `apt install libvulkan1 mesa-vulkan-drivers` (Mesa's drivers,"
     " the software driver lavapipe among them), on Fedora `dnf install vulkan-loader mesa-vulkan-drivers`, on Windows the GPU"
-    " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan."
+    " vendor's driver, on macOS the Vulkan SDK with MoltenVK. `--backend cpu` scores without Vulkan. " + DOCTOR
 )
-
-_DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
 _LOOKING_FOR_DRIVERS = ("vkEnumerateInstanceExtensionProperties", "vkCreateInstance")
 
 _LETTING_GO = ("vkDestroy", "vkFree", "vkUnmap", "vkDeviceWaitIdle")
 
+_INSTALL_DRIVER = "Install the GPU's driver, or Mesa's software driver: `apt install mesa-vulkan-drivers`"
+
+
+def _present_gpus() -> str:
+    """Return the GPUs that are present without a driver, behind a colon; empty if there is no sign of one."""
+    found = unusable_gpus(Machine())
+    return f": {'; '.join(found)}" if found else ""
+
 
 def _mend() -> str:
     """Return advice about a driver's file that the loader cannot use."""
-    variable = next((name for name in _DRIVER_VARIABLES if os.environ.get(name)), None)
+    variable = next((name for name in NAMED_FILES if os.environ.get(name)), None)
     if variable is None:
         return "Mend or remove that file"
     return f"Correct or unset {variable}, which names the files that are read in place of the system's"
@@ -53,7 +62,7 @@ class Api:
         except OSError as error:
             raise NoLoaderError(f"the Vulkan loader library is not installed. {_INSTALL}") from error
         except ImportError as error:
-            raise NoLoaderError("the Python package `vulkan` is not installed: `pip install vulkan`") from error
+            raise NoLoaderError(f"the Python package `vulkan` is not installed: `pip install vulkan`. {DOCTOR}") from error
         return vulkan
 
     @property
@@ -99,15 +108,18 @@ class Api:
                 # The loader uses the same code if it cannot read a driver's file.
                 said = complaints(module) if name in _LOOKING_FOR_DRIVERS else ""
                 if said:
-                    raise NoDeviceError(f"the Vulkan loader cannot read its drivers' files: {said}. {_mend()}") from error
+                    raise NoDeviceError(
+                        f"the Vulkan loader cannot read its drivers' files: {said}. {_mend()}. {DOCTOR}"
+                    ) from error
                 raise DeviceMemoryError(f"{name}: the driver is out of the host's memory; free some of it") from error
             except module.VkErrorIncompatibleDriver as error:
                 said = complaints(module)
+                if said:
+                    raise NoDeviceError(
+                        f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}. {DOCTOR}"
+                    ) from error
                 raise NoDeviceError(
-                    f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}"
-                    if said
-                    else "the Vulkan loader found no driver. Install the GPU's driver, or Mesa's software driver:"
-                    " `apt install mesa-vulkan-drivers`"
+                    f"the Vulkan loader found no driver{_present_gpus()}. {_INSTALL_DRIVER}. {DOCTOR}"
                 ) from error
             except module.VkErrorInitializationFailed as error:
                 if name != "vkEnumeratePhysicalDevices":
@@ -115,7 +127,7 @@ class Api:
                 raise DeviceError(
                     "a Vulkan driver cannot start (vkEnumeratePhysicalDevices: VkErrorInitializationFailed): memory may be"
                     " limited (`ulimit -v`), the user may not open the device's files in /dev/dri, or the driver is not of the"
-                    " version of its kernel module"
+                    f" version of its kernel module. {DOCTOR}"
                 ) from error
             except (module.VkTimeout, module.VkNotReady):
                 raise

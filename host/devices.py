@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 from .api import vk
-from .errors import NoDeviceError, UnsuitableDeviceError
+from .errors import DOCTOR, NoDeviceError, UnsuitableDeviceError
 from .instance import Instance
 
 DEVICE_VARIABLE = "VKSSIM_DEVICE"
@@ -168,9 +168,7 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
 
     """
     if not devices:
-        raise NoDeviceError(
-            "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
-        )
+        raise no_device()
     origin = "device"
     if selector is None:
         selector, origin = os.environ.get(DEVICE_VARIABLE) or None, DEVICE_VARIABLE
@@ -181,6 +179,13 @@ def choose_device(devices: Sequence[DeviceInfo], selector: str | int | None = No
     if suitable.lacks:
         raise UnsuitableDeviceError(f"{suitable.description} cannot be used: it lacks {', '.join(suitable.lacks)}")
     return suitable
+
+
+def no_device() -> NoDeviceError:
+    """Return the error for a machine on which Vulkan lists no device."""
+    return NoDeviceError(
+        f"no Vulkan device found. `apt install mesa-vulkan-drivers` installs Mesa's drivers, lavapipe among them. {DOCTOR}"
+    )
 
 
 def _match(devices: Sequence[DeviceInfo], selector: str, origin: str) -> DeviceInfo:

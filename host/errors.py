@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+DOCTOR = "`vkssim doctor` finds out what is missing, and says how to install it"
+"""The advice in each message about a missing Vulkan loader, driver or device."""
+
 
 class VkssimError(Exception):
     """Base class of all errors of this package. A message says what was given, what the limit is, and what to do.

@@ -42,6 +42,7 @@ __all__ = [
     "SmallerBatchWarning",
     "TruncatedInputError",
     "UnsuitableDeviceError",
+    "UnusableGpuWarning",
     "ValidationError",
     "VkssimError",
     "WorkerLostError",
@@ -140,6 +141,10 @@ class InterruptedRunError(VkssimError):
 
 class LostWorkerWarning(UserWarning):
     """Warn that a worker died or its device failed, and that another worker repeats its task."""
+
+
+class UnusableGpuWarning(UserWarning):
+    """Warn that a software device computes, although a GPU is present that Vulkan cannot use."""
 
 
 class SmallerBatchWarning(UserWarning):

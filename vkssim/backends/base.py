@@ -73,6 +73,8 @@ class Backend(ABC):
     batches: tuple[Batch, ...]
     warnings: tuple[str, ...] = ()
     """Messages for the user about the opening of the backend."""
+    gpu_warnings: tuple[str, ...] = ()
+    """Those of `warnings` that are about a GPU that is present and cannot be used."""
 
     @property
     def batch_size(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from ..errors import UnusableGpuWarning
 from ..features.planes import KernelShape
 from ..host import fork
 from ..host.executor import Bytes, Executor
@@ -18,6 +19,7 @@ from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss
 from ..shaders import load_module
 from .open_device import fitted, open_device, warn
+from .software_device import software_warnings
 
 Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -68,6 +70,7 @@ class LossEngine:
             guard.callback(self._stack.close)
             self.device = open_device(self._stack, device)
             info = self.device.info
+            warn(software_warnings(info, device), UnusableGpuWarning)
             made = loss_plan(loss, KernelShape.for_device(info), gradient=gradient, weight=weight)
             self._plan, self._planes = made.plan, made.planes
             largest = max(spec.frame_bytes for spec in made.plan.buffers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from ..errors import OptionError
+from ..errors import OptionError, UnusableGpuWarning
 from ..features.plane_metrics import PlaneMetrics
 from ..utils.choices import BACKENDS
 from .base import Backend
@@ -52,6 +52,7 @@ def open_with_warnings(backend: Backend) -> Backend:
     """Issue the backend's messages as Python warnings, and return the backend; for callers without a report."""
     with ExitStack() as guard:
         guard.callback(backend.close)
-        warn(backend.warnings)
+        warn(backend.gpu_warnings, UnusableGpuWarning)
+        warn(warning for warning in backend.warnings if warning not in backend.gpu_warnings)
         guard.pop_all()
     return backend

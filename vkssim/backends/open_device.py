@@ -90,7 +90,7 @@ def fitted(
     return made, (f"{device.info.name} has no memory for batches of {most} frames; batches of {frames} are used",)
 
 
-def warn(sentences: Iterable[str]) -> None:
-    """Issue the messages of `fitted` as Python warnings, for callers without a report."""
+def warn(sentences: Iterable[str], category: type[Warning] = SmallerBatchWarning) -> None:
+    """Issue messages about a device, by default those of `fitted`, as Python warnings, for callers without a report."""
     for sentence in sentences:
-        warnings.warn(sentence, SmallerBatchWarning, stacklevel=2)
+        warnings.warn(sentence, category, stacklevel=2)

@@ -13,16 +13,12 @@ from .command import make_command, option
 @option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """List the Vulkan devices, the preferred one first."""
-    from ..host.devices import list_devices
+    from ..host.devices import list_devices, no_device
     from ..host.instance import shared_instance
 
     found = list_devices(shared_instance())
     if not found:
-        from ..errors import NoDeviceError
-
-        raise NoDeviceError(
-            "no Vulkan device found; `apt install mesa-vulkan-drivers` brings Mesa's drivers, lavapipe among them"
-        )
+        raise no_device()
     if as_json:
         import json
 
