@@ -7,6 +7,7 @@ checks.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,25 @@ def check(device: DeviceInfo, plan: Plan, selector: Where) -> None:
     if tried:
         private.store(file, "\n".join(sorted(tried | _remembered(file))).encode())  # else it is checked again
     _passed.update(tried | kernels)
+
+
+def check_all(device: DeviceInfo, selector: Where, starting: Callable[[int, int, str], None]) -> int:
+    """Check all kernels on a device, which is the device of `selector`, also those that passed before.
+
+    `starting` is called before each case with its number from 1 on, the number of cases, and its name. Return that number.
+    Raises WrongNumbersError as `check` does.
+    """
+    from .known_answers import CASES  # imported here: it imports all metrics and losses
+
+    shape = KernelShape.for_device(device)
+    passed: set[str] = set()
+    for number, case in enumerate(CASES, 1):
+        starting(number, len(CASES), case.name)
+        _try(case, device, selector)
+        passed.update(_digest(device, dispatch.kernel.module) for dispatch in case.plan(shape).dispatches)
+    private.store(_file(device), "\n".join(sorted(passed)).encode())
+    _passed.update(passed)
+    return len(CASES)
 
 
 def _try(case: Case, device: DeviceInfo, selector: Where) -> None:

@@ -1,0 +1,27 @@
+"""Libraries that need others which are nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vkssim.doctor.elf import needed_libraries
+from vkssim.host.driver_files import driver_files
+from vkssim.host.machine import Machine
+
+
+def lavapipe_library() -> Path:
+    """Return the library of lavapipe, which every machine that runs the tests has."""
+    return next(Path(str(file.library)) for file in driver_files(Machine()) if "lvp" in file.path.name)
+
+
+def broken_library(path: Path, count: int = 2) -> tuple[str, ...]:
+    """Write lavapipe's library so that some of the libraries that it needs have names that do not exist, and return these."""
+    source = lavapipe_library()
+    data = source.read_bytes()
+    renamed = []
+    for name in [name for name in needed_libraries(source) if not name.startswith(("libc.", "libm.", "ld-"))][:count]:
+        other = name.replace("lib", "bil", 1)
+        data = data.replace(f"\0{name}\0".encode(), f"\0{other}\0".encode())
+        renamed.append(other)
+    path.write_bytes(data)
+    return tuple(renamed)

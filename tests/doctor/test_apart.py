@@ -1,0 +1,52 @@
+"""Test that work in a process of its own may fail, crash or hang, and costs only a clause."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import Any
+
+import pytest
+
+from vkssim.doctor.apart import Send, run_apart
+from vkssim.errors import DeviceError
+
+
+def _answers(send: Send, *values: object) -> None:
+    for value in values:
+        send(value)
+    send(os.environ.get("TOLD"))
+
+
+def _fails(send: Send, kind: str) -> None:
+    send("begun")
+    if kind == "crash":
+        ctypes.string_at(0)
+    if kind == "exit":
+        os._exit(7)
+    if kind == "hang":
+        threading.Event().wait()
+    raise {"device": DeviceError("no such device"), "other": KeyError("name")}[kind]
+
+
+def test_messages_arrive_in_order() -> None:
+    heard: list[Any] = []
+    assert run_apart(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes"}) is None
+    assert heard == [1, ("two", None), "yes"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "clause"),
+    [
+        ("crash", 60, "it ended its process by SIGSEGV"),
+        ("exit", 60, "it ended its process with exit code 7"),
+        ("device", 60, "no such device"),
+        ("other", 60, "KeyError: 'name'"),
+        ("hang", 3, "it did not finish within 3 s"),
+    ],
+)
+def test_work_that_does_not_end(kind: str, seconds: float, clause: str) -> None:
+    heard: list[Any] = []
+    assert run_apart(_fails, (kind,), seconds, heard.append, {}) == clause
+    assert heard in (["begun"], []) if kind == "hang" else ["begun"]

@@ -1,0 +1,101 @@
+"""Test what is said of driver files and of the loader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vkssim.doctor.drivers import drivers_section
+from vkssim.doctor.findings import Finding, Level, Section
+from vkssim.doctor.loader import loader_section
+from vkssim.doctor.survey import Survey
+from vkssim.host.driver_files import driver_files
+from vkssim.host.machine import Machine
+
+from ..support.machines import machine, write_driver_file, write_file
+
+NVIDIA = "libGLX_nvidia.so.0"
+NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"
+
+
+def _section(described: Machine, survey: Survey) -> Section:
+    return drivers_section(described, driver_files(described), survey)
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> Machine:
+    write_file(tmp_path / "etc/os-release", "ID=debian\n")
+    return machine(tmp_path)
+
+
+def test_a_driver_that_loads(debian: Machine) -> None:
+    path = write_driver_file(debian.root / "usr/share/vulkan/icd.d/a.json", "liba.so")
+    section = _section(debian, Survey(problems={"liba.so": None}))
+    assert section.findings == [Finding(Level.OK, f"{path}: liba.so loads")]
+    assert section.facts["files"] == [
+        {"path": str(path), "library": "liba.so", "api_version": "1.3.0", "left_out": None, "problem": None, "missing": []}
+    ]
+
+
+def test_a_driver_that_needs_x11(debian: Machine) -> None:
+    """As on a machine with an NVIDIA GPU and without a desktop: the driver is there, and its library does not load."""
+    path = write_driver_file(debian.root / "usr/share/vulkan/icd.d/nvidia_icd.json", NVIDIA)
+    survey = Survey(problems={NVIDIA: NO_X11}, missing={NVIDIA: ("libX11.so.6", "libXext.so.6")})
+    (finding,) = _section(debian, survey).findings
+    assert finding == Finding(
+        Level.WARNING,
+        f"{path}: {NVIDIA} does not load ({NO_X11}); missing: libX11.so.6, libXext.so.6",
+        "apt install libx11-6 libxext6",
+    )
+
+
+def test_a_driver_whose_own_library_is_missing(debian: Machine) -> None:
+    path = write_driver_file(debian.root / "usr/share/vulkan/icd.d/nvidia_icd.json", NVIDIA)
+    survey = Survey(problems={NVIDIA: f"{NVIDIA}: cannot open"}, missing={NVIDIA: (NVIDIA,)})
+    (finding,) = _section(debian, survey).findings
+    assert finding.advice == f"install the driver that has {NVIDIA}, or remove {path}"
+
+
+def test_files_that_are_not_used(debian: Machine) -> None:
+    folder = debian.root / "usr/share/vulkan/icd.d"
+    write_driver_file(folder / "a.json", "/usr/lib32/liba.so")
+    write_driver_file(folder / "b.json", "libb.so")
+    write_file(folder / "c.json", "no JSON")
+    described = machine(debian.root, VK_LOADER_DRIVERS_DISABLE="b.*")
+    wrong = "/usr/lib32/liba.so: wrong ELF class: ELFCLASS32"
+    chosen, *found = _section(described, Survey(problems={"/usr/lib32/liba.so": wrong})).findings
+    assert chosen.text == "the environment chooses the drivers: VK_LOADER_DRIVERS_DISABLE=b.*"
+    assert [finding.level for finding in found] == [Level.NOTE, Level.NOTE, Level.WARNING]
+    assert "is for other programs" in found[0].text
+    assert "VK_LOADER_DRIVERS_DISABLE leaves it out" in found[1].text
+    assert (found[2].text, found[2].advice) == (f"{folder / 'c.json'}: it is not a JSON file", "correct or remove the file")
+
+
+def test_a_variable_that_names_no_file(debian: Machine) -> None:
+    described = machine(debian.root, VK_DRIVER_FILES="/no/such.json")
+    chosen, finding = _section(described, Survey()).findings
+    assert chosen.text.endswith("VK_DRIVER_FILES=/no/such.json")
+    assert "/no/such.json: it cannot be read" in finding.text
+    assert finding.advice == "correct or unset VK_DRIVER_FILES, which names the file"
+
+
+def test_no_driver_file(debian: Machine) -> None:
+    (finding,) = _section(debian, Survey()).findings
+    assert finding.level is Level.ERROR
+    assert str(debian.root / "usr/share/vulkan/icd.d") in finding.text
+    assert finding.advice == "apt install mesa-vulkan-drivers"
+
+
+def test_the_loader(debian: Machine) -> None:
+    survey = Survey(has_loader=True, loader_path="/usr/lib/libvulkan.so.1.3.239", loader_version="1.3.239")
+    (finding,) = loader_section(debian, survey).findings
+    assert (finding.level, finding.advice) == (Level.OK, None)
+    assert finding.text == "the loader of Vulkan 1.3.239 is installed: /usr/lib/libvulkan.so.1.3.239"
+    problem = "libvulkan.so.1: cannot open shared object file: No such file or directory"
+    (finding,) = loader_section(debian, Survey(loader_problem=problem)).findings
+    assert finding.level is Level.ERROR
+    assert problem in finding.text
+    assert finding.advice == "apt install libvulkan1 mesa-vulkan-drivers"
+    (finding,) = loader_section(debian, Survey(failure="loading a.so: it ended its process by SIGSEGV")).findings
+    assert "was not tried" in finding.text

@@ -1,0 +1,122 @@
+"""Test surveys and trials with real processes: lavapipe, broken libraries, a driver that crashes."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vkssim.backends import known_answers
+from vkssim.doctor import survey as survey_module
+from vkssim.doctor import trial as trial_module
+from vkssim.doctor.apart import Send
+from vkssim.doctor.survey import Survey, make_survey, survey
+from vkssim.doctor.trial import Trial, make_trial, try_device
+from vkssim.errors import WrongNumbersError
+from vkssim.host.device import Device
+from vkssim.host.driver_files import NAMED_FILES, DriverFile, driver_files
+from vkssim.host.machine import Machine
+
+from .libraries import broken_library, lavapipe_library
+
+
+def test_the_drivers_of_this_machine() -> None:
+    found = make_survey(driver_files(Machine()))
+    assert (found.has_loader, found.loader_problem, found.failure, found.failed_at) == (True, None, None, None)
+    assert found.loader_version is not None
+    assert found.loader_version.startswith("1.")
+    assert "libvulkan.so" in str(found.loader_path)
+    assert found.problems[str(lavapipe_library())] is None
+    assert found.chosen is not None
+    assert found.devices[found.chosen].name.startswith("llvmpipe")
+
+
+def test_a_driver_with_missing_libraries(tmp_path: Path) -> None:
+    missing = broken_library(tmp_path / "broken.so")
+    library = str(tmp_path / "broken.so")
+    found = make_survey([DriverFile(tmp_path / "a.json", library), DriverFile(tmp_path / "b.json", str(lavapipe_library()))])
+    assert "cannot open shared object file" in str(found.problems[library])
+    assert set(found.missing[library]) == set(missing)
+    assert found.problems[str(lavapipe_library())] is None
+    assert found.failure is None
+
+
+def test_a_driver_that_crashes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The survey of all drivers ends with it; those that are tried alone show which one it is."""
+    tried: list[str] = []
+
+    def run(_work: object, arguments: tuple[object, ...], _seconds: float, heard: object, environment: dict[str, str]) -> str:
+        tried.append(environment.get(NAMED_FILES[0], "all"))
+        if arguments == (("a.so", "b.so"),):
+            heard(("failed_at", "listing the devices"))  # type: ignore[operator]
+        return None if tried[-1] == str(tmp_path / "b.json") else "it ended its process by SIGSEGV"  # type: ignore[return-value]
+
+    monkeypatch.setattr(survey_module, "run_apart", run)
+    found = make_survey([DriverFile(tmp_path / f"{name}.json", f"{name}.so") for name in "ab"])
+    assert tried == ["all", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    ended = "it ended its process by SIGSEGV"
+    assert found.failure == f"listing the devices: {ended}; with {tmp_path / 'a.json'} alone: {ended}"
+
+
+def test_a_machine_without_the_loader(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "vulkan.py").write_text("raise OSError('Cannot find Vulkan SDK version')")
+    monkeypatch.syspath_prepend(tmp_path)  # the process of the survey inherits it
+    found = make_survey([])
+    assert (found.has_loader, found.devices, found.failure) == (False, [], None)
+    assert found.loader_problem is not None
+
+
+def test_a_library_is_loaded_from_where_the_file_says(tmp_path: Path) -> None:
+    """A survey is also what a process of its own runs: here it is called within the test's process."""
+    copy = shutil.copy(lavapipe_library(), tmp_path / "copy.so")
+    found = Survey()
+    survey(found.take, [str(copy)])
+    assert found.problems == {str(copy): None}
+    assert found.failed_at == "listing the devices"
+
+
+# -- trials -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("shared_device")
+def test_a_trial_computes_a_score_and_the_known_results(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within the test's process, and with two known results; the command's own test starts a process and computes all."""
+    monkeypatch.setattr(known_answers, "CASES", known_answers.CASES[:2])
+    trial, steps = Trial(), []
+
+    def send(message: tuple[str, object]) -> None:
+        setattr(trial, *message)
+        steps.append(message)
+
+    try_device(send, str(device.info.uuid))
+    assert trial.scores
+    assert trial.checked == 2
+    assert ("doing", "self-test 2 of 2: float_ssim=scale=2:exact=false") in steps
+    assert steps[0][0] == "seconds_to_first_score"
+
+
+def test_a_trial_with_wrong_numbers(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **_options: object) -> None:
+        raise WrongNumbersError("llvmpipe computes wrong numbers")
+
+    monkeypatch.setattr(trial_module, "open_backend", refuse)
+    trial = Trial()
+    try_device(lambda message: setattr(trial, *message), str(device.info.uuid))
+    assert (trial.scores, trial.wrong) == (False, "llvmpipe computes wrong numbers")
+
+
+def _hangs(send: Send, uuid: str) -> None:
+    send(("doing", f"compiling for {uuid}"))
+    import threading
+
+    threading.Event().wait()
+
+
+def test_a_trial_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial_module, "try_device", _hangs)
+    steps: list[str] = []
+    trial = make_trial("ABC", 3.0, steps.append)
+    assert not trial.scores
+    assert trial.failure == "it did not finish within 3 s"
+    assert steps[0] == "opening the device and compiling its kernels"

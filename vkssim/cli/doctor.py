@@ -1,0 +1,82 @@
+"""Find out whether vkssim can score here, and what to do where it cannot: the command `vkssim doctor`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ..doctor.limits import TRIAL_SECONDS
+from ..utils.sanitize import visible
+from ..utils.sections import Section
+from .command import make_command, option
+
+if TYPE_CHECKING:
+    from ..doctor.findings import Diagnosis, Finding
+
+_MARKS = {"ok": ("ok", "green"), "note": ("-", "default"), "warning": ("!", "yellow"), "error": ("X", "red")}
+"""The mark of each level of findings, and its colour."""
+_EXAMPLES = (
+    ("vkssim doctor", "Say what is found on this machine, and what to do where something is missing."),
+    ("vkssim doctor --json > doctor.json", "Write the same as JSON, for a bug report."),
+)
+
+
+@make_command("doctor", examples=_EXAMPLES)
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON, for bug reports.")
+@option(
+    "--seconds",
+    section=Section.DEVICE,
+    type=click.IntRange(1, 86400),
+    default=TRIAL_SECONDS,
+    show_default=True,
+    help="The longest time that the trial of one device may take.",
+)
+@click.pass_context
+def command(context: click.Context, as_json: bool, seconds: int) -> None:
+    """Check the Vulkan loader, drivers, devices, decoders and extras, and say what to do.
+
+    Each device computes a first score and all known results of the self-test. The exit code is 0 where the device that vkssim
+    chooses scores, and 1 where it does not.
+    """
+    from rich.console import Console
+
+    from ..doctor.diagnosis import diagnose
+
+    screen = Console(stderr=True)
+    with screen.status("checking the system") as status:  # shows nothing where standard error is no terminal
+
+        def say(step: str) -> None:
+            status.update(visible(step).replace("[", r"\["))
+
+        diagnosis = diagnose(seconds, say)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(diagnosis.plain(), indent=2))
+    else:
+        _print(diagnosis)
+    context.exit(0 if diagnosis.scores else 1)
+
+
+def _print(diagnosis: Diagnosis) -> None:
+    """Print the diagnosis for people."""
+    for section in diagnosis.sections:
+        click.secho(section.title, bold=True)
+        for finding in section.findings:
+            _print_finding(finding)
+        click.echo()
+    _print_finding(diagnosis.summary)
+
+
+def _print_finding(finding: Finding) -> None:
+    from rich.text import Text
+
+    from .tables import console
+
+    mark, colour = _MARKS[finding.level.value]
+    screen = console(sys.stdout)
+    for prefix, text, style in ((f"{mark:>4} ", finding.text, colour), ("  -> ", finding.advice, colour)):
+        if text is not None:
+            screen.print(Text.assemble((prefix, style), visible(text)), soft_wrap=True)

@@ -1,0 +1,83 @@
+"""Run work that a driver may crash or hang in a process of its own, within a time limit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ..errors import VkssimError
+from ..utils.interruption import SIGNALS
+
+Send = Callable[[Any], None]
+"""A function that sends a message, a value that pickle takes, from the process that works to the one that waits."""
+
+Work = Callable[..., None]
+"""A function of a module, which gets a `Send` and further arguments."""
+
+_SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vulkan
+_SECONDS_TO_END = 5.0
+
+OUT_OF_TIME = "it did not finish within"
+"""The clause of `run_apart` for work that reached its limit begins so."""
+
+
+def run_apart(
+    work: Work, arguments: tuple[Any, ...], seconds: float, heard: Callable[[Any], None], environment: Mapping[str, str]
+) -> str | None:
+    """Run `work(send, *arguments)` in a process of its own, and call `heard` with each message that it sends.
+
+    Return None if the work ended within the seconds, or else a clause that says why it did not: an error, a crash, or the
+    limit, at which the process is killed. `environment` is added to the process's environment.
+    """
+    receiving, sending = _SPAWN.Pipe(duplex=False)
+    process = _SPAWN.Process(target=_work, args=(sending, work, arguments, dict(environment)), daemon=True)
+    end = time.monotonic() + seconds
+    try:
+        process.start()
+        sending.close()
+        while True:
+            if not receiving.poll(max(0.0, end - time.monotonic())):
+                return f"{OUT_OF_TIME} {seconds:g} s"
+            is_last, message = receiving.recv()
+            if is_last:
+                return None if message is None else str(message)
+            heard(message)
+    except EOFError:  # the process ended without its last message
+        process.join(_SECONDS_TO_END)
+        return _death(process.exitcode)
+    finally:
+        if process.pid is not None:
+            process.kill()
+            process.join(_SECONDS_TO_END)
+        receiving.close()
+
+
+def _death(code: int | None) -> str:
+    """Return the clause for a process that ended without an error of its own."""
+    if code is not None and code < 0:
+        try:
+            return f"it ended its process by {signal.Signals(-code).name}"
+        except ValueError:
+            return f"it ended its process by signal {-code}"
+    return f"it ended its process with exit code {code}"
+
+
+def _work(sending: Connection, work: Work, arguments: tuple[Any, ...], environment: dict[str, str]) -> None:
+    """Do the work, send its end, and end the process at once: a driver may also crash while it is unloaded."""
+    for number in SIGNALS:  # a terminal sends signals to all processes, and the parent decides what to do
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.update(environment)
+    try:
+        work(lambda message: sending.send((False, message)), *arguments)
+        last = None
+    except VkssimError as error:
+        last = str(error)
+    except Exception as error:
+        last = f"{type(error).__name__}: {error}"
+    sending.send((True, last))
+    os._exit(0)

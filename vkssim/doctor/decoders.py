@@ -1,0 +1,112 @@
+"""Say which decoders FFmpeg has, and what the driver of an NVIDIA GPU says of each codec."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from av.codec import Codec
+from av.codec.codec import UnknownCodecError
+
+from ..backends.cuda import cuda_of
+from ..backends.nvdec import ask
+from ..frames.hardware import EXACT, FORMATS, offered
+from .apart import Send, run_apart
+from .findings import Finding, Level, Section
+from .gpus import NVIDIA
+from .limits import ENGINES_SECONDS
+from .survey import Survey
+
+_SOFTWARE = {
+    "H.264": ("h264",),
+    "HEVC": ("hevc",),
+    "VP8": ("vp8",),
+    "VP9": ("vp9",),
+    "AV1": ("libdav1d", "libaom-av1"),  # FFmpeg's own decoder of AV1 decodes on hardware alone
+    "MPEG-2": ("mpeg2video",),
+    "ProRes": ("prores",),
+    "FFV1": ("ffv1",),
+    "Motion JPEG": ("mjpeg",),
+}
+"""FFmpeg's software decoders of usual codecs, the preferred one first."""
+
+
+@dataclass
+class Engines:
+    """What NVIDIA's driver says: an answer for each codec and depth, such as "up to 8192x8192, 7 engines", or a failure."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    failure: str | None = None
+
+
+def software_decoders() -> dict[str, str | None]:
+    """Return the name of FFmpeg's software decoder for each usual codec, None where it was built without."""
+    return {codec: next((name for name in names if _has(name)), None) for codec, names in _SOFTWARE.items()}
+
+
+def _has(name: str) -> bool:
+    try:
+        Codec(name, "r")
+    except UnknownCodecError:
+        return False
+    return True
+
+
+def ask_engines(survey: Survey) -> Engines | None:
+    """Return what the driver says of the first NVIDIA GPU that Vulkan lists; None where there is none."""
+    gpu = next((device for device in survey.devices if device.vendor_id == NVIDIA), None)
+    if gpu is None:
+        return None
+    found = Engines()
+    found.failure = run_apart(send_answers, (gpu.uuid,), ENGINES_SECONDS, found.answers.update, {})
+    return found
+
+
+def send_answers(send: Send, gpu: str) -> None:
+    """Send what the driver says of each codec, as the work of a process of its own. Raises DeviceError without CUDA."""
+    cuda = cuda_of(uuid.UUID(gpu))
+    for codec, title in EXACT.items():
+        for bits in FORMATS:
+            answer = ask(cuda, codec, "420", bits)
+            if answer is None:
+                text = "the driver does not say"
+            elif not answer.is_supported:
+                text = "no"
+            else:
+                text = f"up to {answer.most[0]}x{answer.most[1]}, engines: {answer.engines}"
+            send({f"{title} {bits} bit": text})
+
+
+def decoders_section(survey: Survey, engines: Engines | None) -> Section:
+    """Return what is known of the decoders."""
+    software, hardware = software_decoders(), sorted(offered())
+    there = [codec for codec, name in software.items() if name is not None]
+    missing = [codec for codec, name in software.items() if name is None]
+    findings = [Finding(Level.OK, f"FFmpeg decodes on the processor: {', '.join(there)}")]
+    if missing:
+        text = f"FFmpeg was built without decoders of {', '.join(missing)}"
+        findings.append(Finding(Level.WARNING, text, "pip install --force-reinstall av installs PyAV with its own FFmpeg"))
+    findings.append(
+        Finding(
+            Level.NOTE,
+            f"FFmpeg was built with the hardware decoders {', '.join(hardware)}; whether the GPU has one of them shows when"
+            " `--decode` opens it"
+            if hardware
+            else "FFmpeg was built without hardware decoders",
+        )
+    )
+    if engines is not None:
+        findings += _engines(engines)
+    facts: dict[str, Any] = {"software": software, "hardware": hardware, "nvdec": None}
+    if engines is not None:
+        facts["nvdec"] = {"answers": engines.answers, "failure": engines.failure}
+    return Section("decoders", "Decoders", findings, facts)
+
+
+def _engines(engines: Engines) -> list[Finding]:
+    if engines.failure is not None:
+        advice = "pip install 'vkssim[cuda]'" if "cuda-bindings" in engines.failure else None
+        return [Finding(Level.NOTE, f"NVIDIA's video engines cannot be asked: {engines.failure}", advice)]
+    listed = "; ".join(f"{codec}: {text}" for codec, text in engines.answers.items())
+    return [Finding(Level.OK, f"NVIDIA's video engines decode {listed}")]

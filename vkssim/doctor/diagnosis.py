@@ -1,0 +1,57 @@
+"""Make the whole diagnosis of a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..host.driver_files import driver_files
+from ..host.machine import Machine
+from .decoders import ask_engines, decoders_section
+from .devices import devices_section, try_devices
+from .drivers import drivers_section
+from .extras import extras_section, missing_packages, requirements
+from .findings import Diagnosis, Finding, Level
+from .gpus import gpus_section
+from .limits import TRIAL_SECONDS
+from .loader import loader_section
+from .survey import Survey, make_survey
+from .system import system_section
+from .trial import Trial
+
+
+def diagnose(seconds: float = TRIAL_SECONDS, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
+    """Return the diagnosis of this machine.
+
+    The trial of each device may take so many seconds. `say` is called with a clause before each step that takes time.
+    """
+    machine = Machine()
+    files = driver_files(machine)
+    say("loading the Vulkan drivers")
+    survey = make_survey(files)
+    trials = try_devices(survey, seconds, say)
+    say("asking for decoders")
+    engines = ask_engines(survey)
+    sections = (
+        system_section(machine),
+        loader_section(machine, survey),
+        drivers_section(machine, files, survey),
+        gpus_section(machine, files, survey),
+        devices_section(machine, survey, trials),
+        decoders_section(survey, engines),
+        extras_section(missing_packages(requirements())),
+    )
+    scores, summary = _summary(survey, trials)
+    return Diagnosis(scores, summary, sections)
+
+
+def _summary(survey: Survey, trials: dict[int, Trial]) -> tuple[bool, Finding]:
+    """Return whether the chosen device scores, and the sentence that says so."""
+    if survey.chosen is None:
+        text = "vkssim has no Vulkan device that it can use."
+    else:
+        device = survey.devices[survey.chosen]
+        if device.index in trials and trials[device.index].scores:
+            kind = ", a software device" if device.is_software else ""
+            return True, Finding(Level.OK, f"vkssim scores on {device.name}{kind}.")
+        text = f"vkssim chooses {device.name}, which does not score."
+    return False, Finding(Level.ERROR, text, "`--backend cpu` scores without Vulkan, more slowly")

@@ -1,0 +1,156 @@
+"""Look for GPUs beside Vulkan: device nodes with their rights, containers without graphics, and WSL2.
+
+What is wrong is only said where Vulkan lists no GPU: a container whose GPU works needs no other settings.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..host.driver_files import DriverFile, files_in
+from ..host.machine import Machine
+from ..host.unusable_gpus import WSL_DEVICE, kernel_driver, nvidia_nodes, render_nodes, unusable_gpus
+from .findings import Finding, Level, Section
+from .packages import distribution
+from .survey import Survey
+from .system import is_container, is_wsl
+
+NVIDIA = 0x10DE
+"""The PCI number of NVIDIA as a vendor."""
+
+_CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+_ELSEWHERE = ("/usr/local/nvidia/share/vulkan/icd.d", "/usr/local/nvidia/vulkan/icd.d")
+"""Folders into which some platforms put NVIDIA's driver file, and which the loader does not read."""
+_MOUNTED = "/usr/share/vulkan/icd.d/nvidia_icd.json"
+
+
+def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) -> Section:
+    """Return what is known of GPUs without Vulkan, and what keeps Vulkan from them."""
+    nodes = [*render_nodes(machine), *sorted(machine.path("/dev").glob("nvidia*")), *_existing(machine, WSL_DEVICE)]
+    nodes = [node for node in nodes if not node.is_dir()]
+    findings = [finding for node in nodes if (finding := _rights(node, machine)) is not None]
+    if not survey.has_gpu:
+        findings += [
+            Finding(Level.WARNING, clause) for clause in unusable_gpus(machine, lambda library: survey.problems.get(library))
+        ]
+    if nvidia_nodes(machine) and not any(device.vendor_id == NVIDIA for device in survey.devices):
+        findings += _nvidia(machine, files)
+    if is_wsl(machine) and not survey.has_gpu:
+        findings.append(_wsl(machine))
+    elif is_container(machine) and not nodes:
+        findings.append(
+            Finding(
+                Level.NOTE,
+                "this is a container without the device nodes of a GPU",
+                "for a GPU of NVIDIA: docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=all; for others: docker run --device"
+                " /dev/dri",
+            )
+        )
+    if not findings:
+        seen = ", ".join(map(str, nodes)) or "there are none"
+        findings.append(Finding(Level.OK if nodes else Level.NOTE, f"device nodes of GPUs: {seen}"))
+    return Section("gpus", "GPUs", findings, {"nodes": [_plain(node, machine) for node in nodes]})
+
+
+def _existing(machine: Machine, name: str) -> list[Path]:
+    return [machine.path(name)] if machine.path(name).exists() else []
+
+
+def _is_open(node: Path) -> bool:
+    return os.access(node, os.R_OK | os.W_OK)
+
+
+def _rights(node: Path, machine: Machine) -> Finding | None:
+    """Return a finding for a node that this user may not open."""
+    if _is_open(node):
+        return None
+    group = _group(node)
+    mode = ""
+    with suppress(OSError):
+        mode = f" (mode {stat.S_IMODE(node.stat().st_mode):o}, group {group})"
+    if group is None:
+        advice = "run as a user who may open it"
+    elif is_container(machine):
+        advice = f"docker run --group-add {group}"
+    else:
+        advice = f"sudo usermod -aG {group} $USER, then log in again"
+    return Finding(Level.WARNING, f"this user may not open {node}{mode}", advice)
+
+
+def _group(node: Path) -> str | None:
+    """Return the name of the group that a node belongs to, or its number; None for the group of root."""
+    try:
+        number = node.stat().st_gid
+    except OSError:
+        return None
+    if number == 0:
+        return None
+    try:
+        import grp  # which Windows lacks
+
+        return grp.getgrgid(number).gr_name
+    except (ImportError, KeyError):
+        return str(number)
+
+
+def _nvidia(machine: Machine, files: Sequence[DriverFile]) -> list[Finding]:
+    """Return what keeps Vulkan from a GPU whose kernel driver works."""
+    found = []
+    given = machine.variable(_CAPABILITIES)
+    capabilities = {word.strip() for word in given.split(",")}
+    lacks_graphics = is_container(machine) and not capabilities & {"all", "graphics"}
+    if lacks_graphics:
+        setting = f"is {given}" if given else "is not set, which means compute,utility"
+        found.append(
+            Finding(
+                Level.WARNING,
+                f"this is a container, and its {_CAPABILITIES} {setting}; Vulkan needs graphics",
+                f"docker run --gpus all -e {_CAPABILITIES}=all",
+            )
+        )
+    if any(file.is_nvidia and file.left_out is None and file.problem is None for file in files):
+        return found
+    elsewhere = [path for name in _ELSEWHERE for path in files_in(machine.path(name)) if "nvidia" in path.name]
+    text = "the Vulkan loader reads no driver file of NVIDIA's"
+    if elsewhere:
+        found.append(Finding(Level.WARNING, f"{text}, but there is {elsewhere[0]}", f"export VK_DRIVER_FILES={elsewhere[0]}"))
+    elif is_container(machine):
+        advice = f"docker run --gpus all -v {_MOUNTED}:{_MOUNTED}:ro, where the host has the file there or in /etc/vulkan/icd.d"
+        found.append(Finding(Level.WARNING, f"{text} (nvidia_icd.json)", advice))
+    else:
+        package = "apt install nvidia-vulkan-icd on Debian, libnvidia-gl-NNN of the driver's version on Ubuntu"
+        known = distribution(machine) == "debian"
+        found.append(Finding(Level.WARNING, text, package if known else "install NVIDIA's driver with its Vulkan part"))
+    return found
+
+
+def _wsl(machine: Machine) -> Finding:
+    if not machine.path(WSL_DEVICE).exists():
+        return Finding(
+            Level.WARNING,
+            f"this is WSL without {WSL_DEVICE}, so Linux does not reach the GPU of Windows",
+            "install the GPU's driver in Windows, run `wsl --update` there, and use WSL2",
+        )
+    return Finding(
+        Level.WARNING,
+        "WSL2 offers the GPU of Windows to Vulkan only through Mesa's driver dzn, which the packages of Debian and Ubuntu lack",
+        "run vkssim in Windows, or install a Mesa that was built with dzn (vulkan-drivers=microsoft-experimental)",
+    )
+
+
+def _plain(node: Path, machine: Machine) -> dict[str, Any]:
+    mode = None
+    with suppress(OSError):
+        mode = f"{stat.S_IMODE(node.stat().st_mode):o}"
+    return {
+        "path": str(node),
+        "mode": mode,
+        "group": _group(node),
+        "can_be_opened": _is_open(node),
+        "kernel_driver": kernel_driver(node, machine) if node.name.startswith("renderD") else None,
+    }

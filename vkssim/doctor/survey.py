@@ -1,0 +1,175 @@
+"""List what Vulkan offers: load the loader and each driver's library, and describe the devices.
+
+`survey` is the work of a process of its own. `Survey` collects what it sends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeviceError, NoLoaderError
+from ..host.api import vk
+from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
+from ..host.driver_files import NAMED_FILES, DriverFile
+from ..host.errors import DOCTOR
+from ..host.instance import shared_instance
+from ..host.libraries import load_problem
+from ..host.machine import Machine
+from .apart import Send, run_apart
+from .limits import SURVEY_SECONDS
+from .missing_libraries import missing_libraries
+
+_LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
+_LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
+
+
+@dataclass(frozen=True)
+class ListedDevice:
+    """The properties of a device that a diagnosis shows; see `DeviceInfo`."""
+
+    index: int
+    name: str
+    kind: str
+    driver: str
+    uuid: str
+    pci: str | None
+    vendor_id: int
+    device_id: int
+    api_version: str
+    subgroup_size: int
+    max_storage_bytes: int
+    lacks: tuple[str, ...]
+
+    @property
+    def is_software(self) -> bool:
+        """Return whether the device computes on the CPU."""
+        return self.kind == DeviceKind.CPU.name.lower()
+
+    @classmethod
+    def of(cls, info: DeviceInfo) -> ListedDevice:
+        """Return what is shown of a device."""
+        version = ".".join(map(str, info.api_version))
+        more = {name: getattr(info, name) for name in ("index", "name", "driver", "pci", "vendor_id", "device_id", "lacks")}
+        more |= {name: getattr(info, name) for name in ("subgroup_size", "max_storage_bytes")}
+        return cls(kind=info.kind.name.lower(), uuid=str(info.uuid), api_version=version, **more)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the device as values of JSON."""
+        return {**asdict(self), "lacks": list(self.lacks)}
+
+
+@dataclass
+class Survey:
+    """What a survey found.
+
+    `problems` has the message of the dynamic loader for each library, None for one that loads, and `missing` the libraries that
+    are missing for one that does not. `loader_problem` says why the Vulkan loader cannot be loaded. `chosen` is the index of
+    the device that vkssim chooses. `failure` says why there is none, or why the devices could not be listed; `failed_at` names
+    the step that was not finished, if there is one.
+    """
+
+    problems: dict[str, str | None] = field(default_factory=dict)
+    missing: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    has_loader: bool = False
+    loader_problem: str | None = None
+    loader_path: str | None = None
+    loader_version: str | None = None
+    devices: list[ListedDevice] = field(default_factory=list)
+    chosen: int | None = None
+    failure: str | None = None
+    failed_at: str | None = None
+
+    def take(self, message: tuple[str, Any]) -> None:
+        """Add a message of `survey`: the name of a field and its value."""
+        name, value = message
+        if name in ("problems", "missing"):
+            getattr(self, name).update([value])
+        else:
+            setattr(self, name, value)
+
+    @property
+    def has_gpu(self) -> bool:
+        """Return whether Vulkan lists a device that is no software."""
+        return any(not device.is_software for device in self.devices)
+
+
+def make_survey(files: Sequence[DriverFile], seconds: float = SURVEY_SECONDS) -> Survey:
+    """Return what Vulkan offers with the drivers of these files, which are those that the loader reads.
+
+    Where listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.
+    """
+    used = [file for file in files if file.library is not None and file.left_out is None]
+    found = Survey()
+    libraries = tuple(dict.fromkeys(str(file.library) for file in used))
+    end = run_apart(survey, (libraries,), seconds, found.take, {})
+    if end is not None:
+        found.failure = f"{found.failed_at or 'the survey'}: {end}"
+        broken = {str(file.path): why for file in used if (why := _alone(file, seconds)) is not None}
+        if broken:
+            found.failure += "".join(f"; with {path} alone: {why}" for path, why in broken.items())
+    else:
+        found.failed_at = None
+    return found
+
+
+def _alone(file: DriverFile, seconds: float) -> str | None:
+    """Return why the devices of one driver cannot be listed; None where they can, or where the driver offers none."""
+    environment = dict.fromkeys(NAMED_FILES, str(file.path))
+    return run_apart(survey, ((),), seconds, lambda _: None, environment)
+
+
+def survey(send: Send, libraries: Sequence[str]) -> None:
+    """Send what a `Survey` holds, step by step, so that the last step is known if the process ends."""
+    for library in libraries:
+        send(("failed_at", f"loading {library}"))
+        problem = load_problem(library)
+        send(("problems", (library, problem)))
+        if problem is not None:
+            send(("missing", (library, missing_libraries(library, Machine()))))
+    send(("failed_at", "loading the Vulkan loader"))
+    try:
+        binding = vk.module
+    except NoLoaderError as error:
+        send(("loader_problem", _loader_problem(error)))
+        return
+    send(("has_loader", True))
+    send(("loader_path", _loader_path()))
+    send(("loader_version", _loader_version(binding)))
+    send(("failed_at", "listing the devices"))
+    try:
+        devices = list_devices(shared_instance())
+        send(("devices", [ListedDevice.of(device) for device in devices]))
+        send(("chosen", choose_device(devices).index))
+    except DeviceError as error:
+        send(("failure", str(error).removesuffix(f". {DOCTOR}")))
+
+
+def _loader_problem(error: NoLoaderError) -> str:
+    """Return why the binding or the loader's library cannot be loaded."""
+    if isinstance(error.__cause__, ImportError):
+        return "the Python package vulkan is not installed"
+    return load_problem(_LIBRARIES.get(sys.platform, "libvulkan.so.1")) or str(error.__cause__)
+
+
+def _loader_version(binding: Any) -> str | None:
+    """Return the version of Vulkan that the loader implements; None for a loader of Vulkan 1.0, which does not say it."""
+    with suppress(AttributeError, binding.VkError, binding.VkException):
+        version = binding.vkEnumerateInstanceVersion()
+        return f"{version >> 22}.{version >> 12 & 0x3FF}.{version & 0xFFF}"
+    return None
+
+
+def _loader_path() -> str | None:
+    """Return the file of the loader that this process has loaded; None where the system does not list it."""
+    with suppress(OSError):
+        for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+            name = line.partition("/")[2]
+            if os.path.basename(name).startswith(_LOADER_NAMES):
+                return f"/{name}"
+    return None
