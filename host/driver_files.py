@@ -55,7 +55,9 @@ def driver_files(machine: Machine) -> list[DriverFile]:
 
 
 def search_folders(machine: Machine) -> list[Path]:
-    """Return the folders in which the loader looks for driver files, whether or not they exist."""
+    """Return the folders in which the loader looks for driver files, whether or not they exist; none on Windows."""
+    if machine.platform == "win32":
+        return []
     home = machine.variable("HOME")
 
     def own(variable: str, default: str) -> list[Path]:

@@ -87,6 +87,11 @@ def test_no_driver_file(debian: Machine) -> None:
     assert finding.advice == "apt install mesa-vulkan-drivers"
 
 
+def test_windows_has_no_folders_of_driver_files(tmp_path: Path) -> None:
+    (finding,) = _section(machine(tmp_path, "win32"), Survey()).findings
+    assert (finding.level, "registry" in finding.text) == (Level.NOTE, True)
+
+
 def test_the_loader(debian: Machine) -> None:
     survey = Survey(has_loader=True, loader_path="/usr/lib/libvulkan.so.1.3.239", loader_version="1.3.239")
     (finding,) = loader_section(debian, survey).findings

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from vkssim.host import api as api_module
 from vkssim.host.api import Api
-from vkssim.host.errors import DeviceError, DeviceLostError, DeviceMemoryError, NoLoaderError
+from vkssim.host.errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 
 from ..support.commands import python_process
 
@@ -48,6 +49,25 @@ def test_a_driver_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api.module, "vkEnumeratePhysicalDevices", fail)
     with pytest.raises(DeviceError, match=r"a Vulkan driver cannot start .*`ulimit -v`.* /dev/dri"):
         api.vkEnumeratePhysicalDevices(None)
+
+
+@pytest.mark.parametrize("signs", [[], ["/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"]])
+def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> None:
+    """The loader gives no reason where the library of its only driver does not load."""
+    api = Api()
+
+    def fail(*_: Any) -> None:
+        raise api.module.VkErrorIncompatibleDriver
+
+    monkeypatch.setattr(api.module, "vkCreateInstance", fail)
+    monkeypatch.setattr(api_module, "complaints", lambda _: "")
+    monkeypatch.setattr(api_module, "unusable_gpus", lambda _: signs)
+    with pytest.raises(NoDeviceError) as caught:
+        api.vkCreateInstance(None, None)
+    assert str(caught.value).startswith(
+        "the Vulkan loader found no driver" + "".join(f": {sign}" for sign in signs) + ". Install"
+    )
+    assert str(caught.value).endswith(DOCTOR)
 
 
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,10 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
     """Return what is known of each driver file."""
     findings = [_variables(machine)] if _chosen_by(machine) else []
     findings += [_finding(file, machine, survey) for file in files]
-    if not files:
+    if not files and machine.platform == "win32":
+        text = "Windows keeps the names of driver files in its registry, which is not looked at"
+        findings.append(Finding(Level.NOTE, text))
+    elif not files:
         folders = ", ".join(str(folder) for folder in search_folders(machine))
         where = f"the files that {_chosen_by(machine)[0]} names" if _chosen_by(machine) else folders
         findings.append(Finding(Level.ERROR, f"there is no driver file in {where}", install_driver(machine)))

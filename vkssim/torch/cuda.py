@@ -27,6 +27,7 @@ from ..host.api import vk
 from ..host.binding import Binding
 from ..host.device import Device
 from ..host.devices import DeviceInfo, list_devices
+from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.memory import Buffer, MemoryClass
 from ..host.pipelines import PipelineBuilder
@@ -452,4 +453,4 @@ def _same_gpu(index: int) -> DeviceInfo:
                 raise UnsuitableDeviceError(f"{info.description} lacks {', '.join(info.lacks)}")
             return info
     there_are = "; ".join(f"{info.name} ({info.uuid})" for info in devices) or "none"
-    raise DeviceError(f"no Vulkan device is {properties.name} ({wanted}); there are: {there_are}")
+    raise DeviceError(f"no Vulkan device is {properties.name} ({wanted}); there are: {there_are}. {DOCTOR}")
