@@ -85,7 +85,7 @@ def test_the_chosen_device_decides(tmp_path: Path, trial: Trial, scores: bool) -
 def test_no_device(tmp_path: Path) -> None:
     failure = "listing the devices: it ended its process by SIGSEGV; with a.json alone: it ended its process by SIGSEGV"
     (finding,) = _findings(tmp_path, Survey(has_loader=True, failure=failure), {})
-    assert (finding.level, finding.text) == (Level.ERROR, failure)
+    assert finding == Finding(Level.ERROR, failure)
     (finding,) = _findings(tmp_path, Survey(loader_problem="libvulkan.so.1: cannot open"), {})
     assert finding.text == "without the Vulkan loader there is no device"
     scores, summary = _summary(Survey(), {})

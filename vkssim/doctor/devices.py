@@ -9,7 +9,6 @@ from ..host.devices import DEVICE_VARIABLE
 from ..host.machine import Machine
 from .apart import OUT_OF_TIME
 from .findings import Finding, Level, Section
-from .packages import install_driver
 from .survey import ListedDevice, Survey
 from .trial import Trial, make_trial
 
@@ -36,8 +35,7 @@ def devices_section(machine: Machine, survey: Survey, trials: Mapping[int, Trial
     for device in survey.devices:
         findings += _device(device, survey, trials.get(device.index))
     if survey.failure is not None:
-        advice = None if survey.devices else install_driver(machine)
-        findings.append(Finding(Level.ERROR, survey.failure, advice))
+        findings.append(Finding(Level.ERROR, survey.failure))  # the section of the drivers says what to install
     elif not survey.has_loader:
         findings.append(Finding(Level.ERROR, "without the Vulkan loader there is no device"))
     if survey.chosen is not None:
