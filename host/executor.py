@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from .memory import Buffer, MemoryClass
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Turns
+from .timestamps import Timestamps
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -132,7 +134,8 @@ class Executor:
                 for spec in plan.buffers
                 if spec.role is Role.WORK
             }
-            self._queries = self._make_query_pool(slots) if profile and device.timestamp_bits else None
+            stamped = profile and device.timestamp_bits
+            self._stages = Timestamps(device, self._stack, slots, len(plan.dispatches) + 2) if stamped else None
             self.slots = tuple(self._make_slot() for _ in range(slots))
             guard.pop_all()
 
@@ -142,11 +145,6 @@ class Executor:
         info = vk.VkCommandPoolCreateInfo(queueFamilyIndex=family)
         handle = vk.vkCreateCommandPool(self._device.handle, info, None)
         return self._device.own(self._stack, "command pool", handle, vk.vkDestroyCommandPool)
-
-    def _make_query_pool(self, slots: int) -> Any:
-        info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * self._queries_per_slot)
-        handle = vk.vkCreateQueryPool(self._device.handle, info, None)
-        return self._device.own(self._stack, "query pool", handle, vk.vkDestroyQueryPool)
 
     def _make_slot(self) -> Slot:
         device = self._device
@@ -221,12 +219,19 @@ class Executor:
 
     def _record_kernels(self, slot: Slot, frames: int, copies: bool) -> Any:
         commands = self._begin(self._pool)
-        query = _QueryWriter(commands, self._queries, self.slots.index(slot) * self._queries_per_slot if self._queries else 0)
-        query.reset(self._queries_per_slot)
+        index, numbers = self.slots.index(slot), count()
+
+        def stamp() -> None:
+            if self._stages is not None:
+                self._stages.write(commands, index, next(numbers))
+
+        if self._stages is not None:
+            self._stages.reset(commands, index)
+        stamp()
         if copies and not self._upload_apart:
             self._record_upload(commands, slot, frames)
-        query.write()
-        slot.binding.record(commands, frames, query.write)
+        stamp()
+        slot.binding.record(commands, frames, stamp)
         if copies:
             self._record_download(commands, slot, frames)
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
@@ -327,29 +332,13 @@ class Executor:
 
     # -- profile ------------------------------------------------------------------------------------------------------
 
-    @property
-    def _queries_per_slot(self) -> int:
-        return len(self.plan.dispatches) + 2
-
     def stage_times(self, slot: Slot) -> dict[str, float]:
         """Return the seconds of each stage of the slot's last batch by label, `upload` first; empty without `profile`."""
-        if self._queries is None:
+        if self._stages is None:
             return {}
-        count = self._queries_per_slot
-        stamps = np.zeros(count, np.uint64)
-        vk.vkGetQueryPoolResults(
-            self._device.handle,
-            self._queries,
-            self.slots.index(slot) * count,
-            count,
-            stamps.nbytes,
-            vk.ffi.from_buffer(stamps),
-            8,
-            vk.VK_QUERY_RESULT_64_BIT | vk.VK_QUERY_RESULT_WAIT_BIT,
-        )
-        seconds = np.diff(stamps).astype(np.float64) * self._device.info.timestamp_period_ns * 1e-9
+        seconds = self._stages.seconds(self.slots.index(slot))
         times: dict[str, float] = {}
-        for label, value in zip(["upload", *(d.label for d in self.plan.dispatches)], seconds.tolist(), strict=True):
+        for label, value in zip(["upload", *(d.label for d in self.plan.dispatches)], seconds, strict=True):
             times[label] = times.get(label, 0.0) + value
         return times
 
@@ -406,20 +395,3 @@ def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:
         pWaitDstStageMask=None if wait is None else [vk.VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT],
         pSignalSemaphores=None if signal is None else [signal],
     )
-
-
-class _QueryWriter:
-    """Write one timestamp after another; do nothing without a query pool."""
-
-    def __init__(self, commands: Any, pool: Any, first: int) -> None:
-        self._commands, self._pool, self._next = commands, pool, first
-
-    def reset(self, count: int) -> None:
-        if self._pool is not None:
-            vk.vkCmdResetQueryPool(self._commands, self._pool, self._next, count)
-            self.write()
-
-    def write(self) -> None:
-        if self._pool is not None:
-            vk.vkCmdWriteTimestamp(self._commands, vk.VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, self._pool, self._next)
-            self._next += 1
