@@ -9,6 +9,7 @@ from typing import Any
 
 from .api import vk
 from .device import Device
+from .division import Part, Submission
 from .memory import Buffer
 from .pipelines import Pipeline, PipelineBuilder
 from .plan import Dispatch, Plan
@@ -22,6 +23,7 @@ class Binding:
     ) -> None:
         self._device = device
         self._plan = plan
+        self._builder = pipelines
         self._pipelines = [pipelines[dispatch.kernel] for dispatch in plan.dispatches]
         self._pool = self._make_pool(stack)
         self._sets = [
@@ -58,16 +60,30 @@ class Binding:
         vk.vkUpdateDescriptorSets(self._device.handle, len(writes), writes, 0, None)
         return descriptor_set
 
-    def record(self, commands: Any, frames: int, after_each: Callable[[], None] = lambda: None) -> None:
-        """Record the plan for a number of frames; `after_each` is called after every dispatch."""
-        bound = zip(self._plan.dispatches, self._pipelines, self._sets, strict=True)
+    def record(self, commands: Any, submission: Submission, after_each: Callable[[], None] = lambda: None) -> None:
+        """Record the parts of one submission; `after_each` is called after every dispatch that ends in it."""
         written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
-        for step in self._plan.steps:
-            # The barrier also orders this submission after the previous one, which used the same work buffers.
-            barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
-            for _ in step:
-                _record_dispatch(commands, *next(bound), frames)
+        for number, part in enumerate(submission):
+            # The first barrier orders this submission after the previous ones, which used the same work buffers.
+            if part.begins_step or number == 0:
+                barrier(commands, written, vk.VK_ACCESS_SHADER_READ_BIT | vk.VK_ACCESS_SHADER_WRITE_BIT)
+            self._record_part(commands, part)
+            if part.ends_dispatch:
                 after_each()
+
+    def _record_part(self, commands: Any, part: Part) -> None:
+        dispatch, descriptor_set = self._plan.dispatches[part.number], self._sets[part.number]
+        from_zero = not any(part.first)
+        pipeline = self._pipelines[part.number] if from_zero else self._builder.with_base(dispatch.kernel)
+        point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
+        vk.vkCmdBindPipeline(commands, point, pipeline.handle)
+        vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
+        push = vk.ffi.from_buffer(dispatch.push)
+        vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
+        if from_zero:
+            vk.vkCmdDispatch(commands, *part.groups)
+        else:
+            vk.vkCmdDispatchBase(commands, *part.first, *part.groups)
 
 
 def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
@@ -75,15 +91,6 @@ def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:
     storage, texels = vk.VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, vk.VK_DESCRIPTOR_TYPE_UNIFORM_TEXEL_BUFFER
     source_type = texels if dispatch.kernel.texel_input else storage
     return [(source_type, name) for name in dispatch.sources] + [(storage, name) for name in dispatch.targets]
-
-
-def _record_dispatch(commands: Any, dispatch: Dispatch, pipeline: Pipeline, descriptor_set: Any, frames: int) -> None:
-    point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
-    vk.vkCmdBindPipeline(commands, point, pipeline.handle)
-    vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
-    push = vk.ffi.from_buffer(dispatch.push)
-    vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
-    vk.vkCmdDispatch(commands, *dispatch.groups, dispatch.layers * frames)
 
 
 def barrier(commands: Any, written: int, read: int, stage: int | None = None) -> None:

@@ -7,9 +7,8 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +16,14 @@ import numpy.typing as npt
 from .api import vk
 from .binding import Binding, barrier
 from .device import Device
+from .division import divide, undivided, work_of
 from .errors import DeviceError, DeviceLostError, DeviceTimeoutError, VkssimError
 from .memory import Buffer, MemoryClass
+from .pace import Pace
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Turns
-from .timestamps import Timestamps
+from .timestamps import Stamps, Timestamps
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -32,6 +33,25 @@ TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
 _TIMEOUT_SECONDS = 300.0
 _LONGEST_TIMEOUT_SECONDS = 7 * 24 * 3600.0
 _SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
+
+
+class _Work(NamedTuple):
+    """What is recorded: the plan for a number of frames, with or without copies.
+
+    `most` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for `Pace`.
+    """
+
+    frames: int
+    copies: bool
+    most: int | None
+    measured: bool
+
+
+class _Recorded(NamedTuple):
+    """Recorded commands: the submission of the upload, if it has a queue of its own, and those of the kernels in order."""
+
+    upload: Any
+    kernels: tuple[Any, ...]
 
 
 @dataclass(eq=False)
@@ -56,11 +76,12 @@ class Slot:
     """The semaphore between the upload queue and the kernels; None if both use one queue or nothing is uploaded."""
     upload_fence: Any
     """The fence of the upload. The kernels' fence implies it, but the validation layer does not follow semaphores."""
-    recorded: dict[tuple[int, bool], list[Any]] = field(default_factory=dict)
-    """The submissions for a number of frames, with or without copies. The kernels are last; the upload is before them if it has
-    its own queue."""
+    recorded: dict[_Work, _Recorded] = field(default_factory=dict)
+    """What was recorded so far."""
     frames: int = 0
     """Frames of the submission in flight; 0 when there is none."""
+    measured: bool = False
+    """Whether the device measures the time of the submission in flight."""
     awaited: list[Any] = field(default_factory=list)
     """The fences of the submission in flight, the kernels' first."""
 
@@ -69,8 +90,8 @@ class Executor:
     """Runs batches of a plan on a device; use with `with`.
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
-    shared, because the submissions of a queue run one after the other. A command buffer is recorded once for each slot and
-    number of frames.
+    shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of
+    frames. On a device that is slow for the size of the batch, they are several submissions; see `Pace`.
 
     Parameters
     ----------
@@ -136,6 +157,9 @@ class Executor:
             }
             stamped = profile and device.timestamp_bits
             self._stages = Timestamps(device, self._stack, slots, len(plan.dispatches) + 2) if stamped else None
+            self._frame_work = work_of(plan)
+            self._pace = Pace(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
+            self._batch_times = Timestamps(device, self._stack, slots, 2) if self._pace.measuring else None
             self.slots = tuple(self._make_slot() for _ in range(slots))
             guard.pop_all()
 
@@ -200,16 +224,15 @@ class Executor:
 
     # -- recording ----------------------------------------------------------------------------------------------------
 
-    def _record(self, slot: Slot, frames: int, copies: bool) -> list[Any]:
-        if not (self._upload_apart and copies):
-            return [_submission(self._record_kernels(slot, frames, copies))]
+    def _record(self, slot: Slot, work: _Work) -> _Recorded:
+        if not (self._upload_apart and work.copies):
+            return _Recorded(None, tuple(map(_submission, self._record_kernels(slot, work))))
         commands = self._begin(self._upload_pool)
-        self._record_upload(commands, slot, frames)
+        self._record_upload(commands, slot, work.frames)
         vk.vkEndCommandBuffer(commands)
-        return [
-            _submission(commands, signal=slot.uploaded),
-            _submission(self._record_kernels(slot, frames, copies), wait=slot.uploaded),
-        ]
+        first, *others = self._record_kernels(slot, work)
+        kernels = _submission(first, wait=slot.uploaded), *map(_submission, others)
+        return _Recorded(_submission(commands, signal=slot.uploaded), kernels)
 
     def _begin(self, pool: Any) -> Any:
         info = vk.VkCommandBufferAllocateInfo(commandPool=pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1)
@@ -217,27 +240,32 @@ class Executor:
         vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
         return commands
 
-    def _record_kernels(self, slot: Slot, frames: int, copies: bool) -> Any:
-        commands = self._begin(self._pool)
-        index, numbers = self.slots.index(slot), count()
-
-        def stamp() -> None:
-            if self._stages is not None:
-                self._stages.write(commands, index, next(numbers))
-
-        if self._stages is not None:
-            self._stages.reset(commands, index)
-        stamp()
-        if copies and not self._upload_apart:
-            self._record_upload(commands, slot, frames)
-        stamp()
-        slot.binding.record(commands, frames, stamp)
-        if copies:
-            self._record_download(commands, slot, frames)
-        written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
-        barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
-        vk.vkEndCommandBuffer(commands)
-        return commands
+    def _record_kernels(self, slot: Slot, work: _Work) -> list[Any]:
+        """Return the command buffers of the submissions; the first one has the upload, the last one has the download."""
+        plan, frames = self.plan, work.frames
+        divided = (undivided(plan, frames),) if work.most is None else divide(plan, frames, work.most)
+        stamps = Stamps(self.slots.index(slot), self._stages, self._batch_times if work.measured else None)
+        recorded = []
+        for number, submission in enumerate(divided):
+            commands = self._begin(self._pool)
+            stamps.commands = commands
+            if number == 0:
+                stamps.reset()
+                stamps.stage()
+                if work.copies and not self._upload_apart:
+                    self._record_upload(commands, slot, frames)
+                stamps.stage()
+                stamps.batch()
+            slot.binding.record(commands, submission, stamps.stage)
+            if number == len(divided) - 1:
+                stamps.batch()
+                if work.copies:
+                    self._record_download(commands, slot, frames)
+                written = vk.VK_ACCESS_SHADER_WRITE_BIT | vk.VK_ACCESS_TRANSFER_WRITE_BIT
+                barrier(commands, written, vk.VK_ACCESS_HOST_READ_BIT, vk.VK_PIPELINE_STAGE_HOST_BIT)
+            vk.vkEndCommandBuffer(commands)
+            recorded.append(commands)
+        return recorded
 
     def _record_upload(self, commands: Any, slot: Slot, frames: int) -> None:
         for name, source in slot.staging.items():
@@ -266,27 +294,40 @@ class Executor:
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
         self._check_answering()
-        key = frames, copies
-        if key not in slot.recorded:
-            slot.recorded[key] = self._record(slot, frames, copies)
-        *upload, kernels = slot.recorded[key]
+        work = self._work_of(frames, copies)
+        if work not in slot.recorded:
+            slot.recorded[work] = self._record(slot, work)
+        upload, kernels = slot.recorded[work].upload, slot.recorded[work].kernels
         self._submitting = True  # until the slot has its fences: Ctrl-C may come in between
-        for submission in upload:
-            vk.vkQueueSubmit(self._device.upload_queue, 1, [submission], slot.upload_fence)
+        if upload is not None:
+            vk.vkQueueSubmit(self._device.upload_queue, 1, [upload], slot.upload_fence)
+        running = upload is not None
         try:
-            if self._turns is not None:
-                self._turns.submit(kernels.pCommandBuffers[0], written, slot.fence)
-            else:
-                vk.vkQueueSubmit(self._device.queue, 1, [kernels], slot.fence)
+            for number, submission in enumerate(kernels):
+                # One call for each: drivers may join the submissions of a call.
+                fence = slot.fence if number == len(kernels) - 1 else None
+                if self._turns is not None and number == 0:
+                    self._turns.submit(submission.pCommandBuffers[0], written, fence)
+                else:
+                    vk.vkQueueSubmit(self._device.queue, 1, [submission], fence)
+                running = True
         except DeviceError:
-            if upload:  # the upload is already running
+            if running:
                 with suppress(DeviceError):
                     self._device.wait_idle()
-                    vk.vkResetFences(self._device.handle, 1, [slot.upload_fence])
+                    if upload is not None:
+                        vk.vkResetFences(self._device.handle, 1, [slot.upload_fence])
             self._submitting = False
             raise
-        slot.frames, slot.awaited = frames, [slot.fence, slot.upload_fence] if upload else [slot.fence]
+        slot.frames, slot.measured = frames, work.measured
+        slot.awaited = [slot.fence] if upload is None else [slot.fence, slot.upload_fence]
         self._submitting = False
+
+    def _work_of(self, frames: int, copies: bool) -> _Work:
+        most, measured = self._pace.most, self._pace.measuring  # another thread may wait for a batch, and change them
+        if most is not None and frames * self._frame_work <= most:
+            most = None
+        return _Work(frames, copies, most, measured)
 
     def wait(self, slot: Slot) -> int:
         """Wait for the slot's submission and return its number of frames; `slot.outputs` then holds its results.
@@ -299,6 +340,9 @@ class Executor:
         vk.vkResetFences(self._device.handle, len(slot.awaited), slot.awaited)
         for name in slot.outputs:
             slot.readback[name].refresh()
+        if slot.measured and self._batch_times is not None:
+            (seconds,) = self._batch_times.seconds(self.slots.index(slot))
+            self._pace.note(frames * self._frame_work, seconds)
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:

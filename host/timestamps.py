@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from .device import Device
 
 
 class Timestamps:
-    """`count` timestamps for each of a number of slots, on a device with `timestamp_bits`. The stack destroys them."""
+    """`number` timestamps for each of a number of slots, on a device with `timestamp_bits`. The stack destroys them."""
 
-    def __init__(self, device: Device, stack: ExitStack, slots: int, count: int) -> None:
+    def __init__(self, device: Device, stack: ExitStack, slots: int, number: int) -> None:
         self._device = device
-        self._count = count
-        info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * count)
+        self._count = number
+        info = vk.VkQueryPoolCreateInfo(queryType=vk.VK_QUERY_TYPE_TIMESTAMP, queryCount=slots * number)
         handle = vk.vkCreateQueryPool(device.handle, info, None)
         self._pool = device.own(stack, "query pool", handle, vk.vkDestroyQueryPool)
 
@@ -46,3 +47,33 @@ class Timestamps:
         ticks = np.diff(stamps) & valid
         seconds: list[float] = (ticks.astype(np.float64) * self._device.info.timestamp_period_ns * 1e-9).tolist()
         return seconds
+
+
+class Stamps:
+    """Record the timestamps of a slot into its command buffers: those of the stages and those of the batch.
+
+    Either may be None, and is not recorded then. The owner sets `commands` to the command buffer that is recorded.
+    """
+
+    def __init__(self, slot: int, stages: Timestamps | None, batch: Timestamps | None) -> None:
+        self.commands: Any = None
+        self._slot = slot
+        self._kinds = {timestamps: count() for timestamps in (stages, batch) if timestamps is not None}
+        self._stages, self._batch = stages, batch
+
+    def reset(self) -> None:
+        """Record that all timestamps are taken anew."""
+        for timestamps in self._kinds:
+            timestamps.reset(self.commands, self._slot)
+
+    def stage(self) -> None:
+        """Record the next timestamp of the stages."""
+        self._write(self._stages)
+
+    def batch(self) -> None:
+        """Record the next timestamp of the batch."""
+        self._write(self._batch)
+
+    def _write(self, timestamps: Timestamps | None) -> None:
+        if timestamps is not None:
+            timestamps.write(self.commands, self._slot, next(self._kinds[timestamps]))

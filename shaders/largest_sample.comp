@@ -52,8 +52,8 @@ void main() {
     barrier();
     if (gl_LocalInvocationIndex != 0u) return;
     for (uint i = 1u; i < gl_NumSubgroups; ++i) largest = max(largest, subgroup_largest[i]);
-    int groups = int(gl_NumWorkGroups.x * gl_NumWorkGroups.y);
-    int group = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
+    int columns = int(gl_NumWorkGroups.x), groups = columns * ((height + strip - 1) / strip);  // a dispatch may have fewer rows
+    int group = int(gl_WorkGroupID.y) * columns + int(gl_WorkGroupID.x);
     int image = int(gl_WorkGroupID.z);
     target[(image >> 1) * frame_partials + (image & 1) * groups + group] = largest;
 }

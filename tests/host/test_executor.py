@@ -75,6 +75,42 @@ def test_an_interrupted_submission_is_waited_for(device: Device, monkeypatch: py
     assert len(waits) == 1
 
 
+def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slot is free then, and can be submitted again."""
+    submit, calls, waits = vk.vkQueueSubmit, 0, []
+
+    def fail_second(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise DeviceError("the second submission fails in this test")
+        submit(*arguments)
+
+    with _open(device) as executor:
+        slot = executor.slots[0]
+        slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
+        monkeypatch.setattr(executor._pace, "most", SOURCE.spec(Role.INPUT).frame_bytes)
+        monkeypatch.setattr(device, "wait_idle", lambda idle=device.wait_idle: waits.append(idle()))
+        monkeypatch.setattr(vk, "vkQueueSubmit", fail_second)
+        with pytest.raises(DeviceError, match="the second submission fails"):
+            executor.submit(slot, 1)
+        assert len(waits) == 1
+        executor.submit(slot, 1)
+        executor.wait(slot)
+        assert calls > 3, "there are several submissions"
+        np.testing.assert_array_equal(slot.outputs["out"].view(np.float32), 2.0 * _samples(1, 1))
+
+
+def test_profile_has_every_stage_of_several_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    with _open(device, profile=True) as executor:
+        monkeypatch.setattr(executor._pace, "most", 100)
+        executor.submit(executor.slots[0], 1)
+        executor.wait(executor.slots[0])
+        times = executor.stage_times(executor.slots[0])
+    assert set(times) == {"upload", "ingest"}
+    assert all(0 <= seconds < 10 for seconds in times.values())
+
+
 def test_a_slot_in_flight_is_not_submitted_again(device: Device) -> None:
     with _open(device) as executor:
         executor.submit(executor.slots[0], 1)

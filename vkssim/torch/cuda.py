@@ -27,6 +27,7 @@ from ..host.api import vk
 from ..host.binding import Binding
 from ..host.device import Device
 from ..host.devices import DeviceInfo, list_devices
+from ..host.division import undivided
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.memory import Buffer, MemoryClass
@@ -427,7 +428,7 @@ class _Runner:
                 vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
             )  # a step may be submitted before the previous one has finished
             vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo(flags=simultaneous))
-            binding.record(commands, self._count)
+            binding.record(commands, undivided(self._plan, self._count))
             vk.vkEndCommandBuffer(commands)
             return stack.pop_all(), commands
 

@@ -1,0 +1,91 @@
+"""Divide the work of a batch into submissions, because drivers and operating systems end those that take too long.
+
+The unit of work is a byte that a dispatch reads: the sum of `frame_bytes` over its source buffers, for each frame. Dispatches
+are divided between workgroups, in y and z. Each workgroup computes the same as in one whole dispatch, so results have the same
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .plan import Dispatch, Plan
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the workgroups of a dispatch.
+
+    `number` is the place of the dispatch in `plan.dispatches`. `first` and `groups` are the first workgroup and the number of
+    workgroups in x, y and z. The part that `begins_step` comes after everything that earlier steps have written. The part that
+    `ends_dispatch` is the last one of its dispatch.
+    """
+
+    number: int
+    first: tuple[int, int, int]
+    groups: tuple[int, int, int]
+    begins_step: bool = False
+    ends_dispatch: bool = True
+
+
+Submission = tuple[Part, ...]
+
+
+def work_of(plan: Plan, frames: int = 1) -> int:
+    """Return the bytes that all dispatches of a plan read for a number of frames."""
+    return frames * sum(_frame_work(plan, dispatch) for dispatch in plan.dispatches)
+
+
+def undivided(plan: Plan, frames: int) -> Submission:
+    """Return the one submission that runs a whole plan for a number of frames."""
+    numbers = iter(range(len(plan.dispatches)))
+    return tuple(
+        Part(next(numbers), (0, 0, 0), _groups(dispatch, frames), begins_step=position == 0)
+        for step in plan.steps
+        for position, dispatch in enumerate(step)
+    )
+
+
+def divide(plan: Plan, frames: int, most: int) -> tuple[Submission, ...]:
+    """Return the submissions that run a plan for a number of frames, each with at most `most` bytes of work.
+
+    A submission exceeds `most` only where a single row of workgroups of one frame does.
+    """
+    submissions: list[Submission] = []
+    current: list[Part] = []
+    work = 0
+    for whole in undivided(plan, frames):
+        for part, part_work in _parts(whole, frames * _frame_work(plan, plan.dispatches[whole.number]), most):
+            if current and work + part_work > most:
+                submissions.append(tuple(current))
+                current, work = [], 0
+            current.append(part)
+            work += part_work
+    return (*submissions, tuple(current))
+
+
+def _frame_work(plan: Plan, dispatch: Dispatch) -> int:
+    return sum(plan.buffer(name).frame_bytes for name in dispatch.sources)
+
+
+def _groups(dispatch: Dispatch, frames: int) -> tuple[int, int, int]:
+    return (*dispatch.groups, dispatch.layers * frames)
+
+
+def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
+    """Yield the parts of a dispatch and the work of each: layers together where `most` allows it, else rows of one layer."""
+    columns, rows, layers = whole.groups
+    layers_each = max(1, min(layers, layers * most // work if work else layers))
+    rows_each = max(1, min(rows, rows * layers * most // work if work else rows)) if layers_each == 1 else rows
+    for layer in range(0, layers, layers_each):
+        for row in range(0, rows, rows_each):
+            groups = (columns, min(rows_each, rows - row), min(layers_each, layers - layer))
+            part = Part(
+                whole.number,
+                (0, row, layer),
+                groups,
+                begins_step=whole.begins_step and (row, layer) == (0, 0),
+                ends_dispatch=row + groups[1] == rows and layer + groups[2] == layers,
+            )
+            yield part, work * groups[1] * groups[2] // (rows * layers)

@@ -1,0 +1,184 @@
+"""A device that is slow for its batches gets short submissions, and gives the same bits as one submission for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from vkssim.backends.loss_engine import LossEngine
+from vkssim.errors import FrameError
+from vkssim.features.planes import KernelShape
+from vkssim.host import executor, pace
+from vkssim.host.api import vk
+from vkssim.host.binding import Binding
+from vkssim.host.devices import DeviceInfo, DeviceKind
+from vkssim.host.division import Submission
+from vkssim.host.pace import TARGET_SECONDS, Pace
+from vkssim.host.plan import Plan
+from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
+from vkssim.maps.mapper import SsimMapper
+from vkssim.scorer import Scorer
+from vkssim.shaders.interface import Shape
+from vkssim.types import FrameFormat
+
+from ..host.kinds import pretend
+from ..support.pictures import clip
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+Arrays = list[npt.NDArray[Any]]
+
+REFERENCE, DISTORTED = (clip(5, 180, 190, seed=seed).astype(np.uint16) * 4 for seed in (1, 2))
+
+MOST = 1 << 15
+"""The bytes of work that the slow device may get at once: one row of workgroups of the largest scale."""
+
+FIRST = 1 << 17
+"""The bytes of work that it gets before it is measured: a dispatch of one frame."""
+
+SLOW = MOST / TARGET_SECONDS
+"""The bytes of work that the slow device does in a second."""
+
+
+def _scores() -> Arrays:
+    features = ["float_ms_ssim=enable_lcs=true:exact=false", "float_ssim=scale=2:exact=false"]
+    with Scorer(190, 180, bits=10, features=features, batch=2) as scorer:
+        return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
+
+
+def _map() -> Arrays:
+    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=2) as mapper:
+        return list(mapper.run(REFERENCE, DISTORTED))
+
+
+def _gradient() -> Arrays:
+    reference, distorted = (frames.astype(np.float32) / np.float32(1023) for frames in (REFERENCE, DISTORTED))
+    gradient = np.empty_like(reference)
+    loss = Loss(180, 190, **constants(1.0), weights=MS_SSIM_WEIGHTS, pyramid=Pyramid.AVERAGE, negative=Negative.CLAMP)
+    with LossEngine(loss, gradient=True, planes=2) as engine:
+        return [engine.run(reference, distorted, gradient), engine.run(reference, distorted, gradient), gradient]
+
+
+@dataclass
+class Slow:
+    """The submissions that a slow device got, each as the bytes of its work, and what was measured of its batches."""
+
+    submissions: list[float] = field(default_factory=list)
+    measured: list[float] = field(default_factory=list)
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """Make what is opened from now on as slow as SLOW. It is an integrated GPU, as far as its time is concerned."""
+    seen = Slow()
+    note, record = Pace.note, Binding.record
+
+    def noted(self: Pace, work: int, seconds: float) -> None:
+        seen.measured.append(seconds)
+        note(self, work, work / SLOW)
+
+    def recorded(self: Binding, commands: Any, submission: Submission, *rest: Any) -> None:
+        seen.submissions.append(_work(self._plan, submission))
+        record(self, commands, submission, *rest)
+
+    monkeypatch.setattr(
+        executor, "Pace", lambda _kind, work, can_measure: Pace(DeviceKind.INTEGRATED, work, can_measure=can_measure)
+    )
+    monkeypatch.setattr(Pace, "note", noted)
+    monkeypatch.setattr(Binding, "record", recorded)
+    monkeypatch.setattr(pace, "_SMALLEST_WORK", 1)
+    monkeypatch.setattr(pace, "_FIRST_WORK_OF_OTHERS", FIRST)
+    return seen
+
+
+def _work(plan: Plan, submission: Submission) -> float:
+    work = 0.0
+    for part in submission:
+        dispatch = plan.dispatches[part.number]
+        share = part.groups[1] * part.groups[2] / (dispatch.groups[1] * dispatch.layers)
+        work += share * sum(plan.buffer(name).frame_bytes for name in dispatch.sources)
+    return work
+
+
+def _use_shape(monkeypatch: pytest.MonkeyPatch, shape: Shape) -> None:
+    def of_shape(info: DeviceInfo) -> KernelShape:
+        return KernelShape.of_shape(shape, info)
+
+    monkeypatch.setattr(KernelShape, "for_device", of_shape)
+
+
+@pytest.mark.parametrize("shape", Shape, ids=lambda shape: shape.value)
+@pytest.mark.parametrize("compute", [_scores, _gradient])
+def test_short_submissions_change_no_bit(
+    compute: Callable[[], Arrays], shape: Shape, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _use_shape(monkeypatch, shape)
+    expected = compute()
+    slow: Slow = request.getfixturevalue("slow")
+    for got, wanted in zip(compute(), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert all(seconds > 0.0 for seconds in slow.measured), "the device has taken the times"
+    assert len(slow.submissions) > 20
+    assert max(slow.submissions) <= FIRST
+
+
+def test_submissions_get_shorter_once_the_device_is_measured(slow: Slow) -> None:
+    _map()
+    before = max(number for number, work in enumerate(slow.submissions) if work > MOST)
+    assert max(slow.submissions) <= FIRST
+    assert 1 < before < 8, "these are the submissions of the first batch"
+    assert len(slow.submissions) > 20
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize("clip_name", ["reference", "distorted"])
+def test_a_sample_beyond_the_depth_is_found(clip_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel that looks for it has one result for each workgroup of the whole dispatch."""
+    _use_shape(monkeypatch, Shape.STAGED)
+    clips = {"reference": REFERENCE.copy(), "distorted": DISTORTED.copy()}
+    clips[clip_name][3, -1, -1] = 1024
+    with (
+        SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=1) as mapper,
+        pytest.raises(FrameError, match=f"the {clip_name} frame 3 has a sample of 1024"),
+    ):
+        mapper.run(clips["reference"], clips["distorted"])
+
+
+@pytest.mark.parametrize("kind", ["memory of its own", "a queue for copies"])
+def test_copies_come_before_and_after_all_submissions(kind: str, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = _map()
+    pretend(monkeypatch, kind)
+    for got, wanted in zip(_map(), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert len(slow.submissions) > 20
+
+
+def test_each_submission_is_a_call_of_its_own(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers may join the submissions of one call."""
+    submit, counts = vk.vkQueueSubmit, []
+    monkeypatch.setattr(vk, "vkQueueSubmit", lambda *arguments: counts.append(arguments[1]) or submit(*arguments))
+    _map()
+    assert len(counts) > 20
+    assert set(counts) == {1}
+
+
+def test_a_fast_device_gets_one_submission_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured with its first batch, and left alone from then on."""
+    _map()  # the self-test of these kernels has passed then, and adds no submission
+    noted: list[float] = []
+    monkeypatch.setattr(
+        executor, "Pace", lambda _kind, work, can_measure: Pace(DeviceKind.DISCRETE, work, can_measure=can_measure)
+    )
+    note = Pace.note
+    monkeypatch.setattr(Pace, "note", lambda self, work, _: noted.append(work) or note(self, work, 1e-6))
+    submit, counts = vk.vkQueueSubmit, []
+    monkeypatch.setattr(vk, "vkQueueSubmit", lambda *arguments: counts.append(arguments[1]) or submit(*arguments))
+    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=1) as mapper:
+        mapper.run(REFERENCE, DISTORTED)
+    assert counts == [1] * len(REFERENCE)
+    assert len(noted) == 1
