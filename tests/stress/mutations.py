@@ -13,6 +13,7 @@ GATE = "gate"
 
 DEINTERLEAVED = "tests/shaders/test_deinterleave.py::test_every_size"
 LOSS_PYRAMID = "tests/shaders/test_loss_pyramid.py"
+SLOW_DEVICE = "tests/backends/test_slow_device.py"
 LOSS_WINDOWS = "tests/shaders/test_loss_windows.py"
 SSIM_MAP = "tests/shaders/test_ssim_map.py"
 UNIFORM = "tests/shaders/test_uniform.py"
@@ -371,7 +372,28 @@ MUTATIONS = (
         "int(gl_WorkGroupID.z) * plane + top",
         "(int(gl_WorkGroupID.z) & ~1) * plane + top",
     ),
+    Mutation(
+        "largest sample: the workgroups of a part counted",
+        "shaders/largest_sample.comp",
+        "groups = columns * ((height + strip - 1) / strip);",
+        "groups = columns * int(gl_NumWorkGroups.y);",
+        f"{SLOW_DEVICE}::test_a_sample_beyond_the_depth_is_found",
+    ),
     # -- the host
+    Mutation(
+        "divided work: every part begins at the first row",
+        "host/division.py",
+        "                (0, row, layer),\n",
+        "                (0, 0, layer),\n",
+        f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
+    ),
+    Mutation(
+        "divided work: every part begins at workgroup 0",
+        "host/binding.py",
+        "vkCmdDispatchBase(commands, *part.first,",
+        "vkCmdDispatchBase(commands, 0, 0, 0,",
+        f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
+    ),
     Mutation("sums added in float32", "vkssim/features/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
     Mutation("windows of a scale", MS_SSIM, "(width - MARGIN) * (height - MARGIN)", "(width - MARGIN) * (height - MARGIN + 1)"),
     Mutation(
