@@ -72,6 +72,11 @@ class DeviceInfo:
         """Return name and driver on one line, as in reports."""
         return f"{self.name}, {self.driver}"
 
+    @property
+    def is_lavapipe(self) -> bool:
+        """Return True for the device of lavapipe, Mesa's software driver."""
+        return self.kind is DeviceKind.CPU and self.name.startswith(_LAVAPIPE)
+
 
 def list_devices(instance: Instance) -> list[DeviceInfo]:
     """Return all devices of the instance in the order of `_preference`; order and indices are the same on every call."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -17,21 +16,17 @@ from .api import vk
 from .binding import Binding, barrier
 from .device import Device
 from .division import divide, undivided, work_of
-from .errors import DeviceError, DeviceLostError, DeviceTimeoutError, VkssimError
+from .errors import DeviceError, DeviceLostError, DeviceTimeoutError
 from .memory import Buffer, MemoryClass
 from .pace import Pace
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Turns
+from .timeouts import TIMEOUT_VARIABLE, timeout_seconds
 from .timestamps import Stamps, Timestamps
 
 Bytes = npt.NDArray[np.uint8]
 
-TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
-"""The environment variable with the seconds that a submission may take."""
-
-_TIMEOUT_SECONDS = 300.0
-_LONGEST_TIMEOUT_SECONDS = 7 * 24 * 3600.0
 _SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
 
 
@@ -137,7 +132,7 @@ class Executor:
         self.plan = plan
         self.batch = batch
         self._device = device
-        self._timeout = _timeout_seconds()
+        self._timeout = timeout_seconds()
         self._submitting = False
         self._external = external
         self._turns = None if external is None else Turns(device, external.timeline)
@@ -416,20 +411,6 @@ class Executor:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _timeout_seconds() -> float:
-    text = os.environ.get(TIMEOUT_VARIABLE) or str(_TIMEOUT_SECONDS)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= _LONGEST_TIMEOUT_SECONDS:
-        raise VkssimError(
-            f"{TIMEOUT_VARIABLE} is {text!r}; it is the seconds that a batch of frames may take on the device, above 0 and at"
-            f" most {_LONGEST_TIMEOUT_SECONDS:g}"
-        )
-    return seconds
 
 
 def _submission(commands: Any, *, wait: Any = None, signal: Any = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from . import cache_file, private
 from .api import vk
+from .compiling import compile_in_time
 from .device import Device
 from .plan import Kernel
 
@@ -174,5 +175,11 @@ class PipelineBuilder:
             )
             layout = self._layout(kernel)
             info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout.pipeline)
-            handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
+
+            used = (code, values, data, entries, specialisation, entry_point, stage)
+
+            def create(_kept: Any = used) -> Any:  # a call that takes too long goes on, and still reads all of this
+                return vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
+
+            handle = compile_in_time(device, kernel.module, create)
         return Pipeline(device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline), layout)

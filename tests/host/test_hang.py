@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from vkssim.host.executor import TIMEOUT_VARIABLE
+from vkssim.host.timeouts import TIMEOUT_VARIABLE
 
 from ..support.commands import python_process
 

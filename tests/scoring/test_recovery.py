@@ -33,8 +33,8 @@ from vkssim.errors import (
     VkssimError,
 )
 from vkssim.host.devices import DEVICE_VARIABLE, list_devices
-from vkssim.host.executor import TIMEOUT_VARIABLE
 from vkssim.host.instance import shared_instance
+from vkssim.host.timeouts import TIMEOUT_VARIABLE
 from vkssim.ladder.batch import score_pairs
 from vkssim.ladder.journal import Journal
 from vkssim.ladder.manifest import Pair

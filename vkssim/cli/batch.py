@@ -12,6 +12,7 @@ import click
 
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OutputError
+from ..host import notices
 from ..storage.remote import is_url, named
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
@@ -190,6 +191,8 @@ def score_manifest(
 
     with open_journal(path, tell) as journal:
         progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
+        if quiet:
+            notices.set_listener(None)
         try:
             several = workers is not None and workers.several()
             scored = _in_ranges(workers, unfinished, task_seconds, progress) if workers is not None and several else None

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ..errors import HostMemoryError, InterruptedRunError, OutputError, VkssimError, exit_code, wants_memory
+from ..host import notices
 from ..utils.interruption import listening
 from ..utils.sanitize import visible
 from ..utils.version import __version__
@@ -45,6 +46,8 @@ class _Main(click.Group):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
+        if sys.stderr.isatty():
+            notices.set_listener(lambda sentence: say(f"note: {sentence}"))
         with listening():
             try:
                 return super().main(*args, **kwargs)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from ..errors import DemandError, OptionError, VkssimError
+from ..host import notices
 from ..page.defaults import WORST
 from ..utils.interruption import check
 from ..utils.progress import ProgressBar
@@ -212,6 +213,8 @@ def command(
     if find_offset:
         selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
+    if quiet:
+        notices.set_listener(None)
     clips = Clips(reference, distorted, raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
     thresholds = [*map(parse_threshold, fail_under), *asked]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..host.devices import DeviceInfo, DeviceKind
+from ..host.devices import DeviceInfo
 from ..host.plan import BufferSpec, Dispatch, Kernel, Role
 from ..shaders.constants import (
     DECIMATE_COLUMNS,
@@ -53,8 +53,11 @@ class KernelShape:
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
-        """Return the shape for a device: strip on CPUs, staged on all other devices."""
-        return cls.of_shape(Shape.STRIP if info.kind is DeviceKind.CPU else Shape.STAGED, info)
+        """Return the shape for a device: strip for lavapipe, staged for all other devices.
+
+        The strip shape is made for lavapipe's compiler. SwiftShader's takes minutes and gigabytes for the exact kernels of it.
+        """
+        return cls.of_shape(Shape.STRIP if info.is_lavapipe else Shape.STAGED, info)
 
     @classmethod
     def of_shape(cls, shape: Shape, info: DeviceInfo) -> KernelShape:

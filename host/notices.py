@@ -1,0 +1,21 @@
+"""Sentences about what takes long, for whoever shows them to the user; this module imports nothing, because commands do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+Listener = Callable[[str], None]
+
+_listener: Listener | None = None
+
+
+def set_listener(listener: Listener | None) -> None:
+    """Have a function called with each notice from now on; None has none called. There is no listener at first."""
+    global _listener
+    _listener = listener
+
+
+def give(sentence: str) -> None:
+    """Give a notice to the listener, if there is one."""
+    if _listener is not None:
+        _listener(sentence)

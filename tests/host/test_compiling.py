@@ -1,0 +1,104 @@
+"""A driver that compiles for long: the user hears of it, and the wait has an end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from vkssim.host import compiling, notices
+from vkssim.host.compiling import compile_in_time
+from vkssim.host.device import Device
+from vkssim.host.errors import DeviceMemoryError, DeviceTimeoutError, VkssimError
+from vkssim.host.timeouts import TIMEOUT_VARIABLE, compilation_seconds
+
+from .made_up import device_info
+
+
+class _Device:
+    """What compiling needs of a device."""
+
+    info = device_info()
+    abandoned = False
+
+    def abandon(self) -> None:
+        self.abandoned = True
+
+
+@pytest.fixture
+def device() -> Device:
+    return cast(Device, _Device())
+
+
+@pytest.fixture
+def heard() -> Iterator[list[str]]:
+    sentences: list[str] = []
+    notices.set_listener(sentences.append)
+    yield sentences
+    notices.set_listener(None)
+
+
+def test_the_result_is_that_of_the_call(device: Device, heard: list[str]) -> None:
+    assert compile_in_time(device, "kernel", lambda: 7) == 7
+    assert heard == []
+
+
+def test_an_error_of_the_call_is_raised(device: Device) -> None:
+    def fail() -> None:
+        raise DeviceMemoryError("no memory in this test")
+
+    with pytest.raises(DeviceMemoryError, match="in this test"):
+        compile_in_time(device, "kernel", fail)
+    assert not device.abandoned
+
+
+def test_a_long_call_is_reported(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call ends once the notice was given."""
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    reported = threading.Event()
+    sentences: list[str] = []
+    notices.set_listener(lambda sentence: (sentences.append(sentence), reported.set())[0])
+    try:
+        assert compile_in_time(device, "ssim.strip", reported.wait) is True
+    finally:
+        notices.set_listener(None)
+    (sentence,) = sentences
+    assert "Made Up, driver 3 has been compiling the kernel ssim.strip for 0 s; it may take up to 120 s" in sentence
+
+
+def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the driver may still use is left alone."""
+    monkeypatch.setattr(compiling, "compilation_seconds", lambda: 0.2)
+    released = threading.Event()
+    with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
+        compile_in_time(device, "ssim.strip", released.wait)
+    assert device.abandoned
+    released.set()
+
+
+def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+
+    def interrupt(_sentence: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "give", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        compile_in_time(device, "kernel", released.wait)
+    assert device.abandoned
+    released.set()
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 120.0), ("1", 120.0), ("600", 600.0)])
+def test_the_variable_gives_more_time_and_never_less(text: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TIMEOUT_VARIABLE, text)
+    assert compilation_seconds() == seconds
+
+
+def test_an_invalid_time_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TIMEOUT_VARIABLE, "soon")
+    with pytest.raises(VkssimError, match="VKSSIM_TIMEOUT is 'soon'"):
+        compilation_seconds()
