@@ -11,7 +11,7 @@ from typing import Any
 
 from . import cache_file, private
 from .api import vk
-from .compiling import compile_in_time
+from .compiling import Compilations
 from .device import Device
 from .plan import Kernel
 
@@ -129,9 +129,10 @@ class PipelineBuilder:
 
     def build(self, kernels: tuple[Kernel, ...]) -> None:
         """Compile the kernels that are not compiled yet, and save the cache."""
-        for kernel in kernels:
-            if kernel not in self._built:
-                self._built[kernel] = self._compile(kernel)
+        missing = [kernel for kernel in kernels if kernel not in self._built]
+        compilations = Compilations(self._device, len(missing))
+        for kernel in missing:
+            self._built[kernel] = self._compile(kernel, compilations)
         self._cache.save()
 
     def __getitem__(self, kernel: Kernel) -> Pipeline:
@@ -143,11 +144,11 @@ class PipelineBuilder:
         It is apart, because only slow devices need it, and others should not pay for it.
         """
         if kernel not in self._with_base:
-            self._with_base[kernel] = self._compile(kernel, _DISPATCH_BASE_FLAG)
+            self._with_base[kernel] = self._compile(kernel, Compilations(self._device, 1), _DISPATCH_BASE_FLAG)
             self._cache.save()
         return self._with_base[kernel]
 
-    def _compile(self, kernel: Kernel, flags: int = 0) -> Pipeline:
+    def _compile(self, kernel: Kernel, compilations: Compilations, flags: int = 0) -> Pipeline:
         device = self._device
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
@@ -181,5 +182,5 @@ class PipelineBuilder:
             def create(_kept: Any = used) -> Any:  # a call that takes too long goes on, and still reads all of this
                 return vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
 
-            handle = compile_in_time(device, kernel.module, create)
+            handle = compilations.run(kernel.module, create)
         return Pipeline(device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline), layout)

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from vkssim.host import compiling, notices
-from vkssim.host.compiling import compile_in_time
+from vkssim.host.compiling import Compilations
 from vkssim.host.device import Device
 from vkssim.host.errors import DeviceMemoryError, DeviceTimeoutError, VkssimError
 from vkssim.host.timeouts import TIMEOUT_VARIABLE, compilation_seconds
@@ -41,7 +41,7 @@ def heard() -> Iterator[list[str]]:
 
 
 def test_the_result_is_that_of_the_call(device: Device, heard: list[str]) -> None:
-    assert compile_in_time(device, "kernel", lambda: 7) == 7
+    assert Compilations(device, 2).run("kernel", lambda: 7) == 7
     assert heard == []
 
 
@@ -50,7 +50,7 @@ def test_an_error_of_the_call_is_raised(device: Device) -> None:
         raise DeviceMemoryError("no memory in this test")
 
     with pytest.raises(DeviceMemoryError, match="in this test"):
-        compile_in_time(device, "kernel", fail)
+        Compilations(device, 2).run("kernel", fail)
     assert not device.abandoned
 
 
@@ -61,11 +61,21 @@ def test_a_long_call_is_reported(device: Device, monkeypatch: pytest.MonkeyPatch
     sentences: list[str] = []
     notices.set_listener(lambda sentence: (sentences.append(sentence), reported.set())[0])
     try:
-        assert compile_in_time(device, "ssim.strip", reported.wait) is True
+        assert Compilations(device, 2).run("ssim.strip", reported.wait) is True
     finally:
         notices.set_listener(None)
     (sentence,) = sentences
-    assert "Made Up, driver 3 has been compiling the kernel ssim.strip for 0 s; it may take up to 120 s" in sentence
+    assert sentence.startswith("Made Up, driver 3 has been compiling kernels for 0 s, now ssim.strip, number 1 of 2; each may")
+
+
+def test_kernels_that_take_long_together_are_reported_once(
+    device: Device, heard: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
+    compilations = Compilations(device, 2)
+    for kernel in ("first", "second"):
+        compilations.run(kernel, lambda: threading.Event().wait(0.25))
+    assert len(heard) == 1
 
 
 def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +83,7 @@ def test_a_call_that_does_not_end_is_an_error(device: Device, monkeypatch: pytes
     monkeypatch.setattr(compiling, "compilation_seconds", lambda: 0.2)
     released = threading.Event()
     with pytest.raises(DeviceTimeoutError, match=r"did not compile the kernel ssim\.strip in 0\.2 s.*VKSSIM_TIMEOUT=SECONDS"):
-        compile_in_time(device, "ssim.strip", released.wait)
+        Compilations(device, 2).run("ssim.strip", released.wait)
     assert device.abandoned
     released.set()
 
@@ -87,7 +97,7 @@ def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch
     monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
     monkeypatch.setattr(compiling, "give", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        compile_in_time(device, "kernel", released.wait)
+        Compilations(device, 2).run("kernel", released.wait)
     assert device.abandoned
     released.set()
 
