@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Run the checks of numbers on every Vulkan driver of this machine, one at a time, and print a table; see `ci/drivers`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+try:
+    import click
+    from driver_files import find_driver_files, name_missing
+except ImportError as error:
+    import use_venv
+
+    use_venv.run_again(error)
+
+CHILD = Path(__file__).with_name("driver_checks.py")
+NAMES = ("first score", "self-test", "golden", "loss", "gate")
+DESCRIBE_SECONDS = 60.0
+
+AGREE, DISAGREE, COULD_NOT_RUN = 0, 1, 2
+
+
+@dataclass
+class Row:
+    """What was found of one driver with one size of subgroups: the seconds of each check that ended, and what is wrong."""
+
+    device: str
+    subgroup: int
+    seconds: dict[str, float] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def cells(self) -> list[str]:
+        """Return the row of the table."""
+        times = [f"{self.seconds[name]:.1f} s" if name in self.seconds else "-" for name in NAMES]
+        return [self.device, str(self.subgroup), *times, "agree" if not self.problems else "DISAGREE"]
+
+
+def describe(file: Path) -> dict[str, Any] | None:
+    """Return what a driver says of its first usable device; None if it has none here."""
+    try:
+        result = subprocess.run(
+            [sys.executable, str(CHILD)], env=_environment(file, {}), capture_output=True, timeout=DESCRIBE_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    if result.returncode != 0:
+        return None
+    described: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
+    return described
+
+
+def check(file: Path, device: str, subgroup: int, variables: dict[str, str], limit: float) -> Row:
+    """Run all checks of a driver with a size of subgroups, within `limit` seconds."""
+    row = Row(device, subgroup)
+    with tempfile.TemporaryDirectory(prefix="vkssim-drivers-", ignore_cleanup_errors=True) as cache:
+        environment = _environment(file, {**variables, "XDG_CACHE_HOME": cache})
+        command = [sys.executable, str(CHILD), str(subgroup)]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            ended = threading.Event()
+
+            def end() -> None:
+                ended.set()
+                process.kill()
+
+            timer = threading.Timer(limit, end)
+            timer.start()
+            assert process.stdout is not None
+            for line in process.stdout:
+                found = json.loads(line)
+                row.seconds[found["check"]] = found["seconds"]
+                if found["problem"]:
+                    row.problems.append(f"{found['check']}: {found['problem']}")
+                click.echo(f"  {found['check']}: {found['problem'] or 'agrees'}, {found['seconds']} s", err=True)
+            code = process.wait()
+            timer.cancel()
+    missing = [name for name in NAMES if name not in row.seconds]
+    if ended.is_set():
+        row.problems.append(f"did not end in {limit:g} s: {', '.join(missing)}")
+    elif code != 0 or missing:
+        row.problems.append(f"the process ended with {code} before {', '.join(missing) or 'its end'}")
+    return row
+
+
+def _environment(file: Path, variables: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a process that has one driver. The second name is the older one, for older loaders."""
+    dropped = ("VKSSIM_DEVICE", "VK_ADD_DRIVER_FILES", "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**kept, "VK_DRIVER_FILES": str(file), "VK_ICD_FILENAMES": str(file), **variables}
+
+
+def as_text(rows: Sequence[Row]) -> str:
+    """Return the table: a line for each driver and size of subgroups, with the seconds of each check."""
+    table = [["device", "subgroup", *NAMES, "verdict"], *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table)
+
+
+@click.command(context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+@click.option("--icd", "files", multiple=True, type=click.Path(path_type=Path, exists=True), help="A driver's file.")
+@click.option("--limit", default=1800.0, show_default=True, help="Seconds for one driver and one size of subgroups.")
+def main(files: tuple[Path, ...], limit: float) -> None:
+    """Check the numbers of every Vulkan driver of this machine, one at a time.
+
+    Exit codes: 0 all agree; 1 one disagrees or does not end; 2 no driver could be checked.
+    """
+    found = list(files) or find_driver_files(os.environ)
+    rows: list[Row] = []
+    for file in found:
+        described = describe(file)
+        if described is None:
+            click.echo(f"{file}: it has no device here", err=True)
+            continue
+        device = f"{described['name']}, {described['driver']}"
+        for size, variables in described["sizes"].items():
+            click.echo(f"{file}: {device}, subgroups of {size}", err=True)
+            rows.append(check(file, device, int(size), variables, limit))
+    click.echo(as_text(rows))
+    for row in rows:
+        for problem in row.problems:
+            click.echo(f"{row.device}, subgroups of {row.subgroup}: {problem}")
+    if not files:
+        click.echo(f"not on this machine: {', '.join(name_missing(found)) or 'none of those that are known'}")
+    sys.exit(COULD_NOT_RUN if not rows else DISAGREE if any(row.problems for row in rows) else AGREE)
+
+
+if __name__ == "__main__":
+    main()

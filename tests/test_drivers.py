@@ -1,0 +1,158 @@
+"""ci/drivers: it finds drivers and names those that are absent, it notices wrong numbers, and it ends what does not end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from vkssim.backends.known_answers import CASES
+from vkssim.host.api import vk
+from vkssim.host.device import Device
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "scripts"))
+
+import check_drivers  # noqa: E402 - scripts/ is no package
+import driver_checks  # noqa: E402
+import subgroups  # noqa: E402
+from check_drivers import NAMES, Row  # noqa: E402
+from driver_files import KNOWN, find_driver_files, name_missing  # noqa: E402
+
+AGREEING = dict.fromkeys(NAMES, 1.0)
+
+
+def _touch(*files: Path) -> None:
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+
+
+def test_files_are_found_where_the_loader_and_browsers_have_them(tmp_path: Path) -> None:
+    files = [
+        tmp_path / "etc/vulkan/icd.d/amd_icd64.json",
+        tmp_path / "usr/share/vulkan/icd.d/lvp_icd.x86_64.json",
+        tmp_path / "usr/lib/chromium/vk_swiftshader_icd.json",
+    ]
+    _touch(*files)
+    assert find_driver_files({}, tmp_path) == files
+
+
+@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"])
+def test_a_variable_names_the_files_alone(variable: str, tmp_path: Path) -> None:
+    _touch(tmp_path / "etc/vulkan/icd.d/amd_icd64.json")
+    assert find_driver_files({variable: "/a.json:/b.json"}, tmp_path) == [Path("/a.json"), Path("/b.json")]
+
+
+def test_drivers_that_are_absent_are_named() -> None:
+    missing = name_missing([Path("/x/lvp_icd.json"), Path("/x/intel_icd.x86_64.json")])
+    assert set(missing) == set(KNOWN) - {"lavapipe", "ANV (Intel)"}
+
+
+def test_a_file_without_a_driver_has_no_device(tmp_path: Path) -> None:
+    _touch(tmp_path / "nothing.json")
+    assert check_drivers.describe(tmp_path / "nothing.json") is None
+
+
+def test_lavapipe_offers_the_sizes_of_its_vectors(device: Device) -> None:
+    assert subgroups.sizes_of(device.info) == (4, 8, 16)
+    assert subgroups.environment_of(device.info, 16) == {"LP_NATIVE_VECTOR_WIDTH": "512"}
+
+
+def test_a_size_that_lavapipe_does_not_have_is_refused(device: Device) -> None:
+    with pytest.raises(ValueError, match="LP_NATIVE_VECTOR_WIDTH"), subgroups.required(device.info, 99):
+        pass
+
+
+def test_a_required_size_reaches_every_kernel(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of this device is required, as another device's would be: the numbers stay, and the driver accepts it."""
+    case = next(case for case in CASES if case.name == "float_psnr")
+    expected = case.numbers(None)
+    sizes: list[int] = []
+    create = vk.vkCreateComputePipelines
+
+    def seen(*arguments: Any) -> Any:
+        for info in arguments[3]:
+            kind = "VkPipelineShaderStageRequiredSubgroupSizeCreateInfo *"
+            sizes.append(vk.ffi.cast(kind, info.stage.pNext).requiredSubgroupSize)
+        return create(*arguments)
+
+    monkeypatch.setattr(vk, "vkCreateComputePipelines", seen)
+    other = replace(device.info, name="another driver's device", subgroup_size=99)
+    with subgroups.required(other, device.info.subgroup_size):
+        assert case.numbers(None) == expected
+    assert sizes
+    assert set(sizes) == {device.info.subgroup_size}
+
+
+def test_wrong_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = next(case for case in CASES if case.name.startswith("float_psnr"))
+    wrong = replace(right, name="a wrong case", right=(right.right[0] + 0.001,))
+    monkeypatch.setattr(driver_checks, "CASES", (right, wrong))
+    assert driver_checks.self_test() == "a wrong case"
+    assert driver_checks.loss_step() == ""
+    monkeypatch.setattr(driver_checks, "GRADIENT_TOLERANCE", 0.0)
+    assert "the gradient is off by" in driver_checks.loss_step()
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, row: Row | None) -> Result:
+    """Run the command with one driver, of which `row` is found; None is a driver without a device."""
+    _touch(tmp_path / "driver.json")
+    described = {"name": "Made Up", "driver": "driver 3", "sizes": {"8": {}}}
+    monkeypatch.setattr(check_drivers, "describe", lambda _: described if row else None)
+    monkeypatch.setattr(check_drivers, "check", lambda *_: row)
+    return CliRunner().invoke(check_drivers.main, ["--icd", str(tmp_path / "driver.json")])
+
+
+def test_agreement_is_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING))
+    assert result.exit_code == 0
+    assert "agree" in result.stdout
+
+
+def test_a_disagreement_is_1(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    result = _run(monkeypatch, tmp_path, Row("Made Up, driver 3", 8, AGREEING, ["loss: the value is off by 1.0e-02"]))
+    assert result.exit_code == 1
+    assert "DISAGREE" in result.stdout
+    assert "Made Up, driver 3, subgroups of 8: loss: the value is off by 1.0e-02" in result.stdout
+
+
+def test_no_driver_at_all_is_2(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert _run(monkeypatch, tmp_path, None).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("child", "limit", "problem"),
+    [
+        ("import time; time.sleep(600)", 0.5, "did not end in 0.5 s: first score, self-test, golden, loss, gate"),
+        ("import sys; sys.exit(3)", 60.0, "the process ended with 3 before first score, self-test, golden, loss, gate"),
+    ],
+)
+def test_a_driver_that_hangs_or_crashes(
+    child: str, limit: float, problem: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "child.py").write_text(child)
+    monkeypatch.setattr(check_drivers, "CHILD", tmp_path / "child.py")
+    row = check_drivers.check(tmp_path / "driver.json", "Made Up", 8, {}, limit)
+    assert row.problems == [problem]
+
+
+def test_what_a_child_prints_becomes_the_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    lines = [{"check": name, "problem": "wrong" if name == "gate" else "", "seconds": 2.0} for name in NAMES]
+    (tmp_path / "child.py").write_text(f"print({chr(10).join(map(json.dumps, lines))!r})")
+    monkeypatch.setattr(check_drivers, "CHILD", tmp_path / "child.py")
+    row = check_drivers.check(tmp_path / "driver.json", "Made Up", 8, {}, 60.0)
+    assert row.seconds == dict.fromkeys(NAMES, 2.0)
+    assert row.problems == ["gate: wrong"]
+    assert row.cells()[-1] == "DISAGREE"
+
+
+def test_the_script_explains_itself() -> None:
+    result = subprocess.run([ROOT / "ci" / "drivers", "--help"], capture_output=True, text=True, timeout=60, check=True)
+    assert "every Vulkan driver" in result.stdout
