@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -27,6 +28,7 @@ from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli import main
 from vkssim.cli.command import Command, Option
 from vkssim.features import FEATURES
+from vkssim.host import notices
 from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.types import Doubles
 from vkssim.utils.wording import counted
@@ -410,6 +412,30 @@ def test_progress_on_a_terminal() -> None:
     assert b"frames/s" in shown
     assert b"left" in shown
     assert b"frames/s" not in printed
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stream", "heard"), [(_Terminal(), ["note: a driver takes long"]), (io.StringIO(), [])])
+def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(notices, "_listener", None)
+    monkeypatch.setattr(import_module("vkssim.cli.main"), "say", said.append)
+    monkeypatch.setattr(sys, "stderr", stream)
+    main(["features"], standalone_mode=False)
+    notices.give("a driver takes long")
+    assert said == heard
+
+
+def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(notices, "_listener", said.append)
+    assert vkssim(*raw_pair, "-q").exit_code == 0
+    notices.give("a driver takes long")
+    assert said == []
 
 
 def scores_in(text: str) -> list[list[str]]:
