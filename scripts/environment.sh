@@ -197,6 +197,11 @@ prepare_tools() { # build/tools has what looks at dependencies
     build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/tools.txt" </dev/null
 }
 
+prepare_linters() { # build/lint has what checks workflows, the image's file and the recipe
+    [[ -x build/lint/bin/python ]] || "$(find_python)" -m venv build/lint
+    build/lint/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/lint.txt" </dev/null
+}
+
 prepare_docs() { # build/docs has what builds the documentation's site
     [[ -x build/docs/venv/bin/python ]] || "$(find_python)" -m venv build/docs/venv
     build/docs/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/docs.txt" </dev/null
