@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "ci" / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = sorted([*(ROOT / ".github" / "workflows").glob("*.yml"), ROOT / "action" / "action.yml"])
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
@@ -69,7 +69,7 @@ def test_a_wheel_is_tried_with_what_the_tests_run_with() -> None:
     assert {str(pin) for pin in _pins("run.txt")} <= {str(pin) for pin in _pins("test.txt")}
 
 
-@pytest.mark.parametrize("name", ["run.txt", "test.txt", "docs.txt", "fuzz.txt", "tools.txt", "torch.txt"])
+@pytest.mark.parametrize("name", ["run.txt", "test.txt", "docs.txt", "fuzz.txt", "tools.txt", "lint.txt", "torch.txt"])
 def test_every_pin_has_hashes_and_no_address(name: str) -> None:
     text = (FOLDER / name).read_text(encoding="utf-8")
     assert not re.search(
@@ -89,11 +89,13 @@ def test_torch_is_pinned_for_every_python() -> None:
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_every_action_is_a_commit_with_its_version_beside(workflow: Path) -> None:
     """A tag can be moved to other code, a commit cannot."""
-    used = re.findall(r"^[ -]*uses:(.*)$", workflow.read_text(encoding="utf-8"), re.MULTILINE)
+    used = re.findall(r"^[ -]*uses:(?! \./)(.*)$", workflow.read_text(encoding="utf-8"), re.MULTILINE)
     assert used
     assert [action for action in used if not re.fullmatch(r" [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", action)] == []
 
 
 def test_an_action_is_the_same_commit_in_every_workflow() -> None:
-    used = {line for path in WORKFLOWS for line in re.findall(r"uses: (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)}
+    used = {
+        line for path in WORKFLOWS for line in re.findall(r"uses: ([^.\n].*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
     assert len({action.partition("@")[0] for action in used}) == len(used) > 0

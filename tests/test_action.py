@@ -1,0 +1,119 @@
+"""Run the steps of the action for other projects as GitHub runs them: by bash, with the inputs in environment variables."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from .support.clips import write, y4m_bytes
+from .support.commands import TINY
+from .support.pictures import clip
+from .support.waiting import PATIENCE
+
+FOLDER = Path(__file__).parents[1] / "action"
+ACTION: dict[str, Any] = yaml.safe_load((FOLDER / "action.yml").read_text(encoding="utf-8"))
+INSTALL, SCORE = (step for step in ACTION["runs"]["steps"] if "run" in step)
+LUMA = clip(2, 32, 32)
+EXPRESSION = re.compile(r"\$\{\{ (?:inputs\.(\w+)|steps\.python\.outputs\.python-path) \}\}")
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Path:
+    """The temporary folder of a runner, with a pair of clips; this environment of Python stands for the installed one."""
+    (tmp_path / "vkssim-gate").mkdir()
+    (tmp_path / "vkssim-gate" / "venv").symlink_to(sys.prefix)
+    write(tmp_path / "reference one.y4m", y4m_bytes(LUMA))
+    write(tmp_path / "distorted.y4m", y4m_bytes(np.roll(LUMA, 1, axis=2)))
+    return tmp_path
+
+
+def _run(step: dict[str, Any], runner: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run a step with these inputs, and the action's defaults for others, in the folder of the runner."""
+    values = {name: str(entry.get("default", "")) for name, entry in ACTION["inputs"].items()} | inputs
+
+    def value(found: re.Match[str]) -> str:
+        return values[found[1]] if found[1] else "python"
+
+    given = {name: EXPRESSION.sub(value, str(text)) for name, text in step["env"].items()}
+    assert "${{" not in "".join(given.values())
+    paths = {"GITHUB_ACTION_PATH": str(FOLDER), "GITHUB_OUTPUT": str(runner / "output"), "RUNNER_TEMP": str(runner)}
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+        env={**os.environ, **paths, "RUNNER_OS": "Linux", **given},
+        cwd=runner,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def _score(runner: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    clips = {"reference": "reference one.y4m", "distorted": "distorted.y4m"}
+    return _run(SCORE, runner, **{**clips, "options": f"{' '.join(TINY)} --worst 1", **inputs})
+
+
+def test_a_clip_that_meets_the_thresholds_passes_and_leaves_page_and_scores(runner: Path) -> None:
+    process = _score(runner, thresholds="float_ssim=0.1\nfloat_ssim:min=0.1\n", options=f"{' '.join(TINY)} --end '1'")
+    assert process.returncode == 0, process.stderr
+    outputs = dict(line.split("=", 1) for line in (runner / "output").read_text().splitlines())
+    assert set(outputs) == set(ACTION["outputs"])
+    assert len(json.loads(Path(outputs["scores"]).read_text())["frames"]) == 1, "the option in quotes was taken"
+    assert "reference one.y4m" in Path(outputs["page"]).read_text()
+
+
+def test_a_clip_below_a_threshold_fails_and_leaves_its_page(runner: Path) -> None:
+    process = _score(runner, thresholds="float_ssim=0.1 float_ssim:min=0.99999")
+    assert process.returncode == 1
+    assert "the limit is 0.99999 (--fail-under)" in process.stderr
+    assert "limit is 0.1" not in process.stderr
+    assert len(list((runner / "vkssim-gate").glob("*/page.html"))) == 1
+
+
+@pytest.mark.parametrize("thresholds", ["", " \n"])
+def test_a_gate_without_a_threshold_is_refused(runner: Path, thresholds: str) -> None:
+    process = _score(runner, thresholds=thresholds)
+    assert (process.returncode, process.stdout.startswith("::error::vkssim-gate has no thresholds")) == (2, True)
+
+
+def test_inputs_are_data(runner: Path) -> None:
+    """No shell reads what stands in them."""
+    process = _score(runner, reference="$(touch hacked)", thresholds="$(touch hacked) *", options="`touch hacked`")
+    assert process.returncode == 2
+    assert not (runner / "hacked").exists()
+
+
+def test_the_environment_is_made_and_the_package_installed(tmp_path: Path) -> None:
+    """`python` is a stand-in that notes its arguments, and makes an environment with itself in it."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    stand_in = programs / "python"
+    stand_in.write_text(
+        '#!/bin/bash\necho "$*" >>"$RUNNER_TEMP/calls"\n[[ $2 != venv ]] || { mkdir -p "$3/bin" && cp "$0" "$3/bin/"; }\n'
+    )
+    stand_in.chmod(0o755)
+    apt = programs / "apt-get"
+    shutil.copy(stand_in, apt)
+    shutil.copy(stand_in, programs / "sudo")
+    step = {**INSTALL, "env": {**INSTALL["env"], "PATH": f"{programs}:{os.environ['PATH']}"}}
+    process = _run(step, tmp_path, package="vkssim[report]==0.1.0")
+    assert process.returncode == 0, process.stderr
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls[-2:] == [
+        f"-m venv {tmp_path}/vkssim-gate/venv",
+        "-m pip install --quiet --disable-pip-version-check vkssim[report]==0.1.0",
+    ]
+
+
+def test_the_default_package_can_write_a_page() -> None:
+    assert ACTION["inputs"]["package"]["default"] == "vkssim[report]"
