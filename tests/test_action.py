@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -93,27 +92,52 @@ def test_inputs_are_data(runner: Path) -> None:
     assert not (runner / "hacked").exists()
 
 
-def test_the_environment_is_made_and_the_package_installed(tmp_path: Path) -> None:
-    """`python` is a stand-in that notes its arguments, and makes an environment with itself in it."""
+STAND_IN = """#!/bin/bash
+echo "$(basename "$0") $*" >>"$RUNNER_TEMP/calls"
+case "$(basename "$0") $*" in
+    python*venv*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && cp "$0" "$3/bin/vkssim" ;;
+    sudo*) "$@" ;;
+    apt-get*install*) touch "$RUNNER_TEMP/driver" ;;
+    vkssim*) test -e "$RUNNER_TEMP/driver" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("driver", [True, False])
+def test_a_driver_is_installed_where_vkssim_finds_none(tmp_path: Path, driver: bool) -> None:
+    """Stand-ins note their calls, and make an environment with themselves in it."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    stand_in = programs / "python"
-    stand_in.write_text(
-        '#!/bin/bash\necho "$*" >>"$RUNNER_TEMP/calls"\n[[ $2 != venv ]] || { mkdir -p "$3/bin" && cp "$0" "$3/bin/"; }\n'
-    )
-    stand_in.chmod(0o755)
-    apt = programs / "apt-get"
-    shutil.copy(stand_in, apt)
-    shutil.copy(stand_in, programs / "sudo")
+    for name in ("python", "sudo", "apt-get"):
+        (programs / name).write_text(STAND_IN)
+        (programs / name).chmod(0o755)
+    if driver:
+        (tmp_path / "driver").touch()
     step = {**INSTALL, "env": {**INSTALL["env"], "PATH": f"{programs}:{os.environ['PATH']}"}}
     process = _run(step, tmp_path, package="vkssim[report]==0.1.0")
     assert process.returncode == 0, process.stderr
-    calls = (tmp_path / "calls").read_text().splitlines()
-    assert calls[-2:] == [
-        f"-m venv {tmp_path}/vkssim-gate/venv",
-        "-m pip install --quiet --disable-pip-version-check vkssim[report]==0.1.0",
+    calls = [line for line in (tmp_path / "calls").read_text().splitlines() if not line.startswith("sudo")]
+    installed = [
+        f"python -m venv {tmp_path}/vkssim-gate/venv",
+        "python -m pip install --quiet --disable-pip-version-check vkssim[report]==0.1.0",
+        "vkssim devices",
     ]
+    apt = [
+        "apt-get update -qq",
+        "apt-get install -qq -y --no-install-recommends libvulkan1 mesa-vulkan-drivers",
+        "vkssim devices",
+    ]
+    assert calls == installed + ([] if driver else apt)
 
 
 def test_the_default_package_can_write_a_page() -> None:
     assert ACTION["inputs"]["package"]["default"] == "vkssim[report]"
+
+
+def test_the_documentation_uses_inputs_that_exist() -> None:
+    page = (FOLDER.parent / "docs" / "ci.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (step,) = (step for step in yaml.safe_load(block)["jobs"]["ms-ssim"]["steps"] if "/action@" in step.get("uses", ""))
+    assert set(step["with"]) <= set(ACTION["inputs"])
+    rows = {name for row in re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    assert set(ACTION["inputs"]) <= rows
