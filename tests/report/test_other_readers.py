@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from easyvmaf import results as easyvmaf
@@ -24,15 +25,14 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Scores of the first frames of a bundled clip, in each form."""
     folder = tmp_path_factory.mktemp("scores")
     reference, distorted = map(str, clip_paths(CLIP))
-    words = ["score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q"]
     found = {form: folder / f"scores.{form}" for form in ("json", "xml", "csv")}
-    for form, path in found.items():
-        assert vkssim(*words, "-o", str(path), f"--{form}").exit_code == 0
+    outputs = [word for path in found.values() for word in ("-o", str(path))]
+    assert vkssim("score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q", *outputs).exit_code == 0
     return found
 
 
-def golden(name: str) -> list[float]:
-    return [frame["metrics"][name] for frame in clip_report(CLIP)["frames"][:FRAMES]]
+def golden(name: str, key: str = "libvmaf") -> list[float]:
+    return [frame["metrics"][name] for frame in clip_report(CLIP, key)["frames"][:FRAMES]]
 
 
 @pytest.mark.parametrize("form", ["json", "xml", "csv"])
@@ -86,3 +86,46 @@ def test_ffmpeg_quality_metrics_reads_the_json(tmp_path: Path) -> None:
     for name in NAMES:
         assert ours[name] == pytest.approx(theirs[name], abs=1.01e-3)
         assert ours[name]["average"] == round(clip_report(CLIP)["pooled_metrics"][name]["mean"], 3)
+
+
+PARTS = ("l", "c", "s")
+VMAF_SSIM = {"ssim": "float_ssim", **{f"ssim_{part}": f"float_ssim_{part}" for part in PARTS}}
+VMAF_MS_SSIM = {
+    "ms_ssim": "float_ms_ssim",
+    **{f"ms_ssim_{part}_scale{scale}": f"float_ms_ssim_{part}_scale{scale}" for part in PARTS for scale in range(5)},
+}
+VMAF_PSNR = {"psnr": "float_psnr"}
+
+
+def features_of_vmaf(path: Path, attributes: dict[str, str]) -> dict[str, list[float]]:
+    """Read the scores that VMAF's Python library reads, which is not on PyPI.
+
+    They are those of `VmafexecFeatureExtractorMixin` in python/vmaf/core/feature_extractor.py of Netflix/vmaf at 09b4baa: the
+    attributes of `frames/frame` in XML, by name. It takes a name that goes on after an underscore if there is no other.
+    """
+    found: dict[str, list[float]] = {name: [] for name in attributes}
+    for frame in ElementTree.parse(path).getroot().findall("frames/frame"):
+        for name, attribute in attributes.items():
+            longer = [other for other in frame.attrib if other.startswith(f"{attribute}_")]
+            found[name].append(float(frame.attrib[attribute if attribute in frame.attrib else longer[0]]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("attributes", "feature", "key"),
+    [
+        (VMAF_SSIM, "float_ssim=enable_lcs=true", "libvmaf"),
+        (VMAF_MS_SSIM, "float_ms_ssim=enable_lcs=true", "libvmaf"),
+        (VMAF_PSNR, "float_psnr", "psnr"),
+    ],
+    ids=["ssim", "ms_ssim", "psnr"],
+)
+def test_vmafs_python_library_reads_the_xml(tmp_path: Path, attributes: dict[str, str], feature: str, key: str) -> None:
+    """It asks for luminance, contrast and structure as well, and for one metric in each file."""
+    reference, distorted = map(str, clip_paths(CLIP))
+    path = tmp_path / "scores.xml"
+    words = ["score", "-r", reference, "-d", distorted, "--frame_cnt", str(FRAMES), "-q", "--feature", feature]
+    assert vkssim(*words, "-o", str(path)).exit_code == 0
+    scores = features_of_vmaf(path, attributes)
+    for name, attribute in attributes.items():
+        assert scores[name] == pytest.approx(golden(attribute, key), abs=CLOSE)

@@ -1,0 +1,113 @@
+"""Run the command lines of docs/other-tools.md. FFmpeg's command line is a stand-in that uses the same libraries by PyAV.
+
+The backend is NumPy, because the lines are about pipes and exit codes: kernels would be compiled for every process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+import vkssim
+
+from .support import ffmpeg_stand_in
+from .support.pictures import Picture, clip
+from .support.waiting import PATIENCE
+
+PAGE = (Path(__file__).parents[1] / "docs" / "other-tools.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+FRAMES = 8
+CHUNK = slice(5, 8)
+
+
+def _encode(path: Path, frames: Picture, crf: int) -> None:
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(25), options={"crf": str(crf), "preset": "ultrafast"})
+        assert isinstance(stream, av.VideoStream)
+        stream.width, stream.height, stream.pix_fmt = 192, 192, "yuv420p"
+        for picture in frames:
+            samples = np.concatenate([picture, np.full((96, 192), 128, np.uint8)])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(samples, format="yuv420p")))
+        container.mux(stream.encode())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The clips that the page names, and a folder `programs` with `ffmpeg` and `vkssim`."""
+    made = tmp_path_factory.mktemp("tools")
+    luma = clip(FRAMES, 192, 192)
+    _encode(made / "reference.mp4", luma, 1)
+    _encode(made / "distorted.mp4", luma, 40)
+    _encode(made / "chunk.mp4", luma[CHUNK], 40)
+    (made / "programs").mkdir()
+    for name, line in (("ffmpeg", f'{ffmpeg_stand_in.__file__} "$@"'), ("vkssim", '-m vkssim "$@" --backend cpu')):
+        program = made / "programs" / name
+        program.write_text(f"#!/bin/sh\nexec {sys.executable} {line}\n")
+        program.chmod(0o755)
+    return made
+
+
+def _run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    words = ["bash", "-o", "pipefail", "-c", script]
+    environment = {**os.environ, "PATH": f"{folder / 'programs'}:{os.environ['PATH']}"}
+    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+def _block(word: str) -> str:
+    found: list[str] = [block for block in BLOCKS if word in block]
+    assert len(found) == 1
+    return found[0]
+
+
+def _score(folder: Path, pooling: str, distorted: str = "distorted.mp4", skip: int = 0) -> str:
+    selection = vkssim.Selection(skip_reference=skip, count=FRAMES - skip)
+    clips = (str(folder / "reference.mp4"), str(folder / distorted))
+    report = vkssim.score_files(*clips, features=["float_ms_ssim"], selection=selection, backend="cpu")
+    return f"{report.pooled()['float_ms_ssim'][pooling]:.6f}"
+
+
+def test_a_clip_from_ffmpegs_pipe_has_the_scores_of_the_file(folder: Path) -> None:
+    process = _run(folder, _block("-d - "))
+    assert (process.returncode, process.stdout) == (0, _score(folder, "mean") + "\n"), process.stderr
+
+
+def test_the_reference_may_come_from_the_pipe(folder: Path) -> None:
+    process = _run(folder, _block("-r - "))
+    assert process.returncode == 0, process.stderr
+    report = json.loads((folder / "scores.json").read_text())
+    assert len(report["frames"]) == FRAMES
+    assert f"{report['pooled_metrics']['float_ms_ssim']['mean']:.6f}" == _score(folder, "mean")
+
+
+def test_the_loop_ends_with_the_first_setting_that_meets_the_limit(folder: Path) -> None:
+    process = _run(folder, _block("for crf in"))
+    assert process.returncode == 0, process.stderr
+    scores = [float(line) for line in process.stdout.splitlines()]
+    assert len(scores) > 1, "the clip has to make the loop go round"
+    assert [score >= 0.98 for score in scores] == [False] * (len(scores) - 1) + [True]
+    assert process.stdout.splitlines()[-1] == _score(folder, "p5", "encoded.mp4")
+
+
+def test_the_loop_ends_where_a_clip_cannot_be_read(folder: Path) -> None:
+    process = _run(folder, _block("for crf in").replace("-d encoded.mp4", "-d missing.mp4"))
+    assert process.returncode != 0
+    assert process.stderr.count("missing.mp4") == 1
+
+
+def test_a_chunk_is_compared_with_its_part_of_the_reference(folder: Path) -> None:
+    process = _run(folder, _block("chunk.mp4").replace("240", "5").replace("120", "3"))
+    assert process.returncode == 0, process.stderr
+    assert (process.stdout, process.stderr) == (_score(folder, "p5", "chunk.mp4", CHUNK.start) + "\n", "")
+
+
+def test_every_block_of_the_page_is_run() -> None:
+    assert len(BLOCKS) == 4
