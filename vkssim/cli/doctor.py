@@ -19,11 +19,11 @@ _MARKS = {"ok": ("ok", "green"), "note": ("-", "default"), "warning": ("!", "yel
 """The mark of each level of findings, and its colour."""
 _EXAMPLES = (
     ("vkssim doctor", "Say what is found on this machine, and what to do where something is missing."),
-    ("vkssim doctor --json > doctor.json", "Write the same as JSON, for a bug report."),
+    ("vkssim doctor --json", "Print the same as JSON, for a bug report."),
 )
 
 
-@make_command("doctor", examples=_EXAMPLES)
+@make_command("doctor", brief="Say what is missing on this machine, if anything.", examples=_EXAMPLES)
 @option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON, for bug reports.")
 @option(
     "--seconds",
