@@ -2,9 +2,9 @@
 
 Only signs count that no machine without a GPU shows:
 
-- A driver file of NVIDIA's that the Vulkan loader reads and whose library does not load. Nobody installs that file for another
-  GPU, whereas Mesa's files for AMD and Intel are installed everywhere, and prove nothing.
-- A device node of NVIDIA's kernel driver, ``/dev/nvidia0``: the kernel driver makes it for a GPU.
+- A device node of NVIDIA's kernel driver, ``/dev/nvidia0``: the kernel driver makes it for a GPU. Where the Vulkan loader reads
+  a driver file of NVIDIA's whose library does not load, that is the reason. The file alone is no sign: images for containers
+  have it, whether or not the machine has such a GPU. Mesa's files for AMD and Intel are installed everywhere.
 - A render node, ``/dev/dri/renderD128``, whose kernel driver is one for GPUs with a Vulkan driver. Virtual machines and
   servers have nodes of other drivers for their consoles, so a node without a known kernel driver does not count.
 - NVIDIA's CUDA library of WSL2, which Windows puts there with the driver of such a GPU.
@@ -50,11 +50,11 @@ def unusable_gpus(machine: Machine, why_not_loaded: Callable[[str], str | None] 
 
     `why_not_loaded` is called with the library of each driver file of NVIDIA's; see `load_problem`.
     """
-    files = driver_files(machine)
+    nvidia = nvidia_nodes(machine)
+    files = driver_files(machine) if nvidia else []
     found = [clause for file in files if (clause := _broken_nvidia_file(file, why_not_loaded)) is not None]
     if any(machine.variable(name) for name in (*NAMED_FILES, *FILTERS)):
         return found
-    nvidia = nvidia_nodes(machine)
     if nvidia and not found:
         found.append(_clause(nvidia[0], "NVIDIA"))
     for node in render_nodes(machine):

@@ -35,19 +35,28 @@ def test_a_machine_without_a_gpu_has_no_sign(tmp_path: Path) -> None:
 def test_a_file_of_nvidia_whose_library_does_not_load(tmp_path: Path) -> None:
     path = _nvidia(tmp_path)
     expected = f"{path} names NVIDIA's driver libGLX_nvidia.so.0, which does not load ({NO_X11})"
-    assert unusable_gpus(machine(tmp_path), lambda _: NO_X11) == [expected]
     write_file(tmp_path / "dev/nvidia0")
+    assert unusable_gpus(machine(tmp_path), lambda _: NO_X11) == [expected]
     add_render_node(tmp_path, "nvidia")
     assert unusable_gpus(machine(tmp_path), lambda _: NO_X11) == [expected], "one GPU has one clause"
     assert unusable_gpus(machine(tmp_path, VK_DRIVER_FILES=str(path)), lambda _: NO_X11) == [expected]
     assert unusable_gpus(machine(tmp_path, VK_LOADER_DRIVERS_DISABLE="nvidia*"), _never) == []
 
 
-@pytest.mark.parametrize("problem", [None, "/usr/lib32/libGLX_nvidia.so.0: wrong ELF class: ELFCLASS32"])
-def test_a_file_of_nvidia_alone_is_no_sign(tmp_path: Path, problem: str | None) -> None:
-    """The driver's package may be installed where no GPU is, and for programs of 32 bits."""
+def test_a_file_of_nvidia_alone_is_no_sign(tmp_path: Path) -> None:
+    """The driver's package may be installed where no GPU is, as in an image for containers."""
     _nvidia(tmp_path)
-    assert unusable_gpus(machine(tmp_path), lambda _: problem) == []
+    assert unusable_gpus(machine(tmp_path), _never) == []
+
+
+@pytest.mark.parametrize("problem", [None, "/usr/lib32/libGLX_nvidia.so.0: wrong ELF class: ELFCLASS32"])
+def test_a_file_of_nvidia_that_is_no_reason(tmp_path: Path, problem: str | None) -> None:
+    """Its library loads, or is for programs of 32 bits."""
+    _nvidia(tmp_path)
+    node = write_file(tmp_path / "dev/nvidia0")
+    assert unusable_gpus(machine(tmp_path), lambda _: problem) == [
+        f"{node} is a GPU of NVIDIA, and Vulkan lists no device of it"
+    ]
 
 
 def test_a_node_of_nvidia(tmp_path: Path) -> None:
