@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from vkssim import score_files
+from vkssim import ScoreReport, score_files
 from vkssim.backends.open import open_backend
 from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
@@ -91,10 +91,16 @@ def _lost(decibel: float) -> float:
     return 10 ** (-decibel / 10)
 
 
+@functools.cache
+def _report(clip: str, backend: str) -> ScoreReport:
+    """Return the scores of a clip, of which NumPy takes many seconds."""
+    return score_files(*golden.clip_paths(clip), features=_features("libvmaf", backend), backend=backend.split()[0])
+
+
 @pytest.mark.parametrize("backend", TOLERANCES)
 @pytest.mark.parametrize("clip", golden.CLIPS)
 def test_clip(clip: str, backend: str) -> None:
-    report = score_files(*golden.clip_paths(clip), features=_features("libvmaf", backend), backend=backend.split()[0])
+    report = _report(clip, backend)
     expected = golden.clip_report(clip)["frames"]
     assert [frame.index for frame in report.frames] == [frame["frameNum"] for frame in expected]
     for frame, golden_frame in zip(report.frames, expected, strict=True):
@@ -113,8 +119,7 @@ def test_psnr_of_a_clip(clip: str, backend: str) -> None:
 
 @pytest.mark.parametrize("clip", golden.CLIPS)
 def test_pooled_values_of_a_clip(clip: str) -> None:
-    report = score_files(*golden.clip_paths(clip), features=golden.FEATURES["libvmaf"], backend="cpu")
-    pooled = report.pooled()
+    pooled = _report(clip, "cpu").pooled()
     for name, expected in golden.clip_report(clip)["pooled_metrics"].items():
         for pooling, value in expected.items():
             check_number(GOLDEN_CPU, "pooled", f"{clip}, {pooling} of {name}", pooled[name][pooling], value)
