@@ -10,13 +10,14 @@ from .errors import VkssimError
 TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
 """The environment variable with the seconds that a submission may take."""
 
-_DEFAULT_SECONDS = 300.0
+_SUBMISSION_SECONDS = 300.0
+_COMPILATION_SECONDS = 120.0  # SwiftShader takes gigabytes for kernels that it does not finish by then
 _LONGEST_SECONDS = 7 * 24 * 3600.0
 
 
 def timeout_seconds() -> float:
     """Return the seconds that a batch may take on a device. Raises VkssimError if VKSSIM_TIMEOUT is not a valid time."""
-    text = os.environ.get(TIMEOUT_VARIABLE) or str(_DEFAULT_SECONDS)
+    text = os.environ.get(TIMEOUT_VARIABLE) or str(_SUBMISSION_SECONDS)
     try:
         seconds = float(text)
     except ValueError:
@@ -30,8 +31,8 @@ def timeout_seconds() -> float:
 
 
 def compilation_seconds() -> float:
-    """Return the seconds that a driver may take to compile one kernel: 300, or VKSSIM_TIMEOUT if that is more.
+    """Return the seconds that a driver may take to compile one kernel: 120, or VKSSIM_TIMEOUT if it is set to more.
 
     A smaller VKSSIM_TIMEOUT is meant for submissions, and does not shorten this time.
     """
-    return max(_DEFAULT_SECONDS, timeout_seconds())
+    return max(_COMPILATION_SECONDS, timeout_seconds()) if os.environ.get(TIMEOUT_VARIABLE) else _COMPILATION_SECONDS

@@ -1,6 +1,7 @@
-"""The checks of one driver with one size of subgroups, in a process that has no other driver. `check_drivers.py` starts it.
+"""One check of one driver with one size of subgroups, in a process of its own. `check_drivers.py` starts it.
 
-It prints one line of JSON for each check as it ends, so that those which ended are known where a later one does not.
+What a driver compiles cannot be stopped other than with its process, so no check runs beside one that was given up. The last
+line on standard output is the result, as JSON.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders import load_module
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+EXACT = "exact=true"
 CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
 SCORE_TOLERANCE = 5e-5
 """Four decimals, as tests/support/tolerances.py has it for plain kernels against libvmaf."""
@@ -50,13 +52,23 @@ def first_score() -> str:
 
 
 def self_test() -> str:
-    """Compute all known cases, and return the names of those that differ."""
-    with Device(_device()) as device:
-        shape = KernelShape.for_device(device.info)
+    """Compute all known cases without exact kernels, and return the names of those that differ."""
+    return _wrong_cases(exact=False)
+
+
+def exact_kernels() -> str:
+    """Compute the known cases of the exact kernels, which are the largest, and return the names of those that differ."""
+    return _wrong_cases(exact=True)
+
+
+def _wrong_cases(exact: bool) -> str:
+    shape = KernelShape.for_device(_device())
     wrong = [
         case.name
         for case in CASES
-        if case.plan(shape).dispatches and not np.allclose(case.numbers(None), case.right, rtol=0, atol=TOLERANCE)
+        if (EXACT in case.name) == exact
+        and case.plan(shape).dispatches
+        and not np.allclose(case.numbers(None), case.right, rtol=0, atol=TOLERANCE)
     ]
     return "; ".join(wrong)
 
@@ -94,6 +106,7 @@ def gate() -> str:
 CHECKS: dict[str, Check] = {
     "first score": first_score,
     "self-test": self_test,
+    "exact": exact_kernels,
     "golden": golden_scores,
     "loss": loss_step,
     "gate": gate,
@@ -123,13 +136,13 @@ def _compiled_once() -> Iterator[None]:
         yield
 
 
-def _run(name: str, check: Check) -> None:
+def _run(check: Check) -> None:
     began = time.perf_counter()
     try:
         problem = check()
     except (DeviceError, ArithmeticError) as error:
         problem = f"{type(error).__name__}: {error}"
-    _print(check=name, problem=problem, seconds=round(time.perf_counter() - began, 1))
+    _print(problem=problem, seconds=round(time.perf_counter() - began, 1))
 
 
 def _print(**facts: Any) -> None:
@@ -144,17 +157,18 @@ def describe() -> None:
 
 
 def main() -> None:
-    """Describe the device, or run the checks with subgroups of the size that is given."""
+    """Describe the device, or run a check, by its name, with subgroups of a size."""
     if len(sys.argv) == 1:
         describe()
         return
+    size, name = int(sys.argv[1]), sys.argv[2]
     notices.set_listener(lambda sentence: print(sentence, file=sys.stderr, flush=True))
-    with subgroups.required(_device(), int(sys.argv[1])):
-        _run("first score", first_score)  # alone, with a device of its own, as users have it
-        for name, check in CHECKS.items():
-            if check is not first_score:
-                with _compiled_once():  # for each check, so that a driver that does not answer fails in one of them alone
-                    _run(name, check)
+    with subgroups.required(_device(), size):
+        if name == "first score":  # as users have it
+            _run(first_score)
+        else:
+            with _compiled_once():
+                _run(CHECKS[name])
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch
     released.set()
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("", 300.0), ("1", 300.0), ("600", 600.0)])
+@pytest.mark.parametrize(("text", "seconds"), [("", 120.0), ("1", 120.0), ("600", 600.0)])
 def test_the_variable_gives_more_time_and_never_less(text: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TIMEOUT_VARIABLE, text)
     assert compilation_seconds() == seconds
