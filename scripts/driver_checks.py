@@ -57,7 +57,7 @@ def self_test() -> str:
 
 
 def exact_kernels() -> str:
-    """Compute the known cases of the exact and nearly exact kernels, which are the largest, and return the names of those that differ."""
+    """Compute the known cases of the exact and nearly exact kernels, and return the names of those that differ."""
     return _wrong_cases(exact=True)
 
 
