@@ -18,4 +18,5 @@ from .report.frame_scores import FrameScores as FrameScores
 from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
 from .scoring.offset import find_offset as find_offset
+from .search.search import search as search
 from .utils.version import __version__ as __version__

@@ -183,6 +183,11 @@ class Scorer:
         """Return the names of the scores of each frame."""
         return self._metrics.names
 
+    @property
+    def similarities(self) -> tuple[str, ...]:
+        """Return the entries of `names` that are metrics themselves and not in dB: they are 1 for identical frames."""
+        return self._metrics.similarities
+
     @_alone
     def reserve(self) -> tuple[Any, Any]:
         """Return the memory of the next pair, to be written before `commit`.

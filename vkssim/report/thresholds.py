@@ -44,12 +44,12 @@ def split_threshold(text: str) -> tuple[str, str | None, float]:
     return name, pooling if colon else None, value
 
 
-def parse_threshold(text: str) -> Threshold:
+def parse_threshold(text: str, parameter: str = "fail_under") -> Threshold:
     """Return a threshold of the form ``NAME=LIMIT``, which limits the mean, or ``NAME:POOLING=LIMIT``. Raises OptionError."""
     name, pooling, limit = split_threshold(text)
     if not name or not math.isfinite(limit):
-        raise OptionError(f"`fail_under` {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
-    return Threshold(name, _pooling(pooling, f"`fail_under` {text!r}"), limit)
+        raise OptionError(f"`{parameter}` {text!r} is not of the form NAME=LIMIT or NAME:POOLING=LIMIT, LIMIT a number")
+    return Threshold(name, _pooling(pooling, f"`{parameter}` {text!r}"), limit, parameter)
 
 
 def parse_pooled(text: str, parameter: str = "pooled") -> Threshold:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ..errors import InputError
-from .checked_lines import BATCH, RUN, CheckedLines, is_damaged_head
+from .checked_lines import BATCH, RUN, SEARCH, CheckedLines, is_damaged_head
 from .journal_file import JournalFile
 
-_WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`"}
+_WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`", SEARCH: "`vkssim search`"}
 _OLDER = dict.fromkeys((b"vkssim frames 1 ", b"vkssim frames 2 ", b"vkssim parts 1 ", b"vkssim parts 2 "), RUN)
 _BATCH_KEY = re.compile("[0-9a-f]{64}")
 

@@ -16,6 +16,9 @@ RUN = b"vkssim run 1 "
 BATCH = b"vkssim batch 1 "
 """The kind of the journal of a batch."""
 
+SEARCH = b"vkssim search 1 "
+"""The kind of the journal of a search."""
+
 
 class CheckedLines:
     """Pack entries into lines, or unpack lines, one after the other.

@@ -12,6 +12,7 @@ class Section(StrEnum):
     FRAMES = "Frames"
     PICTURES = "Pictures"
     METRICS = "Metrics"
+    ENCODER = "Encoder"
     OUTPUTS = "Outputs"
     VERDICT = "Verdict"
     DEVICE = "Device"

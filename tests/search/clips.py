@@ -1,0 +1,55 @@
+"""Tiny clips with a cut, in detail enough that settings differ; encoders at their quickest."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+
+WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
+QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
+SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
+
+
+def pictures(count: int = FRAMES, bits: int = 8, seed: int = 3) -> list[np.ndarray]:
+    """Luma of (48, 64): a texture that moves, and another one behind the cut."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        if number in (0, CUT):
+            coarse = rng.integers(0, 215, (4, 5)).repeat(16, 0).repeat(16, 1)
+            texture = coarse + rng.integers(0, 40, coarse.shape)
+        shift = number % CUT
+        made.append((texture[shift : shift + HEIGHT, shift : shift + WIDTH] * 2 ** (bits - 8)).astype(np.uint16))
+    return made
+
+
+def source(
+    path: Path, *, bits: int = 8, sound: bool = False, colours: tuple[int, int, int, int] = (1, 1, 1, 1), **more: Any
+) -> str:
+    """Write a lossless clip, 25 frames a second; with sound where asked."""
+    layout = "yuv420p" if bits == 8 else f"yuv420p{bits}le"
+    rate = Fraction(25)
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream(more.pop("codec", "ffv1"), rate=rate, options=more.pop("options", {}))
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, layout
+        context = stream.codec_context
+        context.color_primaries, context.color_trc, context.colorspace, context.color_range = colours
+        audio: Any = container.add_stream("flac", rate=8000, layout="mono") if sound else None
+        for number, luma in enumerate(pictures(more.get("count", FRAMES), bits)):
+            planes = np.concatenate([luma, np.full((HEIGHT // 2, WIDTH), 2 ** (bits - 1), np.uint16)])
+            samples: Any = planes.astype(np.uint8 if bits == 8 else np.uint16)
+            frame = av.VideoFrame.from_ndarray(samples, format=layout)
+            frame.pts, frame.time_base = number, 1 / rate
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+        if audio is not None:
+            sound_wave = (np.sin(np.arange(10240) / 20) * 8000).astype(np.int16)[None]
+            tone = av.AudioFrame.from_ndarray(sound_wave, format="s16", layout="mono")
+            tone.sample_rate, tone.pts = 8000, 0
+            container.mux(audio.encode(tone))
+            container.mux(audio.encode(None))
+    return str(path)

@@ -1,0 +1,72 @@
+"""The command `vkssim search`: what it prints, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ..support.commands import vkssim
+from .clips import source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return source(tmp_path_factory.mktemp("search") / "clip.mkv")
+
+
+def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.mp4"
+    result = vkssim("search", clip, *WORDS, "--target", "float_ssim:p5=0.9", "-o", str(out))
+    assert result.exit_code == 0, result.stderr
+    assert out.exists()
+    assert "float_ssim:p5" in result.stdout
+    assert "The whole clip was encoded, and meets the targets" in result.stdout
+    assert result.stderr.count("vkssim: crf ") >= 2
+    assert f"wrote {out}" in result.stderr
+
+
+def test_json(clip: str) -> None:
+    result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", "--json", "-q")
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert answer["choice"]["meets"]
+    assert answer["choice"]["trial"] in answer["trials"]
+    assert (answer["frames"], len(answer["samples"]), answer["shots"]) == (32, 1, 2)
+
+
+def test_quiet_prints_the_setting_alone(clip: str) -> None:
+    result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", "-q")
+    assert result.stdout.strip().isdigit()
+    assert result.stderr == ""
+
+
+def test_a_target_that_cannot_be_met_exits_with_1_and_says_what_came_nearest(clip: str) -> None:
+    result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9999", "--least", "30", "--most", "31")
+    assert result.exit_code == 1
+    assert "crf 30 comes nearest" in result.stdout
+    assert "no crf that was tried meets the targets" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--target", "float_ssim"), "--target 'float_ssim' is not of the form"),
+        (("--target", "float_ssim=0.9", "--two-pass"), "--two-pass is for bit rates"),
+        (("--target", "float_ssim=0.9", "--enc", "made-up=1"), "--enc: libx264 says"),
+    ],
+)
+def test_errors_name_the_flags(clip: str, words: tuple[str, ...], text: str) -> None:
+    result = vkssim("search", clip, *WORDS, *words)
+    assert result.exit_code == 2
+    assert text in result.stderr
+
+
+def test_the_source_is_not_overwritten(clip: str) -> None:
+    result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9", "-o", clip)
+    assert result.exit_code == 2
+    assert "would overwrite" in result.stderr

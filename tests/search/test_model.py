@@ -1,0 +1,140 @@
+"""The model of score against setting, on made-up curves: it finds the answer of a table with few looks into it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from vkssim.search.encoders import ENCODERS, encoder_of
+from vkssim.search.model import Curve, Prior, Settings
+
+COUNT = 52
+PRIOR = Prior(middle=26, level=18, level_deviation=4.5, slope=-0.5, slope_deviation=0.18, bend=0.05, noise=0.05)
+
+
+def searched(table: np.ndarray, limit: float, prior: Prior = PRIOR) -> Settings:
+    settings = Settings(len(table), [Curve(prior, limit)])
+    while (place := settings.next()) is not None:
+        settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
+        assert len(settings.tried) <= len(table)
+    return settings
+
+
+def answer(table: np.ndarray, limit: float) -> int | None:
+    return max((place for place, score in enumerate(table) if score >= limit), default=None)
+
+
+def line(place: np.ndarray) -> np.ndarray:
+    return 30.0 - 0.45 * place
+
+
+def bent(place: np.ndarray) -> np.ndarray:
+    return 36.0 * np.exp(-place / 30)
+
+
+def steps(place: np.ndarray) -> np.ndarray:
+    return 28.0 - 0.5 * (place // 4 * 4)
+
+
+@pytest.mark.parametrize("limit", [10.0, 14.5, 18.2, 22.0])
+@pytest.mark.parametrize(("curve", "off", "most"), [(line, 0, 4), (bent, 0, 5), (steps, 1, 8)])
+def test_the_answer_is_that_of_the_table(curve: Callable[[np.ndarray], np.ndarray], off: int, most: int, limit: float) -> None:
+    """Stairs are what the model does not expect: there it may be off by a setting."""
+    table = curve(np.arange(COUNT))
+    settings, expected = searched(table, limit), answer(table, limit)
+    assert settings.best is not None
+    assert expected is not None
+    assert abs(settings.best - expected) <= off
+    assert len(settings.tried) <= most
+    assert settings.certainty() >= 0.95
+
+
+def test_noise_moves_the_answer_by_little() -> None:
+    rng = np.random.default_rng(1)
+    off, trials = [], []
+    for _ in range(60):
+        table = line(np.arange(COUNT)) + rng.normal(0, 0.05, COUNT)
+        limit = rng.uniform(10, 25)
+        settings, expected = searched(table, limit), answer(table, limit)
+        assert settings.best is not None
+        assert expected is not None
+        off.append(abs(settings.best - expected))
+        trials.append(len(settings.tried))
+    assert max(off) <= 1
+    assert np.median(trials) <= 4
+
+
+def test_a_flat_curve_gives_the_cheapest_setting_or_none() -> None:
+    table = np.full(COUNT, 15.0)
+    assert searched(table, 14.0).best == COUNT - 1
+    assert searched(table, 16.0).best is None
+
+
+def test_a_target_that_is_never_reached_ends_at_the_best_quality() -> None:
+    settings = searched(line(np.arange(COUNT)), 45.0)
+    assert settings.best is None
+    assert 0 in settings.tried
+    assert len(settings.tried) <= 4
+    assert settings.certainty() == 1.0
+
+
+def test_a_target_that_is_always_reached_ends_at_the_cheapest() -> None:
+    settings = searched(line(np.arange(COUNT)), 2.0)
+    assert settings.best == COUNT - 1
+    assert len(settings.tried) <= 3
+
+
+def test_all_targets_must_hold() -> None:
+    tables = line(np.arange(COUNT)), line(np.arange(COUNT)) - 3
+    settings = Settings(COUNT, [Curve(PRIOR, 18.0), Curve(PRIOR, 16.0)])
+    while (place := settings.next()) is not None:
+        scores = [float(table[place]) for table in tables]
+        settings.add(place, scores, meets=scores[0] >= 18 and scores[1] >= 16)
+    assert settings.best == min(answer(tables[0], 18.0) or 0, answer(tables[1], 16.0) or 0)
+
+
+def test_a_score_that_does_not_exist_teaches_nothing() -> None:
+    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    before = settings.probabilities()
+    settings.add(51, [math.nan], meets=False)
+    assert settings.probabilities()[:51] == pytest.approx(before[:51])
+
+
+def test_a_trial_narrows_the_prediction_and_is_kept() -> None:
+    curve = Curve(PRIOR, 18.0)
+    _, before = curve.predict([20, 30])
+    curve.add(20, 21.3)
+    mean, after = curve.predict([20, 30])
+    assert mean[0] == pytest.approx(21.3, abs=0.01)
+    assert after[0] < 0.06
+    assert after[1] < before[1]
+
+
+def test_the_whole_clip_is_expected_around_its_samples() -> None:
+    curve = Curve(PRIOR, 18.0)
+    for place in (20, 24, 28):
+        curve.add(place, 30 - 0.45 * place)
+    around = curve.around(24, 0.5, 0.15)
+    mean, deviation = around.predict([24, 25])
+    assert mean == pytest.approx([19.2, 18.75], abs=0.05)
+    assert deviation[0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_without_a_trial_that_meets_the_next_one_of_a_check_is_the_cheapest_likely_one() -> None:
+    settings = Settings(COUNT, [Curve(PRIOR, 18.0).around(26, 0.5, 0.15)])
+    settings.add(26, [17.6], meets=False)
+    assert settings.likely() == 25
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_each_encoder_has_priors_for_each_parameter(name: str) -> None:
+    encoder = encoder_of(name)
+    for parameter in [*encoder.parameters, "bitrate"]:
+        chosen = encoder.parameter(parameter)
+        prior = encoder.prior(chosen, "float_ms_ssim", "p5", decibels=True)
+        assert 0 <= prior.middle < len(chosen.values)
+        assert prior.slope < 0
+        assert min(prior.noise, prior.bend, prior.level_deviation) > 0

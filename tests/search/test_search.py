@@ -1,0 +1,270 @@
+"""The search itself, from Python: real encoders, tiny clips."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.search.bench import Bench
+from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import make_recipe
+from vkssim.search.source import Source, luma
+
+from .clips import CUT, FRAMES, QUICK, SCALED, source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+LIMIT = "float_ssim=0.93"
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return source(tmp_path_factory.mktemp("search") / "clip.mkv")
+
+
+def searched(clip: str, targets: Any = LIMIT, *, encoder: str = "libx264", **more: Any) -> Any:
+    return vkssim.search(clip, encoder=encoder, targets=targets, enc=more.pop("enc", QUICK.get(encoder, ())), **SCALED, **more)
+
+
+@pytest.fixture(scope="module")
+def exhausted(clip: str) -> dict[float, Any]:
+    """Every CRF from 10 to 40, by a search that is given one value at a time."""
+    found = {}
+    for crf in range(16, 34):
+        found[float(crf)] = searched(clip, least=crf, most=crf).choice.trial
+    return found
+
+
+def test_the_answer_is_the_cheapest_of_all_settings(clip: str, exhausted: dict[float, Any]) -> None:
+    expected = max(crf for crf, trial in exhausted.items() if trial.meets)
+    with searched(clip) as running:
+        trials = list(running)
+        choice = running.choice
+    assert choice.setting == expected
+    assert choice.meets
+    assert choice.trial in trials
+    assert choice.trial.bytes == exhausted[expected].bytes
+    assert choice.trial.values == exhausted[expected].values
+    assert len(trials) <= 5
+    assert choice.certainty > 0.9
+    assert (choice.probability, choice.spread) == (1.0, 0.0)
+    assert running.trials == trials
+
+
+@pytest.mark.parametrize("encoder", ["libx265", "libsvtav1", "libvpx-vp9"])
+def test_other_encoders(clip: str, encoder: str) -> None:
+    enc = QUICK.get(encoder, "deadline=realtime:cpu-used=8")
+    choice = searched(clip, "float_ssim=0.9", encoder=encoder, enc=enc, trials=2).choice
+    assert choice.trial.frames == FRAMES
+    assert choice.trial.bytes > 0
+    assert 0 < choice.trial.values["float_ssim:mean"] < 1
+
+
+def test_bit_rates_in_two_passes(clip: str) -> None:
+    choice = searched(clip, parameter="bitrate", least=100, most=3000, two_pass=True, trials=6).choice
+    assert choice.meets
+    assert choice.parameter == "bitrate"
+    assert choice.trial.kbps == pytest.approx(choice.setting, rel=0.5)
+
+
+def test_no_setting_meets_the_target(clip: str) -> None:
+    choice = searched(clip, "float_ssim=0.999", least=30, most=40).choice
+    assert not choice.meets
+    assert choice.setting == 30
+    assert choice.certainty == 0.0
+
+
+def test_several_targets_must_all_hold(clip: str) -> None:
+    loose = searched(clip).choice.setting
+    tight = searched(clip, [LIMIT, "float_ssim:min=0.95"]).choice
+    assert tight.setting < loose
+    assert tight.trial.values["float_ssim:min"] >= 0.95
+
+
+def test_samples_are_parts_of_the_clip(tmp_path: Path) -> None:
+    """Samples of half a second in place of 2.5: each is scored against its own frames."""
+    path = source(tmp_path / "long.mkv", count=5 * CUT)
+    running = searched(path, samples=1.0)
+    choice = running.choice
+    assert running.sampling is not None
+    assert choice.meets
+    whole = searched(path, whole=True, samples=1.0)
+    assert whole.choice.trial.whole
+
+
+def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state"
+    expected = searched(clip)
+    every = list(expected)
+    running = searched(clip, resume=path)
+    first = next(iter(running))
+    running.close()
+    assert first.setting == every[0].setting
+    assert (tmp_path / "state.journal").exists()
+    encoded = []
+    original = Bench._coded
+
+    def counted(self: Any, samples: Any, place: int, output: Any) -> Any:
+        encoded.append(place)
+        return original(self, samples, place, output)
+
+    monkeypatch.setattr(Bench, "_coded", counted)
+    again = searched(clip, resume=path)
+    trials = list(again)
+    assert [trial.setting for trial in trials] == [trial.setting for trial in every]
+    assert trials[0] == first
+    assert len(encoded) == len(every) - 1
+    assert again.choice.setting == expected.choice.setting
+    assert not (tmp_path / "state.journal").exists()
+
+
+def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> None:
+    running = searched(clip, resume=tmp_path / "state")
+    next(iter(running))
+    running.close()
+    with pytest.raises(OptionError, match="another search"):
+        list(searched(clip, resume=tmp_path / "state", enc="preset=veryfast"))
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"encoder": "libx_264"}, "did you mean libx264"),
+        ({"targets": "float_ssim"}, "`targets` 'float_ssim' is not of the form"),
+        ({"targets": []}, "needs a target"),
+        ({"targets": "float_psnr:p5=30"}, "float_psnr is not scored"),
+        ({"targets": "float_ssim:p7=0.9"}, "unknown pooling 'p7'"),
+        ({"enc": "preset"}, "not of the form NAME=VALUE"),
+        ({"enc": "preset=nonsense"}, "libx264 cannot encode 64x48"),
+        ({"enc": "made-up=1"}, "Error parsing option 'made-up = 1'"),
+        ({"enc": "crf=20"}, "crf: the search sets it itself"),
+        ({"enc": "x264-params=a"}, "give the options in it directly"),
+        ({"encoder": "libvpx-vp9", "enc": "made-up=1"}, "has no option made-up"),
+        ({"parameter": "cq"}, "libx264 has crf, qp, bitrate"),
+        ({"least": 40, "most": 30}, "crf from 40 to 30"),
+        ({"step": 0.0}, "`step` is 0"),
+        ({"trials": 0}, "`trials` is 0"),
+        ({"samples": 0.0}, "`samples` is 0"),
+        ({"two_pass": True}, "`two_pass` is for bit rates"),
+        ({"bits": 12}, "encodes 8, 10 bits, not 12"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_is_refused(clip: str, more: dict[str, Any], text: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        list(searched(clip, **{"targets": LIMIT, **more}))
+    assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["none.mkv", "text.mkv"])
+def test_a_source_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.mkv").write_text("no video at all")
+    with pytest.raises(InputError, match="cannot be read"):
+        searched(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("name", "encoder", "text"),
+    [("a.avi", "libx264", "the endings are"), ("a.webm", "libx264", "WebM holds"), ("no/a.mkv", "libx264", "does not exist")],
+)
+def test_an_output_that_cannot_be_written(clip: str, tmp_path: Path, name: str, encoder: str, text: str) -> None:
+    with pytest.raises(OutputError, match=text):
+        searched(clip, encoder=encoder, output=tmp_path / name)
+
+
+def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> None:
+    path = source(tmp_path / "clip.mkv", bits=10, sound=True, colours=(9, 16, 9, 1))
+    out = tmp_path / "out.mkv"
+    choice = searched(path, output=out, enc="preset=ultrafast").choice
+    assert choice.meets
+    report = vkssim.score_files(path, out, features="float_ssim=scale=1")
+    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(choice.trial.values["float_ssim:mean"], abs=1e-12)
+    with av.open(path) as before, av.open(str(out)) as after:
+        video: Any = after.streams.video[0]
+        assert video.codec_context.name == "h264"
+        assert video.codec_context.pix_fmt == "yuv420p10le"
+        context = video.codec_context
+        assert (context.color_primaries, context.color_trc, context.colorspace, context.color_range) == (9, 16, 9, 1)
+        assert sum(packet.size for packet in after.demux(video)) == pytest.approx(choice.trial.bytes, rel=0.01)
+        packets = [
+            [bytes(packet) for packet in container.demux(container.streams.audio[0]) if packet.size]
+            for container in _opened_again(before, after)
+        ]
+        assert packets[0] == packets[1]
+        assert packets[0]
+    assert [name.name for name in tmp_path.iterdir() if name.name.startswith(".")] == []
+
+
+def _opened_again(*containers: Any) -> list[Any]:
+    return [av.open(container.name) for container in containers]
+
+
+HDR = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400"
+
+
+@pytest.mark.parametrize("encoder", ["libx264", "libx265", "libsvtav1"])
+def test_hdr_metadata_is_kept(tmp_path: Path, encoder: str) -> None:
+    path = source(
+        tmp_path / "hdr.mkv",
+        bits=10,
+        colours=(9, 16, 9, 1),
+        count=4,
+        codec="libx265",
+        options={"preset": "ultrafast", "x265-params": f"log-level=none:{HDR}"},
+    )
+    out = tmp_path / "out.mkv"
+    choice = searched(path, "float_ssim=0.1", encoder=encoder, output=out, least=30, most=30).choice
+    assert choice.meets
+    before, after = Source(path).facts, Source(str(out)).facts
+    assert before.mastering.display
+    assert after.colours == before.colours
+    assert after.mastering.light == before.mastering.light == (1000, 400)
+    assert after.mastering.primaries == pytest.approx(np.array(before.mastering.primaries), abs=1e-4)
+    assert after.mastering.white == pytest.approx(before.mastering.white, abs=1e-4)
+    assert after.mastering.luminance == pytest.approx(before.mastering.luminance, abs=1e-3)
+
+
+def test_no_file_is_written_where_no_setting_meets_the_target(clip: str, tmp_path: Path) -> None:
+    choice = searched(clip, "float_ssim=0.9999", least=30, most=31, output=tmp_path / "out.mkv").choice
+    assert not choice.meets
+    assert "no file is written" in choice.notes[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_deeper_encodes_are_scored_against_what_the_encoder_got(clip: str) -> None:
+    choice = searched(clip, "float_ssim=0.5", bits=10, least=20, most=20).choice
+    assert choice.meets
+    assert searched(clip, "float_ssim=0.5", bits=10)._recipe.format == "yuv420p10le"
+
+
+def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
+    found = Source(clip)
+    times = found.scan().times
+    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
+    some = [luma(frame, 8).copy() for frame in found.frames(9, 5, times)]
+    assert len(every) == FRAMES
+    np.testing.assert_array_equal(some, every[9:14])
+    with pytest.raises(InputError, match="had more when it was read first"):
+        list(found.frames(FRAMES - 2, 5, times))
+
+
+def test_the_cut_is_found(clip: str) -> None:
+    changes = Source(clip).scan().changes
+    assert int(np.argmax(changes)) == CUT
+
+
+def test_what_only_the_encoder_knows_goes_to_its_own_options(clip: str) -> None:
+    encoder = encoder_of("libsvtav1")
+    recipe = make_recipe(encoder, encoder.parameter(None), Source(clip).facts, {"preset": "12", "film-grain": "8"})
+    assert recipe.options == {"preset": "12"}
+    assert recipe.own == {"film-grain": "8"}
+    assert recipe.options_of(Source(clip).facts, 0) == {"preset": "12", "crf": "1", "svtav1-params": "film-grain=8"}
+
+
+def test_the_function_is_there_beside_the_package_of_its_name() -> None:
+    assert callable(vkssim.search)

@@ -1,0 +1,238 @@
+"""Search the cheapest setting of an encoder that meets targets: the command `vkssim search`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import DemandError
+from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, MOST_TRIALS, STEP
+from ..utils.progress import ProgressBar
+from ..utils.sections import Section
+from .command import Choice as WordChoice
+from .command import make_command, option
+from .messages import say, say_written
+from .options import backend_options, split_devices
+from .output import check_target, print_text
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..search.search import Choice, Search
+    from ..search.trial import Trial
+
+
+@make_command(
+    "search",
+    brief="Find the cheapest setting of an encoder that meets a score.",
+    examples=(
+        (
+            "vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985",
+            "Find the highest CRF whose 5th percentile is 0.985 or more.",
+        ),
+        (
+            "vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv",
+            "Find it, encode the clip with it, check the score of the whole clip, and copy the sound.",
+        ),
+    ),
+)
+@click.argument("source", type=click.Path())
+@option(
+    "--encoder",
+    section=Section.ENCODER,
+    required=True,
+    type=WordChoice(ENCODER_NAMES),
+    help="Encode with that encoder of FFmpeg.",
+)
+@option(
+    "--target",
+    "targets",
+    section=Section.VERDICT,
+    required=True,
+    multiple=True,
+    metavar="NAME[:POOLING]=X",
+    help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
+)
+@option(
+    "--enc",
+    section=Section.ENCODER,
+    multiple=True,
+    metavar="NAME=VALUE[:…]",
+    help="Give the encoder these options: preset=6:film-grain=8. May be repeated.",
+)
+@option(
+    "--parameter",
+    section=Section.ENCODER,
+    metavar="NAME",
+    help="Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
+)
+@option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no lower value of it.")
+@option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no higher value of it.")
+@option(
+    "--step",
+    section=Section.ENCODER,
+    type=float,
+    default=STEP,
+    show_default=True,
+    metavar="X",
+    help="Try values in that distance; bit rates are 3 % apart.",
+)
+@option("--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source.")
+@option(
+    "--two-pass",
+    section=Section.ENCODER,
+    is_flag=True,
+    help="Encode in two passes: with --parameter bitrate, of libx264 and libx265.",
+)
+@option(
+    "--feature",
+    "features",
+    section=Section.METRICS,
+    multiple=True,
+    metavar="NAME[=K=V:K=V]",
+    help="Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
+)
+@option(
+    "--samples",
+    section=Section.FRAMES,
+    type=float,
+    default=LEAST_SECONDS,
+    show_default=True,
+    metavar="SECONDS",
+    help="Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
+)
+@option(
+    "--trials",
+    section=Section.FRAMES,
+    type=int,
+    default=MOST_TRIALS,
+    show_default=True,
+    metavar="N",
+    help="Encode the samples with N settings at most.",
+)
+@option(
+    "--whole",
+    section=Section.FRAMES,
+    is_flag=True,
+    help="Check the setting on the whole clip, and take a better one where it fails there.",
+)
+@option(
+    "-o",
+    "--output",
+    section=Section.OUTPUTS,
+    metavar="FILE",
+    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole.",
+)
+@option(
+    "--resume",
+    section=Section.OUTPUTS,
+    metavar="PATH",
+    help="Store trials in PATH.journal until the search is done, and go on from those that are there.",
+)
+@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
+@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table, only the setting.")
+@backend_options
+def command(
+    source: str,
+    encoder: str,
+    targets: tuple[str, ...],
+    enc: tuple[str, ...],
+    output: str | None,
+    resume: str | None,
+    where: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+    **wishes: Any,
+) -> None:
+    """Find the cheapest setting of an encoder whose scores against the SOURCE meet every target.
+
+    Samples of the clip are encoded with a few settings and scored. The exit code is 1 where no setting meets the targets; the
+    best one that was found is printed all the same.
+    """
+    from ..search.search import search
+
+    if output is not None:
+        check_target(output, "--output", [source])
+    progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
+    asked = wishes | split_devices(where)[1] | {"output": output, "resume": resume, "progress": progress}
+    try:
+        with search(source, encoder=encoder, targets=targets, enc=enc, **asked) as running:
+            for trial in running:
+                if not quiet:
+                    _say(running.parameter, trial)
+            choice = running.choice
+    finally:
+        if progress is not None:
+            progress.close()
+    if as_json:
+        print_text(_json(running, choice))
+    elif quiet:
+        print_text(f"{choice.setting:g}\n")
+    else:
+        _print(running, choice)
+    for note in choice.notes:
+        say(f"note: {note}")
+    if output is not None and choice.meets and not quiet:
+        say_written(output)
+    if not choice.meets:
+        raise DemandError(_shortfall(running, choice))
+
+
+def _say(parameter: str, trial: Trial) -> None:
+    values = ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
+    kind = "the whole clip" if trial.whole else "samples"
+    say(f"{parameter} {trial.setting:g}: {values}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
+
+
+def _print(running: Search, choice: Choice) -> None:
+    names = list(choice.trial.values)
+    columns = (running.parameter, "encoded", *names, "met", "kbit/s", "MB", "seconds")
+    rows = [
+        [
+            f"{trial.setting:g}",
+            "whole" if trial.whole else "samples",
+            *(decimals(trial.values[name]) for name in names),
+            "yes" if trial.meets else "no",
+            f"{trial.kbps:,.0f}",
+            f"{trial.bytes / 1e6:,.3f}",
+            f"{trial.seconds:.1f}",
+        ]
+        for trial in sorted(running.trials, key=lambda trial: (trial.whole, trial.setting))
+    ]
+    print_table(f"{choice.encoder}, {len(rows)} trials", columns, rows, sys.stdout, texts=2, elsewhere="--json has all")
+    print_text(_sentences(choice))
+
+
+def _sentences(choice: Choice) -> str:
+    trial = choice.trial
+    if not choice.meets:
+        return f"No setting meets the targets; {choice.parameter} {choice.setting:g} comes nearest.\n"
+    size = f"{trial.bytes / 1e6:,.3f} MB, {trial.kbps:,.0f} kbit/s"
+    if trial.whole:
+        return f"{choice.parameter} {choice.setting:g}: {size}. The whole clip was encoded, and meets the targets.\n"
+    return (
+        f"{choice.parameter} {choice.setting:g}: about {size}. The whole clip meets the targets with a probability of"
+        f" {choice.probability:.0%}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it.\n"
+    )
+
+
+def _shortfall(running: Search, choice: Choice) -> str:
+    values = ", ".join(f"{name} {decimals(value)}" for name, value in choice.trial.values.items())
+    return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {values}"
+
+
+def _json(running: Search, choice: Choice) -> str:
+    from ..report.numbers import finite
+
+    sampling = running.sampling
+    answer = {
+        "choice": asdict(choice),
+        "trials": [asdict(trial) for trial in running.trials],
+        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
+        "frames": None if sampling is None else sampling.frames,
+        "shots": None if sampling is None else sampling.cuts,
+    }
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

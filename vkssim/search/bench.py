@@ -1,0 +1,78 @@
+"""Run the trials of one clip: look at the clip once, encode its samples with a setting, score them, and store the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from .encode import Stream, encoded_pairs
+from .output import VideoOutput
+from .recipe import Recipe
+from .samples import Sample, Sampling, choose_samples
+from .source import Scan, Source
+from .store import TrialStore
+from .trial import Clock, Coded, Judge, Progress, Target, Trial, summarise
+
+
+@dataclass
+class Bench:
+    """Hold what every trial of a clip needs. `store` is None where nothing is stored."""
+
+    source: Source
+    recipe: Recipe
+    judge: Judge
+    targets: Sequence[Target]
+    store: TrialStore | None = None
+    progress: Progress | None = None
+    scan: Scan | None = None
+
+    def look(self) -> Scan:
+        """Return the scan of the clip, the stored one where there is one."""
+        if self.scan is None and self.store is not None:
+            self.scan = self.store.scan
+        if self.scan is None:
+            self.scan = self.source.scan(self.progress)
+            if self.store is not None:
+                self.store.add_scan(self.scan)
+        return self.scan
+
+    def sampling(self, piece: float, least: float, share: float) -> Sampling:
+        """Return the samples of the clip: pieces of `piece` seconds, `least` seconds of them or that `share` of the clip."""
+        scan, rate = self.look(), self.source.facts.rate
+        length = max(1, round(piece * rate))
+        return choose_samples(scan, length=length, most=max(length, round(least * rate), round(share * scan.count)))
+
+    def encode(self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None) -> Trial:
+        """Return the trial of a setting over samples, the stored one where there is one and nothing is to be written.
+
+        `name` tells the samples of a clip from those of another purpose. Raises VkssimError.
+        """
+        stored = None if self.store is None or output is not None else self.store.find(name, place)
+        if stored is None:
+            clock = Clock()
+            coded = self._coded(sampling.samples, place, output)
+            stored = coded, clock.seconds()
+            if self.store is not None and output is None:
+                self.store.add(name, place, *stored)
+        coded, seconds = stored
+        setting = self.recipe.parameter.values[place]
+        return summarise(setting, coded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
+
+    def _coded(self, samples: Sequence[Sample], place: int, output: VideoOutput | None) -> list[Coded]:
+        total = sum(sample.count for sample in samples)
+        coded: list[Coded] = []
+        done = 0
+        for sample in samples:
+            stream = Stream()
+            pairs = encoded_pairs(
+                partial(self.source.frames, sample.first, sample.count, self.look().times),
+                self.source.facts,
+                self.recipe,
+                place,
+                stream,
+                output,
+            )
+            coded.append(self.judge.coded(pairs, stream, self.progress, done, total))
+            done += sample.count
+        return coded

@@ -1,0 +1,20 @@
+"""Declare the encoders' names and the defaults of a search, for its Python function and its command alike."""
+
+from __future__ import annotations
+
+ENCODER_NAMES = ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "h264_nvenc", "hevc_nvenc", "av1_nvenc")
+"""The encoders that a search can drive, by FFmpeg's names."""
+
+STEP = 1.0
+"""The distance of two values of a parameter."""
+
+SAMPLE_SECONDS = 2.5
+"""The length of a sample."""
+
+LEAST_SECONDS = 40.0
+"""The length of all samples together; those of a long clip are SHARE of it."""
+
+SHARE = 0.01
+
+MOST_TRIALS = 12
+"""The most trials of samples. Few searches need more than four."""

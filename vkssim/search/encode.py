@@ -1,0 +1,121 @@
+"""Encode frames with PyAV, decode what comes out, and give back each frame with the one that it became."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from ..errors import InputError
+from .output import VideoOutput
+from .recipe import Recipe, ordinary_priority
+from .source import Facts, luma
+
+Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+"""The luma of a frame as the encoder got it, and as a decoder gives it."""
+
+Frames = Callable[[], Iterable[Any]]
+"""A function that gives the frames to encode, from the first one on, each time it is called."""
+
+
+@dataclass
+class Stream:
+    """Count what an encoder has written: the bytes of key frames and of the others, and how many frames of each."""
+
+    key_bytes: int = 0
+    other_bytes: int = 0
+    key_frames: int = 0
+    frames: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of all frames."""
+        return self.key_bytes + self.other_bytes
+
+    def add(self, packet: Any) -> None:
+        """Count a packet."""
+        self.frames += 1
+        if packet.is_keyframe:
+            self.key_frames += 1
+            self.key_bytes += packet.size
+        else:
+            self.other_bytes += packet.size
+
+
+def encoded_pairs(
+    frames: Frames, facts: Facts, recipe: Recipe, place: int, stream: Stream, output: VideoOutput | None = None
+) -> Iterator[Pair]:
+    """Encode frames, and yield each one with what a decoder makes of it; count the packets in `stream`.
+
+    The packets go to `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where
+    the encoder drops frames.
+    """
+    import av
+
+    with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
+        run = None
+        if recipe.two_passes:
+            statistics = str(Path(folder) / "pass")
+            first = _context(facts, recipe, place, (1, statistics))
+            for frame in prepared(frames(), recipe, facts):
+                first.encode(frame)
+            first.encode(None)
+            del first  # the encoder writes its statistics when it is closed
+            run = 2, statistics
+        with ordinary_priority():
+            encoder = _context(facts, recipe, place, run, None if output is None else output.video.codec_context)
+            encoder.open()
+        decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
+        if output is not None:
+            decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
+        waiting: deque[Any] = deque()
+        bits = av.VideoFormat(recipe.format).components[0].bits
+
+        def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
+            for packet in packets:
+                if packet is not None:
+                    stream.add(packet)
+                for after in decoder.decode(packet):
+                    if not waiting:
+                        raise InputError(f"{recipe.encoder.name} gives more frames than it got")
+                    yield luma(waiting.popleft(), bits), luma(after, bits)
+                if packet is not None and output is not None:
+                    output.mux(packet)
+
+        for frame in prepared(frames(), recipe, facts):
+            waiting.append(frame)
+            with ordinary_priority():
+                packets = encoder.encode(frame)
+            yield from decoded(packets)
+        yield from decoded(encoder.encode(None))
+        yield from decoded([None])
+        if waiting:
+            raise InputError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
+
+
+def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[Any]:
+    """Yield frames in the format of the recipe, without what would bind the encoder to the decisions of the source's one."""
+    for frame in frames:
+        made = frame
+        if frame.format.name != recipe.format:
+            span = facts.colours[3]
+            made = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
+            made.pts, made.time_base = frame.pts, frame.time_base
+        made.pict_type = 0  # libx264 would put its key frames where the source has them
+        yield made
+
+
+def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, made: Any = None) -> Any:
+    """Return the context of an encoder, ready to be opened: a new one, or the one that a container has `made`."""
+    import av
+
+    context: Any = av.CodecContext.create(recipe.encoder.name, "w") if made is None else made
+    recipe.set_up(context, facts, place, run=run)
+    if run is not None:
+        context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
+    return context

@@ -1,0 +1,183 @@
+"""List the encoders of PyAV's wheels that a search can drive, and what it has to know of each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import OptionError
+from ..utils.wording import did_you_mean
+from .defaults import ENCODER_NAMES, STEP
+from .model import Prior
+
+_BITRATES = 50, 100_000  # kbit/s
+_BITRATE_RATIO = 1.03  # from one bit rate to the next
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Describe the parameter of an encoder that a search sets.
+
+    Parameters
+    ----------
+    name : str
+        The name of the encoder's option, or ``"bitrate"`` for kbit/s.
+    values : tuple of float
+        Its values, the best quality first.
+
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    @property
+    def is_bitrate(self) -> bool:
+        """Return whether the values are bit rates in kbit/s."""
+        return self.name == "bitrate"
+
+    def text(self, place: int) -> str:
+        """Return a value as encoders and people write it."""
+        return f"{self.values[place]:g}"
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Describe an encoder.
+
+    Parameters
+    ----------
+    name : str
+        FFmpeg's name.
+    decoder : str
+        FFmpeg's name of the decoder of its streams.
+    parameters : mapping of str to (int, int)
+        The best and the cheapest value of each parameter that it has; the first parameter is the default one.
+    middle : float
+        The value of the first parameter at which a usual clip has the scores of `_SIMILARITIES`.
+    slope : float
+        The usual change of float_ssim in dB from one value of the first parameter to the next.
+    own : str or None
+        The option of FFmpeg that takes what only the encoder itself knows, as ``x265-params`` does.
+    passes : bool
+        Whether it can encode in two passes through PyAV, which does not hand on the statistics of every encoder.
+    fixed : mapping of str to str
+        Options that each encode gets.
+    quiet : mapping of str to str
+        What makes the encoder itself print less, for `own`.
+    key_frames : int
+        The most frames from one key frame to the next, unless an option says otherwise.
+    keys_at_cuts : bool
+        Whether it puts key frames where shots begin.
+
+    """
+
+    name: str
+    decoder: str
+    parameters: Mapping[str, tuple[int, int]]
+    middle: float
+    slope: float
+    own: str | None = None
+    passes: bool = False
+    fixed: Mapping[str, str] = field(default_factory=dict)
+    quiet: Mapping[str, str] = field(default_factory=dict)
+    key_frames: int = 250
+    keys_at_cuts: bool = True
+
+    def parameter(
+        self, name: str | None, step: float = STEP, least: float | None = None, most: float | None = None
+    ) -> Parameter:
+        """Return the parameter of a name, or the default one, with its values from `least` to `most`. Raises OptionError."""
+        chosen = next(iter(self.parameters)) if name is None else name
+        if chosen == "bitrate":
+            low, high = least or _BITRATES[0], most or _BITRATES[1]
+            _check_range(low, high)
+            steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
+            return Parameter(chosen, tuple(round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1)))
+        if chosen not in self.parameters:
+            known = [*self.parameters, "bitrate"]
+            raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(known)}{did_you_mean(chosen, known)}")
+        if not 0 < step <= 10:
+            raise OptionError(f"`step` is {step:g}; it must be above 0 and at most 10")
+        first, last = self.parameters[chosen]
+        low, high = first if least is None else least, last if most is None else most
+        if not first <= low <= high <= last:
+            raise OptionError(f"{chosen} from {low:g} to {high:g}; for {self.name} it is between {first} and {last}")
+        return Parameter(chosen, tuple(round(low + n * step, 6) for n in range(math.floor((high - low) / step + 1e-9) + 1)))
+
+    def prior(self, parameter: Parameter, metric: str, pooling: str, *, decibels: bool) -> Prior:
+        """Return what is expected of a pooled score over the places of a parameter, before the first trial.
+
+        `decibels` is whether the score is a similarity, which is modelled in dB.
+        """
+        values = parameter.values
+        level, factor = next((found for name, found in _SIMILARITIES.items() if metric.startswith(name)), _OTHERS)
+        if not decibels:
+            level, factor = _OTHERS
+        if parameter.is_bitrate:
+            middle, slope = len(values) / 2, -_DECIBELS_OF_DOUBLED_RATE * math.log2(_BITRATE_RATIO)
+        else:
+            step = values[1] - values[0] if len(values) > 1 else 1.0
+            first, full = (high - low for low, high in (next(iter(self.parameters.values())), self.parameters[parameter.name]))
+            middle, slope = (self.middle * full / first - values[0]) / step, self.slope * first / full * factor * step
+        return Prior(
+            middle=middle,
+            level=level,
+            level_deviation=_LEVEL_DEVIATION * (2 if parameter.is_bitrate else 1),
+            slope=slope,
+            slope_deviation=abs(slope) * _SLOPE_SPREAD,
+            bend=abs(slope) * _BEND,
+            noise=_NOISE * _NOISE_OF_POOLINGS.get(pooling, 1.0),
+        )
+
+
+# docs/adr/0040-search.md says on which curves these numbers were measured.
+_SIMILARITIES = {"float_ms_ssim": (20.0, 1.2), "float_ssim": (14.0, 1.0)}
+"""The level in dB at `Encoder.middle`, and a factor of `Encoder.slope`."""
+
+_OTHERS = 40.0, 1.0
+"""The same for scores that are in dB already, as float_psnr is."""
+
+_LEVEL_DEVIATION = 4.5  # dB
+_SLOPE_SPREAD = 0.35  # in parts of the slope
+_BEND = 0.1  # in parts of the slope
+_NOISE = 0.04  # dB, of a mean
+_NOISE_OF_POOLINGS = {"p10": 2.0, "p5": 3.0, "p1": 4.0, "min": 5.0, "max": 5.0}
+"""How much more a pooled value jumps from setting to setting than a mean does."""
+
+_DECIBELS_OF_DOUBLED_RATE = 2.5
+
+
+def _nvenc(name: str, decoder: str, cheapest: int) -> Encoder:
+    ranges = {"cq": (1, cheapest), "qp": (0, 51 if decoder != "libdav1d" else 255)}
+    return Encoder(name, decoder, ranges, middle=28.0, slope=-0.45, keys_at_cuts=False)
+
+
+_LIST = (
+    Encoder("libx264", "h264", {"crf": (0, 51), "qp": (0, 51)}, 26, -0.5, "x264-params", passes=True, quiet={"log": "-1"}),
+    Encoder(
+        "libx265", "hevc", {"crf": (0, 51), "qp": (0, 51)}, 26, -0.5, "x265-params", passes=True, quiet={"log-level": "none"}
+    ),
+    Encoder(
+        "libsvtav1", "libdav1d", {"crf": (1, 63), "qp": (1, 63)}, 38, -0.3, "svtav1-params", key_frames=160, keys_at_cuts=False
+    ),
+    Encoder("libvpx-vp9", "vp9", {"crf": (0, 63)}, 36, -0.3, key_frames=128),
+    _nvenc("h264_nvenc", "h264", 51),
+    _nvenc("hevc_nvenc", "hevc", 51),
+    _nvenc("av1_nvenc", "libdav1d", 63),
+)
+
+ENCODERS: Mapping[str, Encoder] = {name: next(encoder for encoder in _LIST if encoder.name == name) for name in ENCODER_NAMES}
+"""The encoders by name."""
+
+
+def encoder_of(name: str) -> Encoder:
+    """Return the encoder of a name. Raises OptionError."""
+    if name not in ENCODERS:
+        raise OptionError(f"unknown encoder {name!r}{did_you_mean(name, ENCODERS)}. Available encoders: {', '.join(ENCODERS)}")
+    return ENCODERS[name]
+
+
+def _check_range(low: float, high: float) -> None:
+    if not 0 < low <= high:
+        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be above 0, the lower one first")

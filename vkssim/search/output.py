@@ -1,0 +1,142 @@
+"""Write the encode of a clip to a file: its video with the setting that was chosen, its sound and subtitles copied."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import OutputError
+from ..storage.atomic import UNFINISHED, check_writable
+from ..utils.interruption import unfinished
+from .recipe import Recipe
+from .source import Facts
+
+ENDINGS = (".mkv", ".mp4", ".webm")
+"""The endings of files that can be written."""
+
+
+def check_video_output(path: str, recipe: Recipe) -> None:
+    """Raise OutputError where a file of that name cannot be written, or cannot hold what the encoder makes."""
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise OutputError(f"`output` {path} ends in {ending or 'nothing'}; the endings are {', '.join(ENDINGS)}")
+    if ending == ".webm" and recipe.encoder.decoder not in ("vp9", "libdav1d"):
+        raise OutputError(f"`output` {path}: WebM holds VP9 and AV1, not what {recipe.encoder.name} makes; give a .mkv")
+    check_writable(Path(path))
+
+
+class VideoOutput:
+    """Write a video file beside its final name; use with `with`, and `keep` it where it is what was wanted.
+
+    `notes` say what the file cannot hold. Raises OutputError.
+    """
+
+    def __init__(self, path: str, source: str, facts: Facts, recipe: Recipe) -> None:
+        self.notes: list[str] = []
+        self._path = path
+        name = Path(path)
+        self._unfinished = str(name.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{name.suffix}"))
+        self._stack = ExitStack()
+        self._kept = False
+        self._rest: Iterator[Any] = iter(())
+        self._next: Any = None
+        self._targets: dict[int, Any] = {}
+        try:
+            self._stack.enter_context(unfinished(self._unfinished))
+            self._open(source, facts, recipe)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, source: str, facts: Facts, recipe: Recipe) -> None:
+        import av
+
+        try:
+            self._from = self._stack.enter_context(av.open(source))
+            self._to = self._stack.enter_context(av.open(self._unfinished, "w"))
+        except (av.FFmpegError, OSError) as error:
+            raise OutputError(f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
+        self.video = video
+        if facts.rotation:
+            self.video.set_display_rotation(facts.rotation)
+        self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
+        copied = [stream for stream in self._from.streams if self._copy(stream)]
+        with suppress(ValueError, OSError, av.FFmpegError):
+            self._to.set_chapters(self._from.chapters())
+        if copied:
+            self._rest = (packet for packet in self._from.demux(copied) if packet.dts is not None)
+        self._note_losses(facts, recipe)
+
+    def _copy(self, stream: Any) -> bool:
+        """Add a stream that is copied; return whether the file can hold it."""
+        if stream.type not in ("audio", "subtitle"):
+            return False
+        try:
+            if stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
+                raise ValueError(stream.type)
+            target = self._to.add_stream_from_template(stream)
+        except (ValueError, OSError) as error:
+            self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {Path(self._path).suffix} cannot hold it")
+            del error
+            return False
+        target.metadata.update(stream.metadata)
+        with suppress(AttributeError, ValueError):
+            target.disposition = stream.disposition
+        self._targets[stream.index] = target
+        return True
+
+    def _note_losses(self, facts: Facts, recipe: Recipe) -> None:
+        if facts.aspect != 1 and recipe.encoder.decoder in ("vp9", "libdav1d"):
+            self.notes.append(f"the shape of the samples, {facts.aspect}, is not kept: the stream has no place for it")
+        if (facts.mastering.display or facts.mastering.light) and recipe.encoder.own is None:
+            self.notes.append(f"HDR metadata is not kept: {recipe.encoder.name} takes none")
+
+    def mux(self, packet: Any) -> None:
+        """Write a packet of the video, and those of the other streams that come before it."""
+        if packet.dts is not None:
+            self._copy_until(packet.dts * packet.time_base)
+        packet.stream = self.video
+        self._to.mux(packet)
+
+    def _copy_until(self, seconds: Fraction | None) -> None:
+        """Copy the packets up to a time, or all that are left."""
+        while True:
+            if self._next is None:
+                self._next = next(self._rest, None)
+            if self._next is None or (seconds is not None and self._next.dts * self._next.time_base > seconds):
+                return
+            packet, self._next = self._next, None
+            packet.stream = self._targets[packet.stream.index]
+            self._to.mux(packet)
+
+    def keep(self) -> None:
+        """Finish the file, and give it its name."""
+        import av
+
+        try:
+            self._copy_until(None)
+            self._to.close()
+            os.replace(self._unfinished, self._path)
+        except (av.FFmpegError, OSError) as error:
+            raise OutputError(f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        self._kept = True
+
+    def close(self) -> None:
+        """Remove the file unless it was kept."""
+        with suppress(OSError, ValueError):
+            self._stack.close()
+        if not self._kept:
+            with suppress(OSError):
+                os.unlink(self._unfinished)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,206 @@
+"""Say how a clip is encoded: encoder, parameter, options, pixel format; and check all of it before the first trial."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import OptionError
+from .encoders import Encoder, Parameter
+from .source import Facts, Mastering
+
+_COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
+"""The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
+
+_SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Describe how to encode, for every setting of the parameter.
+
+    `options` are FFmpeg's, and `own` those that only the encoder itself knows.
+    """
+
+    encoder: Encoder
+    parameter: Parameter
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
+    two_passes: bool = False
+
+    @property
+    def key_frames(self) -> int:
+        """Return the most frames from one key frame to the next."""
+        for name, options in (("g", self.options), ("keyint", self.own)):
+            if options.get(name, "").isdigit():
+                return max(1, int(options[name]))
+        return self.encoder.key_frames
+
+    def set_up(self, context: Any, facts: Facts, place: int, *, run: tuple[int, str] | None = None) -> None:
+        """Prepare the context of an encoder for a setting, before it is opened.
+
+        `run` is the number of the pass and the file of its statistics, where there are two passes.
+        """
+        context.width, context.height, context.pix_fmt = facts.width, facts.height, self.format
+        context.time_base, context.framerate = facts.time_base, facts.rate
+        context.sample_aspect_ratio = facts.aspect
+        context.color_primaries, context.color_trc, context.colorspace, context.color_range = facts.colours
+        context.options = self.options_of(facts, place, run)
+        if self.parameter.is_bitrate:
+            context.bit_rate = round(self.parameter.values[place] * 1000)
+        elif not self.encoder.name.startswith("lib"):
+            context.bit_rate = 0  # NVENC's default bit rate would limit the quality
+
+    def options_of(self, facts: Facts, place: int, run: tuple[int, str] | None = None) -> dict[str, str]:
+        """Return the options of a setting, by FFmpeg's names; a bit rate is not among them."""
+        options = {**self.encoder.fixed, **self.options}
+        if not self.parameter.is_bitrate:
+            options[self.parameter.name] = self.parameter.text(place)
+            if self.encoder.name == "libvpx-vp9":
+                options["b"] = "0"
+            elif self.encoder.name.endswith("_nvenc"):
+                options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
+        if self.encoder.own is not None:
+            own = {**self.encoder.quiet, **_mastering_options(self.encoder.name, facts.mastering), **self.own}
+            if run is not None:
+                own |= {"pass": str(run[0]), "stats": run[1]}
+            if own:
+                options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
+        return options
+
+
+def split_options(texts: Iterable[str]) -> dict[str, str]:
+    """Return the options of texts of the form ``NAME=VALUE:NAME=VALUE``. Raises OptionError."""
+    options = {}
+    for text in texts:
+        for part in text.split(":"):
+            name, equals, value = part.partition("=")
+            if not equals or not name.strip() or not value.strip():
+                raise OptionError(f"`enc` {part!r} is not of the form NAME=VALUE; several have colons between them")
+            options[name.strip()] = value.strip()
+    return options
+
+
+def make_recipe(
+    encoder: Encoder,
+    parameter: Parameter,
+    facts: Facts,
+    options: Mapping[str, str],
+    *,
+    bits: int | None = None,
+    two_passes: bool = False,
+) -> Recipe:
+    """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
+    for name in (parameter.name, encoder.own):
+        if name in options:
+            raise OptionError(f"`enc` {name}: the search sets it itself" if name == parameter.name else _belongs(name))
+    if two_passes and not (encoder.passes and parameter.is_bitrate):
+        raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
+    recipe = Recipe(encoder, parameter, _pixel_format(encoder, facts, bits), dict(options), two_passes=two_passes)
+    unknown = _try(recipe, facts)
+    if unknown:
+        if encoder.own is None:
+            raise OptionError(f"`enc`: {encoder.name} has no option {', '.join(unknown)}")
+        own = {name: options[name] for name in unknown}
+        rest = {name: value for name, value in options.items() if name not in unknown}
+        recipe = Recipe(encoder, parameter, recipe.format, rest, own, two_passes)
+        _try(recipe, facts)
+    return recipe
+
+
+def _belongs(name: str | None) -> str:
+    return f"`enc` {name}: give the options in it directly, NAME=VALUE with colons between them"
+
+
+def _try(recipe: Recipe, facts: Facts) -> list[str]:
+    """Open the encoder once; return the options that FFmpeg does not know. Raises OptionError where the encoder refuses."""
+    import av
+
+    context = av.CodecContext.create(recipe.encoder.name, "w")
+    recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
+    level = av.logging.get_level()
+    av.logging.set_level(av.logging.WARNING)
+    try:
+        with ordinary_priority(), av.logging.Capture(local=True) as messages:
+            context.open()
+    except (av.FFmpegError, OSError, ValueError) as error:
+        said = messages[-1][2].strip() if messages else str(error)
+        raise OptionError(f"{recipe.encoder.name} cannot encode {facts.width}x{facts.height} {recipe.format}: {said}") from None
+    finally:
+        av.logging.set_level(level)
+    for _level, _name, text in messages:
+        if text.startswith(_COMPLAINTS):
+            raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
+    return list(context.options)
+
+
+class ordinary_priority:  # noqa: N801 - used as a statement, like a function
+    """Give the thread its scheduling back at the end of the block, and keep SVT-AV1 from printing what it does.
+
+    Where it runs as root, SVT-AV1 gives the thread that opens it the highest priority in real time.
+    """
+
+    def __enter__(self) -> None:
+        os.environ.setdefault("SVT_LOG", "1")  # errors alone
+        self._before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
+
+    def __exit__(self, *exception: object) -> None:
+        if self._before is not None and os.sched_getscheduler(0) != self._before[0]:
+            with suppress(OSError):
+                os.sched_setscheduler(0, *self._before)
+
+
+def _pixel_format(encoder: Encoder, facts: Facts, bits: int | None) -> str:
+    """Return the format to encode: that of the source where the encoder has it, else the nearest one. Raises OptionError."""
+    import av
+
+    known = [layout.name for layout in av.Codec(encoder.name, "w").video_formats or []]
+    wanted = facts.bits if bits is None else bits
+    if facts.format in known and wanted == facts.bits:
+        return facts.format
+    source = av.VideoFormat(facts.format)
+    chroma = _chroma(source)
+    candidates = [
+        layout
+        for layout in map(av.VideoFormat, known)
+        if not layout.is_rgb and layout.components[0].bits == wanted and len(layout.components) in (1, 3)
+    ]
+    for step in dict.fromkeys((chroma, (2, 2), (2, 1), (1, 1))):
+        for layout in candidates:
+            if _chroma(layout) == step and not layout.name.startswith(("nv", "yuvj")):
+                return layout.name
+    depths = sorted({layout.components[0].bits for layout in map(av.VideoFormat, known) if not layout.is_rgb})
+    raise OptionError(f"{encoder.name} encodes {', '.join(map(str, depths))} bits, not {wanted}: choose one with `bits`")
+
+
+def _chroma(layout: Any) -> tuple[int, int]:
+    """Return how many columns and rows of luma share a sample of chroma; (0, 0) without chroma."""
+    if len(layout.components) < 3:
+        return 0, 0
+    return 64 // layout.chroma_width(64), 64 // layout.chroma_height(64)
+
+
+def _mastering_options(name: str, found: Mastering) -> dict[str, str]:
+    """Return the HDR metadata as options of an encoder; libvpx has none, and a stream of VP9 has no place for them."""
+    options = {}
+    if found.display:
+        assert found.primaries is not None
+        assert found.white is not None
+        assert found.luminance is not None
+        red, green, blue = found.primaries
+        points = (("G", green), ("B", blue), ("R", red), ("WP", found.white))
+        if name == "libsvtav1":
+            text = "".join(f"{point}({x:.5f},{y:.5f})" for point, (x, y) in points)
+            options["mastering-display"] = f"{text}L({found.luminance[1]:.4f},{found.luminance[0]:.4f})"
+        else:
+            text = "".join(f"{point}({round(x * 50000)},{round(y * 50000)})" for point, (x, y) in points)
+            low, high = (round(value / _SDR_LEAST) for value in found.luminance)
+            options["mastering-display" if name == "libx264" else "master-display"] = f"{text}L({high},{low})"
+    if found.light is not None:
+        key = {"libx264": "cll", "libx265": "max-cll", "libsvtav1": "content-light"}.get(name, "")
+        options[key] = f"{found.light[0]},{found.light[1]}"
+    return options

@@ -1,0 +1,371 @@
+"""Search the cheapest setting of an encoder that meets targets: try settings, learn from each trial, and choose."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
+
+import av
+
+from ..errors import OptionError
+from ..report.thresholds import Threshold
+from .bench import Bench
+from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
+from .encoders import encoder_of
+from .model import Curve, Prior, Settings, normal_cdf
+from .output import VideoOutput, check_video_output
+from .recipe import Recipe, make_recipe, split_options
+from .samples import Sample, Sampling
+from .source import Source
+from .store import TrialStore
+from .trial import Judge, Progress, Target, Trial, features_of, parse_targets
+
+_MOST_WHOLE = 4  # trials of the whole clip
+_OFF_WHOLE = 0.5  # how far the score of the whole clip may be from that of its samples beyond what these show, in dB
+_SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that of its samples, in parts of it
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Hold the outcome of a search.
+
+    Parameters
+    ----------
+    encoder, parameter : str
+        The encoder, and the parameter that was searched.
+    setting : float
+        The value of the parameter. Where no setting meets the targets, it is the one that comes nearest.
+    meets : bool
+        Whether the setting meets every target, on the frames that were encoded.
+    trial : Trial
+        The trial of that setting.
+    certainty : float
+        The probability that no cheaper setting would have met the targets on the same frames, 0 to 1.
+    probability : float
+        The probability that the whole clip meets the targets: 0 or 1 where it was encoded in one piece.
+    spread : float
+        How far the setting may be from the one of the whole clip, as a standard deviation; 0 where that was encoded.
+    options : dict of str to str
+        The setting and all options of the encode, by FFmpeg's names.
+    notes : tuple of str
+        What a file that was written could not take over from the source.
+
+    """
+
+    encoder: str
+    parameter: str
+    setting: float
+    meets: bool
+    trial: Trial
+    certainty: float
+    probability: float
+    spread: float
+    options: dict[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Hold what a search was asked for; see `search`."""
+
+    thresholds: Sequence[Threshold]
+    features: Sequence[str]
+    seconds: float
+    whole: bool
+    output: str | None
+    backend: str
+    device: str | int | None
+    most_trials: int
+    resume: str | os.PathLike[str] | None
+    progress: Progress | None
+
+
+class Search:
+    """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
+
+    It is what `search` returns. The device is open until all trials are done, or until `close`.
+    """
+
+    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
+        self.trials: list[Trial] = []
+        self.sampling: Sampling | None = None
+        self._source = source
+        self._recipe = recipe
+        self._asked = asked
+        self._choice: Choice | None = None
+        self._running = self._run()
+
+    def __iter__(self) -> Iterator[Trial]:
+        """Yield the trials that are done, then each further one. Raises VkssimError; `trials` has what was done before."""
+        place = 0
+        while True:
+            if place == len(self.trials) and next(self._running, None) is None:
+                return
+            yield self.trials[place]
+            place += 1
+
+    @property
+    def choice(self) -> Choice:
+        """Return the outcome, after all trials. Raises VkssimError."""
+        for _ in self:
+            pass
+        if self._choice is None:
+            raise OptionError("the search was closed, or failed, before it came to a choice")
+        return self._choice
+
+    @property
+    def parameter(self) -> str:
+        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
+        return self._recipe.parameter.name
+
+    def close(self) -> None:
+        """Close the device; a second call does nothing."""
+        self._running.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _run(self) -> Generator[Trial, None, None]:
+        asked, facts, parameter = self._asked, self._source.facts, self._recipe.parameter
+        with ExitStack() as stack:
+            features = features_of(asked.thresholds, asked.features)
+            bits = av.VideoFormat(self._recipe.format).components[0].bits
+            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
+            targets = judge.targets(asked.thresholds)
+            store = self._open_store(stack)
+            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
+            self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
+            curves = [Curve(self._prior(target), target.unit(target.limit)) for target in targets]
+            settings = Settings(len(parameter.values), curves)
+            found: dict[int, Trial] = {}
+            while len(found) < asked.most_trials and (place := settings.next()) is not None:
+                yield self._learn(place, bench.encode("samples", sampling, place), found, settings, targets)
+            place, notes = _nearest(found, settings, targets), []
+            if asked.output is not None or (asked.whole and not sampling.is_whole):
+                whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
+                if not sampling.is_whole:
+                    curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
+                    settings, found = Settings(settings.count, curves), {}
+                if sampling.is_whole and not found[place].meets:
+                    notes.append("no file is written, since no setting meets the targets")
+                else:
+                    yield from self._check_whole(bench, whole, place, found, settings, targets, notes)
+                place = _nearest(found, settings, targets)
+            self._choice = self._outcome(place, found, settings, targets, notes)
+            if store is not None:
+                store.remove()
+
+    def _prior(self, target: Target) -> Prior:
+        threshold = target.threshold
+        encoder, parameter = self._recipe.encoder, self._recipe.parameter
+        return encoder.prior(parameter, threshold.name, threshold.pooling, decibels=target.decibels)
+
+    def _check_whole(
+        self,
+        bench: Bench,
+        whole: Sampling,
+        place: int,
+        found: dict[int, Trial],
+        settings: Settings,
+        targets: Sequence[Target],
+        notes: list[str],
+    ) -> Iterator[Trial]:
+        """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
+        chosen: int | None = place
+        for _ in range(_MOST_WHOLE):
+            if chosen is None:
+                break
+            with ExitStack() as stack:
+                output = None
+                if self._asked.output is not None:
+                    written = VideoOutput(self._asked.output, self._source.path, self._source.facts, self._recipe)
+                    output = stack.enter_context(written)
+                trial = bench.encode("whole", whole, chosen, output)
+                if trial.meets and output is not None:
+                    output.keep()
+                    notes += output.notes
+            yield self._learn(chosen, trial, found, settings, targets)
+            if trial.meets:
+                return
+            chosen = settings.likely()
+        if self._asked.output is not None:
+            notes.append("no file is written, since no setting meets the targets on the whole clip")
+
+    def _learn(self, place: int, trial: Trial, found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> Trial:
+        """Note a trial, and teach the curves its scores."""
+        self.trials.append(trial)
+        found[place] = trial
+        settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
+        return trial
+
+    def _open_store(self, stack: ExitStack) -> TrialStore | None:
+        asked = self._asked
+        if asked.resume is None:
+            return None
+        settings = {
+            "encoder": self._recipe.encoder.name,
+            "parameter": [self._recipe.parameter.name, *self._recipe.parameter.values],
+            "format": self._recipe.format,
+            "options": dict(self._recipe.options),
+            "own": dict(self._recipe.own),
+            "two_passes": self._recipe.two_passes,
+            "features": features_of(asked.thresholds, asked.features),
+            "seconds": asked.seconds,
+            "backend": asked.backend,
+        }
+        return stack.enter_context(TrialStore(asked.resume, self._source.path, settings))
+
+    def _outcome(
+        self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
+    ) -> Choice:
+        trial, parameter = found[place], self._recipe.parameter
+        step = abs(parameter.values[min(place + 1, len(parameter.values) - 1)] - parameter.values[max(0, place - 1)]) / 2
+        probability, spread = 1.0, 0.0
+        for target, curve in zip(targets, settings.curves, strict=True):
+            margin = target.unit(trial.values[target.name]) - target.unit(target.limit)
+            deviation = trial.deviations[target.name]
+            sure = float(trial.meets) if trial.whole else normal_cdf(margin / math.hypot(deviation, curve.prior.noise))
+            probability = min(probability, sure)
+            spread = max(spread, step * deviation / abs(curve.slope(place)))
+        return Choice(
+            encoder=self._recipe.encoder.name,
+            parameter=parameter.name,
+            setting=trial.setting,
+            meets=trial.meets,
+            trial=trial,
+            certainty=settings.certainty() if trial.meets else 0.0,
+            probability=probability,
+            spread=0.0 if trial.whole else spread,
+            options=self._recipe.options_of(self._source.facts, place),
+            notes=tuple(notes),
+        )
+
+
+def _nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:
+    """Return the cheapest setting that met the targets, else the one that missed them by least."""
+    if settings.best is not None:
+        return settings.best
+
+    def missing(place: int) -> tuple[float, int]:
+        values = found[place].values
+        short = [target.unit(target.limit) - target.unit(values[target.name]) for target in targets]
+        return max(math.inf if math.isnan(one) else one for one in short), -place
+
+    return min(found, key=missing)
+
+
+def search(
+    source: str | os.PathLike[str],
+    *,
+    encoder: str,
+    targets: Sequence[str] | str,
+    parameter: str | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    step: float = STEP,
+    enc: Sequence[str] | str = (),
+    bits: int | None = None,
+    two_pass: bool = False,
+    features: Sequence[str] | str = (),
+    samples: float = LEAST_SECONDS,
+    whole: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+    trials: int = MOST_TRIALS,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Search:
+    """Search the cheapest setting of an encoder whose scores meet targets.
+
+    Samples of the clip are encoded with PyAV, and scored against their source. A model of score against setting says which
+    setting to try next.
+
+    Parameters
+    ----------
+    source : str or path
+        The clip, a file that FFmpeg reads, in Y'CbCr or grey.
+    encoder : str
+        FFmpeg's name: libx264, libx265, libsvtav1, libvpx-vp9, h264_nvenc, hevc_nvenc or av1_nvenc.
+    targets : str or sequence of str
+        Pooled scores that the encode must reach: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.97"`` for another
+        pooled value. All of them must hold.
+    parameter : str, optional
+        The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``, or ``"bitrate"`` in kbit/s. The default is the first
+        that the encoder has.
+    least, most : float, optional
+        The least and the largest value of it.
+    step : float
+        The distance of two values; bit rates are 3 % apart.
+    enc : str or sequence of str
+        Options of the encoder, ``"preset=6:film-grain=8"``.
+    bits : int, optional
+        The depth of the encode. The default is that of the source.
+    two_pass : bool
+        Encode in two passes, which needs `parameter` ``"bitrate"``, and libx264 or libx265.
+    features : str or sequence of str
+        Metrics with their options, such as ``"float_ssim=scale=1"``. The default is those that the targets name.
+    samples : float
+        The length of all samples together, in seconds; 1 % of a longer clip. A clip that is not much longer is encoded whole.
+    whole : bool
+        Check the setting on the whole clip, and take a better one where it fails there.
+    output : str or path, optional
+        A file for the encode of the whole clip, .mkv, .mp4 or .webm, with sound and subtitles copied. It implies `whole`.
+    backend : {"vulkan", "cpu"}
+        The backend that computes the scores. No other backend ever replaces it.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+    trials : int
+        The most trials of samples, 1 or more.
+    resume : str or path, optional
+        A path beside which trials are stored until the search is done, in ``PATH.journal``. If an equal search was cut off,
+        this one continues from its trials.
+    progress : callable, optional
+        A function that is called with the number of finished frames of a step and the expected number, which is None where it
+        is not known.
+
+    Returns
+    -------
+    Search
+        Iterate over it to get each `Trial` as soon as it is done. Its `choice` is the outcome, a `Choice`.
+
+    Raises
+    ------
+    OptionError
+        An encoder, an option, a target or a range is not possible.
+    InputError
+        The source cannot be read, or cannot be encoded.
+    OutputError
+        The output cannot be written.
+
+    Notes
+    -----
+    Scores compare the luma that the encoder got with the luma that a decoder gives. A search that finds no setting raises no
+    error: `Choice.meets` is False.
+
+    """
+    if trials < 1:
+        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
+    if not samples > 0:
+        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")
+    thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
+    if not thresholds:
+        raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
+    kind = encoder_of(encoder)
+    values = kind.parameter(parameter, step, least, most)
+    clip = Source(os.fspath(source))
+    options = split_options([enc] if isinstance(enc, str) else enc)
+    recipe = make_recipe(kind, values, clip.facts, options, bits=bits, two_passes=two_pass)
+    path = None if output is None else os.fspath(output)
+    if path is not None:
+        check_video_output(path, recipe)
+    chosen = [features] if isinstance(features, str) else list(features)
+    asked = Asked(thresholds, chosen, samples, whole, path, backend, device, trials, resume, progress)
+    return Search(clip, recipe, asked)

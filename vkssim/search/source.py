@@ -1,0 +1,230 @@
+"""Read the clip that is to be encoded with PyAV: its facts, its frames by number, and its pictures in small for scene cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..utils.interruption import check
+
+_SMALL_SIDE = 32
+"""The blocks of a small picture, in each direction. Cuts are found in their means."""
+
+_MASTERING, _LIGHT, _MATRIX = "MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL", "DISPLAYMATRIX"
+
+
+@dataclass(frozen=True)
+class Mastering:
+    """Hold the HDR metadata of SMPTE ST 2086 and CTA-861.3.
+
+    `primaries` are the chromaticities of red, green and blue, and `white` of the white point, each (x, y). `luminance` is the
+    least and the largest in cd/m². `light` is MaxCLL and MaxFALL in cd/m². A part that the clip does not have is None.
+    """
+
+    primaries: tuple[tuple[float, float], ...] | None = None
+    white: tuple[float, float] | None = None
+    luminance: tuple[float, float] | None = None
+    light: tuple[int, int] | None = None
+
+    @property
+    def display(self) -> bool:
+        """Return whether the mastering display is described completely, as encoders ask for it."""
+        return None not in (self.primaries, self.white, self.luminance)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Hold what an encode takes over from its source.
+
+    The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `rotation` is in degrees counter-clockwise.
+    """
+
+    width: int
+    height: int
+    format: str
+    bits: int
+    rate: Fraction
+    time_base: Fraction
+    aspect: Fraction
+    colours: tuple[int, int, int, int]
+    mastering: Mastering
+    rotation: int = 0
+    interlaced: bool = False
+    codec: str = ""
+
+
+@dataclass
+class Scan:
+    """Hold what one pass over the clip has found.
+
+    `times` are the presentation times of the frames in units of the stream's time base, None where the container has none.
+    `changes` is how much each frame differs from the one before it, and `details` how much it varies, both on the 0..255 scale.
+    """
+
+    times: list[int | None] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
+    details: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """Return the number of frames."""
+        return len(self.times)
+
+
+class Source:
+    """Describe a clip by its first frame. Raises InputError where there is no video in Y'CbCr or grey."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with self._opened() as (container, stream):
+            frame = next(container.decode(stream), None)
+            if frame is None:
+                raise InputError(f"{path}: no frame can be decoded from it")
+            self.facts = _facts(path, stream, frame)
+
+    def scan(self, progress: Any = None) -> Scan:
+        """Decode the whole clip once. `progress` is called with the number of finished frames and the expected number."""
+        scan, before = Scan(), None
+        for frame in self.frames(0, None):
+            small = _small(luma(frame, self.facts.bits), self.facts.bits)
+            scan.times.append(frame.pts)
+            scan.details.append(float(small.std()))
+            scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
+            before = small
+            if progress is not None:
+                progress(scan.count, None)
+        return scan
+
+    def frames(self, first: int, count: int | None, times: list[int | None] | None = None) -> Iterator[Any]:
+        """Yield frames from number `first` on, all or `count` of them, of the size and format of the first frame of the clip.
+
+        With the `times` of a scan, decoding begins at a key frame before the first one. Raises InputError where a frame is
+        missing, or has another size or format.
+        """
+        with self._opened() as (container, stream):
+            decoded = self._from(container, stream, first, times)
+            done = 0
+            while count is None or done < count:
+                check()
+                frame = next(decoded, None)
+                if frame is None:
+                    break
+                if (frame.width, frame.height, frame.format.name) != (self.facts.width, self.facts.height, self.facts.format):
+                    raise InputError(
+                        f"{self.path}: frame {first + done} is {frame.width}x{frame.height} {frame.format.name}, the first one"
+                        f" {self.facts.width}x{self.facts.height} {self.facts.format}; a search needs frames that are alike"
+                    )
+                done += 1
+                yield frame
+        if count is not None and done < count:
+            raise InputError(f"{self.path}: it has {first + done} frames now, and had more when it was read first")
+
+    def _from(self, container: Any, stream: Any, first: int, times: list[int | None] | None) -> Iterator[Any]:
+        """Return the frames from number `first` on: behind a seek where it is certain where that ends, else from the start."""
+        if first and times is not None and len(set(times)) == len(times) and None not in times:
+            container.seek(times[first], stream=stream)
+            number = {time: place for place, time in enumerate(times)}
+            decoded = container.decode(stream)
+            for frame in decoded:
+                place = number.get(frame.pts, first + 1)
+                if place == first:
+                    return _and_rest(frame, decoded)
+                if place > first:
+                    break
+            container.seek(times[0], stream=stream)
+        decoded = container.decode(stream)
+        for _ in range(first):
+            next(decoded, None)
+        return decoded  # type: ignore[no-any-return]  # PyAV's iterator
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Any, Any]]:
+        import av
+
+        try:
+            with av.open(self.path) as container:
+                if not container.streams.video:
+                    raise InputError(f"{self.path} has no video stream")
+                stream = container.streams.video[0]
+                stream.thread_type = "AUTO"
+                yield container, stream
+        except (av.FFmpegError, OSError) as error:
+            raise InputError(f"{self.path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def luma(frame: Any, bits: int) -> npt.NDArray[Any]:
+    """Return the luma of a frame as (H, W) array of uint8, or uint16 for more than 8 bits. It views the memory of the frame."""
+    plane = frame.planes[0]
+    kind = np.dtype(np.uint8) if bits == 8 else np.dtype("<u2")
+    rows = np.frombuffer(plane, kind).reshape(-1, plane.line_size // kind.itemsize)
+    return rows[: frame.height, : frame.width]
+
+
+def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
+    """Return the means of blocks of a picture on the 0..255 scale, of every row and column that a block needs for its mean."""
+    height, width = plane.shape
+    rows, columns = max(1, height // _SMALL_SIDE), max(1, width // _SMALL_SIDE)
+    skip_rows, skip_columns = max(1, rows // 8), max(1, columns // 8)  # 8x8 samples of a block are enough
+    cut = plane[: height // rows * rows, : width // columns * columns]
+    blocks = cut.reshape(height // rows, rows, width // columns, columns)[:, ::skip_rows, :, ::skip_columns]
+    small: npt.NDArray[np.float32] = blocks.mean(axis=(1, 3), dtype=np.float32) * np.float32(2.0 ** (8 - bits))
+    return small
+
+
+def _and_rest(frame: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield frame
+    yield from rest
+
+
+def _facts(path: str, stream: Any, frame: Any) -> Facts:
+    layout = frame.format
+    if layout.is_rgb or layout.has_palette or layout.is_bit_stream or layout.components[0].bits > 16:
+        raise InputError(f"{path} has frames of {layout.name}; a search encodes Y'CbCr or grey")
+    context = stream.codec_context
+    return Facts(
+        width=frame.width,
+        height=frame.height,
+        format=layout.name,
+        bits=layout.components[0].bits,
+        rate=stream.guessed_rate or stream.average_rate or Fraction(25),
+        time_base=stream.time_base,
+        aspect=stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1),
+        colours=(frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range),
+        mastering=_mastering(frame),
+        rotation=int(frame.rotation),
+        interlaced=bool(frame.interlaced_frame),
+        codec=context.name,
+    )
+
+
+def _mastering(frame: Any) -> Mastering:
+    """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
+    display = _side_data(frame, _MASTERING)
+    light = _side_data(frame, _LIGHT)
+    found = Mastering() if light is None else Mastering(light=(int(light[0]), int(light[1])))
+    if display is None:
+        return found
+    ratios = [float(top) / float(bottom or 1) for top, bottom in display[:20].reshape(10, 2)]
+    points = list(zip(ratios[0:8:2], ratios[1:8:2], strict=True))
+    has_primaries, has_luminance = display[20:22]
+    return Mastering(
+        tuple(points[:3]) if has_primaries else None,
+        points[3] if has_primaries else None,
+        (ratios[8], ratios[9]) if has_luminance else None,
+        found.light,
+    )
+
+
+def _side_data(frame: Any, name: str) -> npt.NDArray[np.int32] | None:
+    """Return side data of a frame as integers, None where it has none."""
+    for data in frame.side_data:
+        if data.type.name == name:
+            return np.frombuffer(bytes(data)[: len(bytes(data)) // 4 * 4], np.int32)
+    return None

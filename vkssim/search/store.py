@@ -1,0 +1,82 @@
+"""Keep the trials of a search, so that a search that was cut off goes on from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import OptionError
+from ..frames.fingerprint import input_states
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import SEARCH
+from ..storage.journal_file import journal_path
+from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.version import __version__
+from .source import Scan
+from .trial import Coded
+
+Key = tuple[str, int]
+"""The ranges of frames that were encoded, and the place of the setting."""
+
+
+class TrialStore:
+    """Open the journal beside a path, or begin one; use it with `with`.
+
+    `scan` is the stored scan of the clip, None where there is none. Raises OptionError where the journal belongs to another
+    search, and the errors of `CheckedJournal`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
+        head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
+        self.scan: Scan | None = None
+        self._coded: dict[Key, tuple[list[Coded], float]] = {}
+        self._journal = CheckedJournal(journal_path(Path(path)), SEARCH, self._parse, most_bytes=LARGEST_JOURNAL_BYTES)
+        try:
+            if self._journal.head is None:
+                self._journal.begin(head)
+            elif self._journal.head != head:
+                raise OptionError(
+                    f"{self._journal.path} has the trials of another search: of another clip, with other options, or by another"
+                    " version. Move it away, or give another `resume`"
+                )
+            else:
+                self._journal.go_on()
+        except BaseException:
+            self._journal.close()
+            raise
+
+    def _parse(self, entry: Any) -> None:
+        if "scan" in entry:
+            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "details")))
+        else:
+            coded = [Coded.of_json(one) for one in entry["coded"]]
+            self._coded[str(entry["ranges"]), int(entry["place"])] = coded, float(entry["seconds"])
+
+    def find(self, ranges: str, place: int) -> tuple[list[Coded], float] | None:
+        """Return the samples of a trial that is stored, and the seconds that it took; None where it is not."""
+        return self._coded.get((ranges, place))
+
+    def add_scan(self, scan: Scan) -> None:
+        """Store the scan of the clip. Raises OutputError."""
+        self._journal.add([{"scan": asdict(scan)}])
+
+    def add(self, ranges: str, place: int, coded: Sequence[Coded], seconds: float) -> None:
+        """Store the samples of a trial. Raises OutputError."""
+        self._journal.add([{"ranges": ranges, "place": place, "coded": [one.as_json() for one in coded], "seconds": seconds}])
+
+    def remove(self) -> None:
+        """Remove the journal of a search that is done. Raises OutputError."""
+        self._journal.remove()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._journal.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

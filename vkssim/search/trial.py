@@ -1,0 +1,237 @@
+"""Encode the samples of a clip with a setting, score them, and forecast what the whole clip would get."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ..errors import InputError
+from ..reference.decibel import decibel
+from ..report.thresholds import Threshold, check_names, parse_threshold
+from ..scorer import Scorer
+from ..types import Doubles
+from .encode import Pair, Stream
+from .pooling import pooled_value
+from .recipe import Recipe
+from .samples import Sampling
+
+Progress = Callable[[int, int | None], None]
+"""A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
+
+_HIGHEST = 50.0  # dB: beyond it encodes become lossless, and scores leave their curve
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Hold one sample as it was encoded: the scores of its frames by name, and what the encoder wrote."""
+
+    scores: dict[str, list[float]]
+    stream: Stream
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as values of JSON; a score that does not exist is null."""
+        scores = {name: [value if math.isfinite(value) else None for value in values] for name, values in self.scores.items()}
+        return {"scores": scores, "stream": asdict(self.stream)}
+
+    @classmethod
+    def of_json(cls, entry: Any) -> Self:
+        """Return what `as_json` returned. Raises ValueError, TypeError or KeyError for anything else."""
+        scores = {
+            str(name): [math.nan if value is None else float(value) for value in values]
+            for name, values in entry["scores"].items()
+        }
+        return cls(scores, Stream(**{name: int(value) for name, value in entry["stream"].items()}))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Hold what encoding with one setting gave.
+
+    Parameters
+    ----------
+    setting : float
+        The value of the parameter: a CRF, a QP, or kbit/s.
+    values : dict of str to float
+        The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN where it does not exist.
+    meets : bool
+        Whether every value reaches its target.
+    bytes : int
+        The size of the video stream of the whole clip: a forecast, or what it is if `whole`.
+    kbps : float
+        The bit rate of that in kbit/s.
+    frames : int
+        The number of frames that were encoded.
+    seconds : float
+        The time that encoding and scoring took.
+    whole : bool
+        Whether the whole clip was encoded in one piece.
+    deviations : dict of str to float
+        How far each value may be from that of the whole clip, because samples stand for it: the standard deviation in the unit
+        of the model, which is dB.
+
+    """
+
+    setting: float
+    values: dict[str, float]
+    meets: bool
+    bytes: int
+    kbps: float
+    frames: int
+    seconds: float
+    whole: bool
+    deviations: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Hold a threshold, and how its score is modelled: in dB if it is a similarity, else as it is."""
+
+    threshold: Threshold
+    decibels: bool
+
+    @property
+    def name(self) -> str:
+        """Return the name of the pooled value, such as ``float_ms_ssim:p5``."""
+        return f"{self.threshold.name}:{self.threshold.pooling}"
+
+    @property
+    def limit(self) -> float:
+        """Return the least value that meets the target."""
+        assert self.threshold.limit is not None
+        return self.threshold.limit
+
+    def unit(self, value: float) -> float:
+        """Return a value in the unit of the model; infinite for a similarity that a curve does not follow."""
+        if not self.decibels:
+            return value
+        converted = float(decibel(np.array(value)))
+        return converted if converted < _HIGHEST else math.inf
+
+    def value(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+        """Return the pooled value over samples."""
+        return pooled_value(self.threshold.pooling, [np.array(one.scores[self.threshold.name]) for one in coded], weights)
+
+    def deviation(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+        """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
+        if len(coded) < 2:
+            return 0.0
+        left: Doubles = np.array(
+            [self.unit(self.value([*coded[:n], *coded[n + 1 :]], [*weights[:n], *weights[n + 1 :]])) for n in range(len(coded))]
+        )
+        return float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2)))
+
+
+def features_of(thresholds: Sequence[Threshold], features: Sequence[str]) -> list[str]:
+    """Return the features to compute: those that are given, or the ones that the targets name."""
+    return list(features) or list(dict.fromkeys(threshold.name for threshold in thresholds))
+
+
+def parse_targets(texts: Sequence[str]) -> list[Threshold]:
+    """Return the thresholds of targets. Raises OptionError for any text that is none."""
+    return [parse_threshold(text, "targets") for text in texts]
+
+
+class Judge:
+    """Score pairs of luma planes on a device that stays open; use it with `with`. Arguments as those of `Scorer`."""
+
+    def __init__(self, width: int, height: int, bits: int, features: Sequence[str], backend: str, device: Any) -> None:
+        self._scorer = Scorer(width, height, bits=bits, features=features, backend=backend, device=device)
+
+    def targets(self, thresholds: Sequence[Threshold]) -> list[Target]:
+        """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
+        similarities = self._scorer.similarities
+        check_names(thresholds, self._scorer.names, similarities)
+        return [
+            Target(threshold, threshold.name in similarities and threshold.pooling != "mean_db") for threshold in thresholds
+        ]
+
+    def score(self, pairs: Iterable[Pair]) -> Iterator[dict[str, float]]:
+        """Yield the scores of each pair by name."""
+        for frame in self._scorer.score(pairs):
+            yield dict(frame.metrics)
+
+    def coded(self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None) -> Coded:
+        """Return a sample with its scores. Raises InputError where it has no frames."""
+        scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
+        for metrics in self.score(pairs):
+            for name, value in metrics.items():
+                scores[name].append(value)
+            done += 1
+            if progress is not None:
+                progress(done, total)
+        if not any(scores.values()):
+            raise InputError("the encoder wrote no frame")
+        return Coded(scores, stream)
+
+    def close(self) -> None:
+        """Close the device."""
+        self._scorer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def summarise(
+    setting: float,
+    coded: Sequence[Coded],
+    sampling: Sampling,
+    targets: Sequence[Target],
+    recipe: Recipe,
+    rate: float,
+    seconds: float,
+) -> Trial:
+    """Return the trial of samples that were encoded with a setting. `rate` is in frames a second."""
+    weights = [sample.weight for sample in sampling.samples]
+    values = {target.name: target.value(coded, weights) for target in targets}
+    size = forecast_bytes([one.stream for one in coded], sampling, recipe)
+    return Trial(
+        setting=setting,
+        values=values,
+        meets=all(values[target.name] >= target.limit for target in targets),
+        bytes=size,
+        kbps=round(size * 8 * rate / sampling.frames / 1000, 3),
+        frames=sum(one.stream.frames for one in coded),
+        seconds=seconds,
+        whole=sampling.is_whole,
+        deviations={target.name: target.deviation(coded, weights) for target in targets},
+    )
+
+
+def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
+    """Return the size of the video stream of the whole clip in bytes.
+
+    Each sample begins with a key frame, which the whole clip has at its cuts and every so many frames only. So the samples
+    are counted as if their key frames had the size of the other frames, and the key frames of the clip come on top. A frame
+    behind a cut is as large as a key frame even where the encoder does not make it one.
+    """
+    if sampling.is_whole:
+        return streams[0].bytes
+    frames, keys = sum(stream.frames for stream in streams), sum(stream.key_frames for stream in streams)
+    ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
+    more = sum(stream.key_bytes for stream in streams) / max(1, keys) - ordinary
+    weighted = sum(
+        sample.weight * (stream.bytes - more * stream.key_frames)
+        for stream, sample in zip(streams, sampling.samples, strict=True)
+    )
+    periodic = math.ceil(sampling.frames / recipe.key_frames)
+    expected = max(sampling.cuts, periodic) if recipe.encoder.keys_at_cuts else sampling.cuts - 1 + periodic
+    return round(weighted + more * expected)
+
+
+class Clock:
+    """Measure seconds, to three decimals."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def seconds(self) -> float:
+        """Return the seconds since it was made."""
+        return round(time.monotonic() - self._start, 3)
