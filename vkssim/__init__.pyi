@@ -19,4 +19,5 @@ from .report.results import ScoreReport as ScoreReport
 from .scorer import Scorer as Scorer
 from .scoring.offset import find_offset as find_offset
 from .search.search import search as search
+from .search.shots import search_shots as search_shots
 from .utils.version import __version__ as __version__

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DemandError
+from ..errors import DemandError, OptionError
 from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, MOST_TRIALS, STEP
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
@@ -18,11 +18,15 @@ from .command import make_command, option
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
+from .shots import search_for_shots
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..search.search import Choice, Search
     from ..search.trial import Trial
+
+_OF_SAMPLES = ("samples", "whole", "two_pass")
+"""What a search for shots, which encodes each of them whole, has no use for."""
 
 
 @make_command(
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
         (
             "vkssim search reference.mp4 --encoder libsvtav1 --enc preset=6 --target float_ms_ssim=0.98 -o small.mkv",
             "Find it, encode the clip with it, check the score of the whole clip, and copy the sound.",
+        ),
+        (
+            "vkssim search reference.mp4 --encoder libsvtav1 --target float_ms_ssim=0.98 --shots zones.txt --scores shots.json",
+            "Find a CRF for each shot, for Av1an; `vkssim report shots.json -o page.html` draws the scores over time.",
         ),
     ),
 )
@@ -127,6 +135,18 @@ if TYPE_CHECKING:
     help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole.",
 )
 @option(
+    "--shots",
+    section=Section.OUTPUTS,
+    metavar="FILE",
+    help="Find a setting for each shot, and write the list there: .txt for Av1an's --zones, or .json.",
+)
+@option(
+    "--scores",
+    section=Section.OUTPUTS,
+    metavar="FILE",
+    help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
+)
+@option(
     "--resume",
     section=Section.OUTPUTS,
     metavar="PATH",
@@ -141,6 +161,8 @@ def command(
     targets: tuple[str, ...],
     enc: tuple[str, ...],
     output: str | None,
+    shots: str | None,
+    scores: str | None,
     resume: str | None,
     where: dict[str, Any],
     as_json: bool,
@@ -154,12 +176,24 @@ def command(
     """
     from ..search.search import search
 
+    if shots is None and scores is not None:
+        raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     if output is not None:
         check_target(output, "--output", [source])
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    asked = wishes | split_devices(where)[1] | {"output": output, "resume": resume, "progress": progress}
+    asked = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
+    asked |= wishes | split_devices(where)[1]
+    if shots is not None:
+        _check_alone(output, wishes)
+        whole = {name: value for name, value in asked.items() if name not in _OF_SAMPLES}
+        try:
+            search_for_shots(source, shots, scores, as_json=as_json, quiet=quiet, **whole)
+        finally:
+            if progress is not None:
+                progress.close()
+        return
     try:
-        with search(source, encoder=encoder, targets=targets, enc=enc, **asked) as running:
+        with search(source, output=output, **asked) as running:
             for trial in running:
                 if not quiet:
                     _say(running.parameter, trial)
@@ -179,6 +213,14 @@ def command(
         say_written(output)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
+
+
+def _check_alone(output: str | None, wishes: dict[str, Any]) -> None:
+    """Raise OptionError for what a search for shots cannot do: it encodes each shot whole, and writes no clip."""
+    if output is not None:
+        raise OptionError("--shots writes a list and no clip: give the list to Av1an, or search without --shots")
+    if wishes["two_pass"]:
+        raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
 
 
 def _say(parameter: str, trial: Trial) -> None:

@@ -44,9 +44,14 @@ class Bench:
         return choose_samples(scan, length=length, most=max(length, round(least * rate), round(share * scan.count)))
 
     def encode(self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None) -> Trial:
-        """Return the trial of a setting over samples, the stored one where there is one and nothing is to be written.
+        """Return the trial of a setting over samples; arguments and errors as those of `run`."""
+        return self.summarise(sampling, place, *self.run(name, sampling, place, output))
 
-        `name` tells the samples of a clip from those of another purpose. Raises VkssimError.
+    def run(self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None) -> tuple[list[Coded], float]:
+        """Return the samples as they were encoded with a setting, and the seconds that it took.
+
+        They come from the store where it has them and nothing is to be written. `name` tells the samples from others of the
+        clip. Raises VkssimError.
         """
         stored = None if self.store is None or output is not None else self.store.find(name, place)
         if stored is None:
@@ -55,7 +60,10 @@ class Bench:
             stored = coded, clock.seconds()
             if self.store is not None and output is None:
                 self.store.add(name, place, *stored)
-        coded, seconds = stored
+        return stored
+
+    def summarise(self, sampling: Sampling, place: int, coded: Sequence[Coded], seconds: float) -> Trial:
+        """Return the trial of samples that were encoded with a setting."""
         setting = self.recipe.parameter.values[place]
         return summarise(setting, coded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
 

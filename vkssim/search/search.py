@@ -16,7 +16,7 @@ from ..report.thresholds import Threshold
 from .bench import Bench
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
-from .model import Curve, Prior, Settings, normal_cdf
+from .model import Curve, Settings, normal_cdf
 from .output import VideoOutput, check_video_output
 from .recipe import Recipe, make_recipe, split_options
 from .samples import Sample, Sampling
@@ -139,15 +139,15 @@ class Search:
             bits = av.VideoFormat(self._recipe.format).components[0].bits
             judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
             targets = judge.targets(asked.thresholds)
-            store = self._open_store(stack)
+            store = open_store(stack, self._source, self._recipe, asked)
             bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
             self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
-            curves = [Curve(self._prior(target), target.unit(target.limit)) for target in targets]
+            curves = first_curves(self._recipe, targets)
             settings = Settings(len(parameter.values), curves)
             found: dict[int, Trial] = {}
             while len(found) < asked.most_trials and (place := settings.next()) is not None:
                 yield self._learn(place, bench.encode("samples", sampling, place), found, settings, targets)
-            place, notes = _nearest(found, settings, targets), []
+            place, notes = nearest(found, settings, targets), []
             if asked.output is not None or (asked.whole and not sampling.is_whole):
                 whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
                 if not sampling.is_whole:
@@ -157,15 +157,10 @@ class Search:
                     notes.append("no file is written, since no setting meets the targets")
                 else:
                     yield from self._check_whole(bench, whole, place, found, settings, targets, notes)
-                place = _nearest(found, settings, targets)
+                place = nearest(found, settings, targets)
             self._choice = self._outcome(place, found, settings, targets, notes)
             if store is not None:
                 store.remove()
-
-    def _prior(self, target: Target) -> Prior:
-        threshold = target.threshold
-        encoder, parameter = self._recipe.encoder, self._recipe.parameter
-        return encoder.prior(parameter, threshold.name, threshold.pooling, decibels=target.decibels)
 
     def _check_whole(
         self,
@@ -205,23 +200,6 @@ class Search:
         settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
         return trial
 
-    def _open_store(self, stack: ExitStack) -> TrialStore | None:
-        asked = self._asked
-        if asked.resume is None:
-            return None
-        settings = {
-            "encoder": self._recipe.encoder.name,
-            "parameter": [self._recipe.parameter.name, *self._recipe.parameter.values],
-            "format": self._recipe.format,
-            "options": dict(self._recipe.options),
-            "own": dict(self._recipe.own),
-            "two_passes": self._recipe.two_passes,
-            "features": features_of(asked.thresholds, asked.features),
-            "seconds": asked.seconds,
-            "backend": asked.backend,
-        }
-        return stack.enter_context(TrialStore(asked.resume, self._source.path, settings))
-
     def _outcome(
         self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
     ) -> Choice:
@@ -248,7 +226,35 @@ class Search:
         )
 
 
-def _nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:
+def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
+    """Return a curve without trials for each target."""
+    curves = []
+    for target in targets:
+        name, pooling = target.threshold.name, target.threshold.pooling
+        prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
+        curves.append(Curve(prior, target.unit(target.limit)))
+    return curves
+
+
+def open_store(stack: ExitStack, source: Source, recipe: Recipe, asked: Asked) -> TrialStore | None:
+    """Return the store of a search, which a stack closes; None where nothing is to be stored. Raises VkssimError."""
+    if asked.resume is None:
+        return None
+    settings = {
+        "encoder": recipe.encoder.name,
+        "parameter": [recipe.parameter.name, *recipe.parameter.values],
+        "format": recipe.format,
+        "options": dict(recipe.options),
+        "own": dict(recipe.own),
+        "two_passes": recipe.two_passes,
+        "features": features_of(asked.thresholds, asked.features),
+        "seconds": asked.seconds,
+        "backend": asked.backend,
+    }
+    return stack.enter_context(TrialStore(asked.resume, source.path, settings))
+
+
+def nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:
     """Return the cheapest setting that met the targets, else the one that missed them by least."""
     if settings.best is not None:
         return settings.best
@@ -351,6 +357,37 @@ def search(
     error: `Choice.meets` is False.
 
     """
+    clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
+    path = None if output is None else os.fspath(output)
+    if path is not None:
+        check_video_output(path, recipe)
+    asked = Asked(*checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress)
+    return Search(clip, recipe, asked)
+
+
+def prepare(
+    source: str | os.PathLike[str],
+    encoder: str,
+    parameter: str | None,
+    least: float | None,
+    most: float | None,
+    step: float,
+    enc: Sequence[str] | str,
+    bits: int | None,
+    two_pass: bool,
+) -> tuple[Source, Recipe]:
+    """Return the clip and how it is encoded; arguments and errors as those of `search`."""
+    kind = encoder_of(encoder)
+    values = kind.parameter(parameter, step, least, most)
+    options = split_options([enc] if isinstance(enc, str) else enc)
+    clip = Source(os.fspath(source))
+    return clip, make_recipe(kind, values, clip.facts, options, bits=bits, two_passes=two_pass)
+
+
+def checked(
+    targets: Sequence[str] | str, features: Sequence[str] | str, samples: float, trials: int
+) -> tuple[list[Threshold], list[str], float]:
+    """Return the targets, the features and the length of the samples. Raises OptionError."""
     if trials < 1:
         raise OptionError(f"`trials` is {trials}; it must be 1 or more")
     if not samples > 0:
@@ -358,14 +395,4 @@ def search(
     thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
     if not thresholds:
         raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
-    kind = encoder_of(encoder)
-    values = kind.parameter(parameter, step, least, most)
-    clip = Source(os.fspath(source))
-    options = split_options([enc] if isinstance(enc, str) else enc)
-    recipe = make_recipe(kind, values, clip.facts, options, bits=bits, two_passes=two_pass)
-    path = None if output is None else os.fspath(output)
-    if path is not None:
-        check_video_output(path, recipe)
-    chosen = [features] if isinstance(features, str) else list(features)
-    asked = Asked(thresholds, chosen, samples, whole, path, backend, device, trials, resume, progress)
-    return Search(clip, recipe, asked)
+    return thresholds, [features] if isinstance(features, str) else list(features), samples

@@ -142,6 +142,11 @@ class Judge:
     def __init__(self, width: int, height: int, bits: int, features: Sequence[str], backend: str, device: Any) -> None:
         self._scorer = Scorer(width, height, bits=bits, features=features, backend=backend, device=device)
 
+    @property
+    def scorer(self) -> Scorer:
+        """Return the scorer, which knows the names of the scores and the device."""
+        return self._scorer
+
     def targets(self, thresholds: Sequence[Threshold]) -> list[Target]:
         """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
         similarities = self._scorer.similarities

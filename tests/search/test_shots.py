@@ -1,0 +1,111 @@
+"""A setting for each shot: the list, the scores of all frames, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import vkssim as library
+from vkssim.errors import OptionError
+
+from ..support.commands import vkssim
+from .clips import CUT, FRAMES, SCALED, source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
+TARGET = "float_ssim=0.93"
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return source(tmp_path_factory.mktemp("search") / "clip.mkv")
+
+
+def searched(clip: str, **more: Any) -> Any:
+    asked: dict[str, Any] = {"encoder": "libx264", "targets": TARGET, "enc": "preset=ultrafast", **SCALED, **more}
+    return library.search_shots(clip, **asked)
+
+
+def test_each_shot_has_its_cheapest_setting(clip: str) -> None:
+    """The settings are those that every CRF from 14 to 36 says, shot by shot."""
+    running = searched(clip)
+    shots = list(running)
+    assert [(shot.first, shot.count) for shot in shots] == [(0, CUT), (CUT, FRAMES - CUT)]
+    met: list[list[float]] = [[], []]
+    for crf in range(14, 36):
+        for number, shot in enumerate(searched(clip, least=crf, most=crf)):
+            if shot.meets:
+                met[number].append(shot.setting)
+    assert [shot.setting for shot in shots] == [max(settings) for settings in met]
+    assert running.zones() == "".join(f"{shot.first} {shot.first + shot.count} x264 --crf {shot.setting:g}\n" for shot in shots)
+    assert running.bytes == sum(shot.trial.bytes for shot in shots)
+
+
+def test_the_report_has_every_frame_with_its_time(clip: str) -> None:
+    report = searched(clip).report
+    assert [frame.index for frame in report.frames] == list(range(FRAMES))
+    assert [frame.time for frame in report.frames] == pytest.approx([number / 25 for number in range(FRAMES)], abs=1e-3)
+    for part in (report.column("float_ssim")[:CUT], report.column("float_ssim")[CUT:]):
+        assert part.mean() >= 0.93
+
+
+def test_the_command_writes_the_list_and_the_scores(clip: str, tmp_path: Path) -> None:
+    zones, scores, page = tmp_path / "zones.txt", tmp_path / "scores.json", tmp_path / "page.html"
+    result = vkssim("search", clip, *WORDS, "--target", TARGET, "--shots", str(zones), "--scores", str(scores))
+    assert result.exit_code == 0, result.stderr
+    assert [line.split()[:4] for line in zones.read_text().splitlines()] == [
+        ["0", str(CUT), "x264", "--crf"],
+        [str(CUT), str(FRAMES), "x264", "--crf"],
+    ]
+    assert len(json.loads(scores.read_text())["frames"]) == FRAMES
+    assert "2 shots" in result.stdout
+    drawn = vkssim("report", str(scores), "-o", str(page))
+    assert drawn.exit_code == 0, drawn.stderr
+    assert "float_ssim" in page.read_text()
+
+
+def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> None:
+    zones = tmp_path / "zones.json"
+    words = ("--target", "float_ssim=0.9999", "--least", "30", "--most", "31", "--shots", str(zones))
+    result = vkssim("search", clip, *WORDS, *words)
+    assert result.exit_code == 1
+    assert "2 shots of 2 meet no target" in result.stderr
+    assert [shot["meets"] for shot in json.loads(zones.read_text())["shots"]] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--shots", "zones.xml"), "the endings are .txt"),
+        (("--scores", "scores.json"), "--scores goes with --shots"),
+        (("--shots", "zones.txt", "-o", "out.mkv"), "--shots writes a list and no clip"),
+        (("--shots", "zones.txt", "--parameter", "qp"), "Av1an has no zones for qp"),
+    ],
+)
+def test_what_is_refused(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], text: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = vkssim("search", clip, *WORDS, "--target", TARGET, *words)
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shots_go_on_from_stored_trials(clip: str, tmp_path: Path) -> None:
+    running = searched(clip, resume=tmp_path / "state")
+    first = next(iter(running))
+    running.close()
+    again = searched(clip, resume=tmp_path / "state")
+    shots = list(again)
+    assert shots[0] == first
+    assert shots[1].setting == list(searched(clip))[1].setting
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_was_closed_has_no_report(clip: str) -> None:
+    running = searched(clip)
+    running.close()
+    with pytest.raises(OptionError, match="closed"):
+        assert running.report

@@ -1,0 +1,88 @@
+"""Search a setting for each shot: `vkssim search --shots`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DemandError, OptionError
+from ..storage.folder import check_output, write_output
+from ..utils.wording import counted
+from .messages import say, say_written
+from .output import check_target, print_text
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..search.shots import Shot, ShotSearch
+
+_FORMS = (".txt", ".json")
+
+
+def search_for_shots(source: str, zones: str, scores: str | None, *, as_json: bool, quiet: bool, **asked: Any) -> None:
+    """Search, print a line for each shot, and write the list of zones and the scores. Raises DemandError and others."""
+    from ..report import render
+    from ..search.shots import search_shots
+
+    if not zones.lower().endswith(_FORMS):
+        raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
+    for path in filter(None, (zones, scores)):
+        check_target(path, "--shots" if path == zones else "--scores", [source, *({zones, scores} - {path, None})])  # type: ignore[list-item]
+        check_output(path)
+    with search_shots(source, **asked) as running:
+        if zones.lower().endswith(".txt"):
+            running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
+        for shot in running:
+            if not quiet:
+                _say(running.parameter, shot)
+        report = running.report
+    text = _json(running)
+    write_output(running.zones() if zones.lower().endswith(".txt") else text, zones)
+    if scores is not None:
+        write_output(render(report, "json"), scores)
+    if as_json:
+        print_text(text)
+    elif not quiet:
+        _print(running)
+    if not quiet:
+        for path in filter(None, (zones, scores)):
+            say_written(path)
+    short = [shot for shot in running.shots if not shot.meets]
+    if short:
+        raise DemandError(
+            f"{counted(len(short), 'shot')} of {len(running.shots)} meet no target with any {running.parameter} that was tried;"
+            f" the first one begins at frame {short[0].first}"
+        )
+
+
+def _say(parameter: str, shot: Shot) -> None:
+    values = ", ".join(f"{name} {decimals(value)}" for name, value in shot.trial.values.items())
+    frames = f"frames {shot.first} to {shot.first + shot.count - 1}"
+    say(f"{frames}: {parameter} {shot.setting:g}, {values}, {shot.trial.kbps:,.0f} kbit/s, {counted(shot.trials, 'trial')}")
+
+
+def _print(running: ShotSearch) -> None:
+    names = list(running.shots[0].trial.values)
+    columns = ("frames", running.parameter, *names, "met", "kbit/s", "MB", "trials")
+    rows = [
+        [
+            f"{shot.first} to {shot.first + shot.count - 1}",
+            f"{shot.setting:g}",
+            *(decimals(shot.trial.values[name]) for name in names),
+            "yes" if shot.meets else "no",
+            f"{shot.trial.kbps:,.0f}",
+            f"{shot.trial.bytes / 1e6:,.3f}",
+            str(shot.trials),
+        ]
+        for shot in running.shots
+    ]
+    print_table(f"{counted(len(rows), 'shot')}, {running.bytes / 1e6:,.3f} MB", columns, rows, sys.stdout)
+
+
+def _json(running: ShotSearch) -> str:
+    from ..report.numbers import finite
+
+    shots = [{name: value for name, value in asdict(shot).items() if name != "scores"} for shot in running.shots]
+    answer = {"parameter": running.parameter, "bytes": running.bytes, "shots": shots}
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

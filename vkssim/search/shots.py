@@ -1,0 +1,259 @@
+"""Search a setting for each shot of a clip: the cheapest one that meets the targets on the frames of the shot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self
+
+import av
+
+from ..errors import OptionError
+from ..report.frame_scores import FrameScores
+from ..report.results import ScoreReport
+from .bench import Bench
+from .defaults import MOST_TRIALS, STEP
+from .model import Curve, Settings
+from .recipe import Recipe
+from .samples import Sample, Sampling, find_cuts
+from .search import Asked, checked, first_curves, nearest, open_store, prepare
+from .source import Scan, Source
+from .trial import Coded, Judge, Progress, Target, Trial, features_of
+
+AV1AN_NAMES = {
+    "libx264": "x264 --crf",
+    "libx265": "x265 --crf",
+    "libsvtav1": "svt-av1 --crf",
+    "libvpx-vp9": "vpx --end-usage=q --cq-level",
+}
+"""The encoders by Av1an's names, each with the option that takes the setting."""
+
+_OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
+_SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
+
+
+@dataclass(frozen=True)
+class Shot:
+    """Hold the outcome for one shot.
+
+    Parameters
+    ----------
+    first, count : int
+        The number of its first frame, and how many frames it has.
+    setting : float
+        The value of the parameter. Where no setting meets the targets, it is the one that comes nearest.
+    meets : bool
+        Whether the setting meets every target on the frames of the shot.
+    trial : Trial
+        The trial of that setting.
+    trials : int
+        How many settings were tried.
+    scores : dict of str to list of float
+        The scores of each frame with that setting.
+
+    """
+
+    first: int
+    count: int
+    setting: float
+    meets: bool
+    trial: Trial
+    trials: int
+    scores: dict[str, list[float]]
+
+
+class ShotSearch:
+    """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
+
+    It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
+    """
+
+    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
+        self.shots: list[Shot] = []
+        self._source = source
+        self._recipe = recipe
+        self._asked = asked
+        self._report: ScoreReport | None = None
+        self._running = self._run()
+
+    def __iter__(self) -> Iterator[Shot]:
+        """Yield the shots that are done, then each further one. Raises VkssimError; `shots` has what was done before."""
+        place = 0
+        while True:
+            if place == len(self.shots) and next(self._running, None) is None:
+                return
+            yield self.shots[place]
+            place += 1
+
+    @property
+    def report(self) -> ScoreReport:
+        """Return the scores of all frames, each encoded with the setting of its shot. Raises VkssimError."""
+        for _ in self:
+            pass
+        if self._report is None:
+            raise OptionError("the search was closed, or failed, before all shots were done")
+        return self._report
+
+    @property
+    def parameter(self) -> str:
+        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
+        return self._recipe.parameter.name
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of the shots that are done, each encoded by itself."""
+        return sum(shot.trial.bytes for shot in self.shots)
+
+    def zones(self) -> str:
+        """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for an encoder it lacks."""
+        option = AV1AN_NAMES.get(self._recipe.encoder.name)
+        if option is None or self._recipe.parameter.name != "crf":
+            raise OptionError(
+                f"Av1an has no zones for {self.parameter} of {self._recipe.encoder.name}; it has them for crf of"
+                f" {', '.join(AV1AN_NAMES)}"
+            )
+        return "".join(
+            f"{shot.first} {shot.first + shot.count} {option}{'=' if '=' in option else ' '}{shot.setting:g}\n"
+            for shot in self.shots
+        )
+
+    def close(self) -> None:
+        """Close the device; a second call does nothing."""
+        self._running.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _run(self) -> Generator[Shot, None, None]:
+        asked, facts = self._asked, self._source.facts
+        bits = av.VideoFormat(self._recipe.format).components[0].bits
+        with ExitStack() as stack:
+            features = features_of(asked.thresholds, asked.features)
+            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
+            targets = judge.targets(asked.thresholds)
+            store = open_store(stack, self._source, self._recipe, asked)
+            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
+            scan = bench.look()
+            cuts = find_cuts(scan.changes)
+            curves = first_curves(self._recipe, targets)
+            for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+                shot, curves = self._search_shot(bench, targets, Sample(first, end - first), curves)
+                self.shots.append(shot)
+                yield shot
+            self._report = self._make_report(judge, bits, scan)
+            if store is not None:
+                store.remove()
+
+    def _search_shot(
+        self, bench: Bench, targets: Sequence[Target], sample: Sample, curves: Sequence[Curve]
+    ) -> tuple[Shot, list[Curve]]:
+        """Return the outcome for a shot, and what it lets expect of the next one."""
+        settings = Settings(len(self._recipe.parameter.values), curves)
+        sampling = Sampling((sample,), sample.count, 1)
+        found: dict[int, tuple[Trial, Coded]] = {}
+        while len(found) < self._asked.most_trials and (place := settings.next()) is not None:
+            coded, seconds = bench.run(f"shot {sample.first}+{sample.count}", sampling, place)
+            trial = bench.summarise(sampling, place, coded, seconds)
+            found[place] = trial, coded[0]
+            settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
+        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, targets)
+        trial, chosen = found[best]
+        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
+        return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
+
+    def _make_report(self, judge: Judge, bits: int, scan: Scan) -> ScoreReport:
+        facts = self._source.facts
+        frames = [
+            {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
+        ]
+        start = scan.times[0]
+        times = [None if time is None or start is None else float((time - start) * facts.time_base) for time in scan.times]
+        return ScoreReport(
+            reference=self._source.path,
+            distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
+            width=facts.width,
+            height=facts.height,
+            bits=bits,
+            names=judge.scorer.names,
+            backend=judge.scorer.info,
+            frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
+            rate=float(facts.rate),
+            similarities=judge.scorer.similarities,
+        )
+
+
+def search_shots(
+    source: str | os.PathLike[str],
+    *,
+    encoder: str,
+    targets: Sequence[str] | str,
+    parameter: str | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    step: float = STEP,
+    enc: Sequence[str] | str = (),
+    bits: int | None = None,
+    features: Sequence[str] | str = (),
+    backend: str = "vulkan",
+    device: str | int | None = None,
+    trials: int = MOST_TRIALS,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> ShotSearch:
+    """Search the cheapest setting of an encoder for each shot of a clip, on all of its frames.
+
+    Parameters
+    ----------
+    source : str or path
+        The clip, a file that FFmpeg reads, in Y'CbCr or grey.
+    encoder : str
+        FFmpeg's name; see `search`.
+    targets : str or sequence of str
+        Pooled scores that each shot must reach; see `search`.
+    parameter : str, optional
+        The parameter to search; see `search`.
+    least, most : float, optional
+        The least and the largest value of it.
+    step : float
+        The distance of two values.
+    enc : str or sequence of str
+        Options of the encoder, ``"preset=6:film-grain=8"``.
+    bits : int, optional
+        The depth of the encode. The default is that of the source.
+    features : str or sequence of str
+        Metrics with their options. The default is those that the targets name.
+    backend : {"vulkan", "cpu"}
+        The backend that computes the scores. No other backend ever replaces it.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+    trials : int
+        The most trials of a shot, 1 or more.
+    resume : str or path, optional
+        A path beside which trials are stored until the search is done; see `search`.
+    progress : callable, optional
+        A function that is called with the number of finished frames of a step and the expected number, which is None where it
+        is not known.
+
+    Returns
+    -------
+    ShotSearch
+        Iterate over it to get each `Shot` as soon as it is done. Then `zones()` is the list for Av1an, and `report` has the
+        scores of all frames.
+
+    Raises
+    ------
+    OptionError
+        An encoder, an option, a target or a range is not possible.
+    InputError
+        The source cannot be read, or cannot be encoded.
+
+    """
+    clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
+    thresholds, chosen, _ = checked(targets, features, 1.0, trials)
+    asked = Asked(thresholds, chosen, 0.0, True, None, backend, device, trials, resume, progress)
+    return ShotSearch(clip, recipe, asked)
