@@ -14,12 +14,12 @@ QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav
 SCALED: dict[str, Any] = {"features": "float_ssim=scale=1"}
 
 
-def pictures(count: int = FRAMES, bits: int = 8, seed: int = 3) -> list[np.ndarray]:
-    """Luma of (48, 64): a texture that moves, and another one behind the cut."""
+def pictures(count: int = FRAMES, bits: int = 8, shots: int = 2, seed: int = 3) -> list[np.ndarray]:
+    """Luma of (48, 64): a texture that moves, and another one behind each cut."""
     rng = np.random.default_rng(seed)
     made = []
     for number in range(count):
-        if number in (0, CUT):
+        if number % CUT == 0 and number < shots * CUT:
             coarse = rng.integers(0, 215, (4, 5)).repeat(16, 0).repeat(16, 1)
             texture = coarse + rng.integers(0, 40, coarse.shape)
         shift = number % CUT
@@ -28,18 +28,26 @@ def pictures(count: int = FRAMES, bits: int = 8, seed: int = 3) -> list[np.ndarr
 
 
 def source(
-    path: Path, *, bits: int = 8, sound: bool = False, colours: tuple[int, int, int, int] = (1, 1, 1, 1), **more: Any
+    path: Path,
+    *,
+    bits: int = 8,
+    sound: str | None = None,
+    rotation: int | None = None,
+    colours: tuple[int, int, int, int] = (1, 1, 1, 1),
+    **more: Any,
 ) -> str:
-    """Write a lossless clip, 25 frames a second; with sound where asked."""
+    """Write a lossless clip, 25 frames a second; with a tone in that codec where asked."""
     layout = "yuv420p" if bits == 8 else f"yuv420p{bits}le"
     rate = Fraction(25)
     with av.open(str(path), "w") as container:
         stream: Any = container.add_stream(more.pop("codec", "ffv1"), rate=rate, options=more.pop("options", {}))
         stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, layout
+        if rotation is not None:
+            stream.set_display_rotation(rotation)
         context = stream.codec_context
         context.color_primaries, context.color_trc, context.colorspace, context.color_range = colours
-        audio: Any = container.add_stream("flac", rate=8000, layout="mono") if sound else None
-        for number, luma in enumerate(pictures(more.get("count", FRAMES), bits)):
+        audio: Any = None if sound is None else container.add_stream(sound, rate=8000, layout="mono")
+        for number, luma in enumerate(pictures(more.get("count", FRAMES), bits, more.get("shots", 2))):
             planes = np.concatenate([luma, np.full((HEIGHT // 2, WIDTH), 2 ** (bits - 1), np.uint16)])
             samples: Any = planes.astype(np.uint8 if bits == 8 else np.uint16)
             frame = av.VideoFrame.from_ndarray(samples, format=layout)

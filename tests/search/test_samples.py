@@ -98,6 +98,12 @@ def test_a_forecast_counts_the_key_frames_of_the_clip() -> None:
     assert forecast_bytes([stream, stream], sampling, RECIPE) == 396 * 100 + 4 * 1000
 
 
+def test_a_forecast_counts_headers_once() -> None:
+    stream = Stream(header_bytes=300, key_bytes=1300, other_bytes=900, key_frames=1, frames=10)
+    sampling = Sampling((Sample(0, 10, 20.0), Sample(200, 10, 20.0)), 400, 4)
+    assert forecast_bytes([stream, stream], sampling, RECIPE) == 300 + 396 * 100 + 4 * 1000
+
+
 def test_what_is_encoded_whole_has_its_own_size() -> None:
     stream = Stream(key_bytes=1000, other_bytes=900, key_frames=1, frames=10)
     assert forecast_bytes([stream], Sampling((Sample(0, 10),), 10, 1), RECIPE) == 1900

@@ -11,6 +11,7 @@ import pytest
 
 import vkssim
 from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.search import encode
 from vkssim.search.bench import Bench
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe
@@ -86,15 +87,35 @@ def test_several_targets_must_all_hold(clip: str) -> None:
     assert tight.trial.values["float_ssim:min"] >= 0.95
 
 
-def test_samples_are_parts_of_the_clip(tmp_path: Path) -> None:
-    """Samples of half a second in place of 2.5: each is scored against its own frames."""
-    path = source(tmp_path / "long.mkv", count=5 * CUT)
-    running = searched(path, samples=1.0)
-    choice = running.choice
-    assert running.sampling is not None
+def test_samples_forecast_the_whole_clip(tmp_path: Path) -> None:
+    """A clip of eight shots: the samples are some of them, and the whole clip at their CRF is near to what they say.
+
+    The preset is one whose encoder begins shots with an intra frame, as each sample begins.
+    """
+    path = source(tmp_path / "long.mkv", count=8 * CUT, shots=8)
+    running = searched(path, samples=2.5, enc="preset=veryfast")
+    choice, sampling = running.choice, running.sampling
+    assert sampling is not None
+    assert sampling.cuts == 8
+    assert sum(sample.count for sample in sampling.samples) < sampling.frames
     assert choice.meets
-    whole = searched(path, whole=True, samples=1.0)
-    assert whole.choice.trial.whole
+    assert not choice.trial.whole
+    assert 0 < choice.probability < 1
+    assert choice.spread > 0
+    whole = searched(path, samples=1000, enc="preset=veryfast", least=choice.setting, most=choice.setting).choice.trial
+    assert whole.whole
+    assert choice.trial.bytes == pytest.approx(whole.bytes, rel=0.1)
+    assert choice.trial.values["float_ssim:mean"] == pytest.approx(whole.values["float_ssim:mean"], abs=0.02)
+
+
+def test_the_whole_clip_is_checked(tmp_path: Path) -> None:
+    path = source(tmp_path / "long.mkv", count=8 * CUT, shots=8)
+    running = searched(path, samples=2.5, whole=True)
+    choice = running.choice
+    assert choice.trial.whole
+    assert choice.meets
+    assert choice.probability == 1.0
+    assert [trial.whole for trial in running.trials] == sorted(trial.whole for trial in running.trials)
 
 
 def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,9 +130,9 @@ def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatc
     encoded = []
     original = Bench._coded
 
-    def counted(self: Any, samples: Any, place: int, output: Any) -> Any:
+    def counted(self: Any, samples: Any, place: int, *more: Any) -> Any:
         encoded.append(place)
-        return original(self, samples, place, output)
+        return original(self, samples, place, *more)
 
     monkeypatch.setattr(Bench, "_coded", counted)
     again = searched(clip, resume=path)
@@ -178,7 +199,7 @@ def test_an_output_that_cannot_be_written(clip: str, tmp_path: Path, name: str, 
 
 
 def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> None:
-    path = source(tmp_path / "clip.mkv", bits=10, sound=True, colours=(9, 16, 9, 1))
+    path = source(tmp_path / "clip.mkv", bits=10, sound="flac", colours=(9, 16, 9, 1))
     out = tmp_path / "out.mkv"
     choice = searched(path, output=out, enc="preset=ultrafast").choice
     assert choice.meets
@@ -227,6 +248,30 @@ def test_hdr_metadata_is_kept(tmp_path: Path, encoder: str) -> None:
     assert after.mastering.primaries == pytest.approx(np.array(before.mastering.primaries), abs=1e-4)
     assert after.mastering.white == pytest.approx(before.mastering.white, abs=1e-4)
     assert after.mastering.luminance == pytest.approx(before.mastering.luminance, abs=1e-3)
+
+
+def test_rotation_and_times_are_kept_and_a_stream_that_does_not_fit_is_noted(tmp_path: Path) -> None:
+    path = source(
+        tmp_path / "clip.mov", codec="libx264", options={"preset": "ultrafast", "qp": "4"}, rotation=90, sound="pcm_s16le"
+    )
+    out = tmp_path / "out.webm"
+    choice = searched(path, "float_ssim=0.5", encoder="libsvtav1", output=out, least=30, most=30).choice
+    assert "is left out: .webm cannot hold it" in choice.notes[0]
+    before, after = Source(path), Source(str(out))
+    assert after.facts.rotation == before.facts.rotation != 0
+    times = [
+        [float(time * found.facts.time_base) for time in found.scan().times if time is not None] for found in (before, after)
+    ]
+    assert times[0] == pytest.approx(times[1], abs=1e-3)
+
+
+def test_an_encoder_that_fails_is_an_error_of_its_own(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*arguments: Any) -> Any:
+        raise av.InvalidDataError(1, "made up")
+
+    monkeypatch.setattr(encode, "_context", failing)
+    with pytest.raises(InputError, match="libx264 failed: made up"):
+        list(searched(clip))
 
 
 def test_no_file_is_written_where_no_setting_meets_the_target(clip: str, tmp_path: Path) -> None:

@@ -180,8 +180,8 @@ def command(
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     if output is not None:
         check_target(output, "--output", [source])
-    progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
-    asked = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
+    progress = _Steps(quiet=quiet)
+    asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
     if shots is not None:
         _check_alone(output, wishes)
@@ -189,18 +189,17 @@ def command(
         try:
             search_for_shots(source, shots, scores, as_json=as_json, quiet=quiet, **whole)
         finally:
-            if progress is not None:
-                progress.close()
+            progress.close()
         return
     try:
         with search(source, output=output, **asked) as running:
             for trial in running:
+                progress.close()
                 if not quiet:
                     _say(running.parameter, trial)
             choice = running.choice
     finally:
-        if progress is not None:
-            progress.close()
+        progress.close()
     if as_json:
         print_text(_json(running, choice))
     elif quiet:
@@ -213,6 +212,28 @@ def command(
         say_written(output)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
+
+
+class _Steps:
+    """Show a progress bar for each step, and remove it before a line is printed; without a terminal show nothing."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._shows = sys.stderr.isatty() and not quiet
+        self._bar: ProgressBar | None = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that `done` frames of `total` are finished."""
+        if not self._shows:
+            return
+        if self._bar is None:
+            self._bar = ProgressBar()
+        self._bar(done, total)
+
+    def close(self) -> None:
+        """Remove the bar; the next step has a new one."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
 
 
 def _check_alone(output: str | None, wishes: dict[str, Any]) -> None:

@@ -27,13 +27,16 @@ def search_for_shots(source: str, zones: str, scores: str | None, *, as_json: bo
 
     if not zones.lower().endswith(_FORMS):
         raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
-    for path in filter(None, (zones, scores)):
-        check_target(path, "--shots" if path == zones else "--scores", [source, *({zones, scores} - {path, None})])  # type: ignore[list-item]
-        check_output(path)
+    check_target(zones, "--shots", [source])
+    check_output(zones)
+    if scores is not None:
+        check_target(scores, "--scores", [source, zones])
+        check_output(scores)
     with search_shots(source, **asked) as running:
         if zones.lower().endswith(".txt"):
             running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
         for shot in running:
+            asked["progress"].close()
             if not quiet:
                 _say(running.parameter, shot)
         report = running.report

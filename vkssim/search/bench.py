@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from .encode import Stream, encoded_pairs
+from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
@@ -56,7 +56,8 @@ class Bench:
         stored = None if self.store is None or output is not None else self.store.find(name, place)
         if stored is None:
             clock = Clock()
-            coded = self._coded(sampling.samples, place, output)
+            header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
+            coded = self._coded(sampling.samples, place, output, header)
             stored = coded, clock.seconds()
             if self.store is not None and output is None:
                 self.store.add(name, place, *stored)
@@ -67,12 +68,12 @@ class Bench:
         setting = self.recipe.parameter.values[place]
         return summarise(setting, coded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
 
-    def _coded(self, samples: Sequence[Sample], place: int, output: VideoOutput | None) -> list[Coded]:
+    def _coded(self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int) -> list[Coded]:
         total = sum(sample.count for sample in samples)
         coded: list[Coded] = []
         done = 0
         for sample in samples:
-            stream = Stream()
+            stream = Stream(header)
             pairs = encoded_pairs(
                 partial(self.source.frames, sample.first, sample.count, self.look().times),
                 self.source.facts,

@@ -25,8 +25,12 @@ Frames = Callable[[], Iterable[Any]]
 
 @dataclass
 class Stream:
-    """Count what an encoder has written: the bytes of key frames and of the others, and how many frames of each."""
+    """Count what an encoder has written: the bytes of key frames and of the others, and how many frames of each.
 
+    `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
+    """
+
+    header_bytes: int = 0
     key_bytes: int = 0
     other_bytes: int = 0
     key_frames: int = 0
@@ -57,45 +61,85 @@ def encoded_pairs(
     """
     import av
 
-    with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
-        run = None
-        if recipe.two_passes:
-            statistics = str(Path(folder) / "pass")
-            first = _context(facts, recipe, place, (1, statistics))
-            for frame in prepared(frames(), recipe, facts):
-                first.encode(frame)
-            first.encode(None)
-            del first  # the encoder writes its statistics when it is closed
-            run = 2, statistics
+    try:
+        with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
+            run = None
+            if recipe.two_passes:
+                run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
+            yield from _second_pass(prepared(frames(), recipe, facts), facts, recipe, place, stream, run, output)
+    except av.FFmpegError as error:
+        raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
+
+
+def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int, folder: str) -> str:
+    """Encode frames for the statistics alone, and return the name of their file."""
+    statistics = str(Path(folder) / "pass")
+    encoder = _context(facts, recipe, place, (1, statistics))
+    for frame in frames:
+        encoder.encode(frame)
+    encoder.encode(None)
+    return statistics  # the encoder writes the file when it is closed, as this function ends
+
+
+def _second_pass(
+    frames: Iterable[Any],
+    facts: Facts,
+    recipe: Recipe,
+    place: int,
+    stream: Stream,
+    run: tuple[int, str] | None,
+    output: VideoOutput | None,
+) -> Iterator[Pair]:
+    """Encode frames, the only time where there is no `run`, and yield each with its decoded one."""
+    import av
+
+    with ordinary_priority():
+        encoder = _context(facts, recipe, place, run, None if output is None else output.video.codec_context)
+        encoder.open()
+    decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
+    decoder.thread_type = "AUTO"
+    if output is not None:
+        decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
+    waiting: deque[Any] = deque()
+    bits = av.VideoFormat(recipe.format).components[0].bits
+
+    def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
+        for packet in packets:
+            if packet is not None:
+                stream.add(packet)
+            for after in decoder.decode(packet):
+                if not waiting:
+                    raise InputError(f"{recipe.encoder.name} gives more frames than it got")
+                yield luma(waiting.popleft(), bits), luma(after, bits)
+            if packet is not None and output is not None:
+                output.mux(packet)
+
+    for frame in frames:
+        waiting.append(frame)
         with ordinary_priority():
-            encoder = _context(facts, recipe, place, run, None if output is None else output.video.codec_context)
-            encoder.open()
-        decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
-        if output is not None:
-            decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
-        waiting: deque[Any] = deque()
-        bits = av.VideoFormat(recipe.format).components[0].bits
+            packets = encoder.encode(frame)
+        yield from decoded(packets)
+    yield from decoded(encoder.encode(None))
+    yield from decoded([None])
+    if waiting:
+        raise InputError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
 
-        def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
-            for packet in packets:
-                if packet is not None:
-                    stream.add(packet)
-                for after in decoder.decode(packet):
-                    if not waiting:
-                        raise InputError(f"{recipe.encoder.name} gives more frames than it got")
-                    yield luma(waiting.popleft(), bits), luma(after, bits)
-                if packet is not None and output is not None:
-                    output.mux(packet)
 
-        for frame in prepared(frames(), recipe, facts):
-            waiting.append(frame)
-            with ordinary_priority():
-                packets = encoder.encode(frame)
-            yield from decoded(packets)
-        yield from decoded(encoder.encode(None))
-        yield from decoded([None])
-        if waiting:
-            raise InputError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
+def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
+    """Return the bytes of an encode of a single flat picture, which has little but headers. Raises InputError."""
+    import av
+
+    flat: Any = av.VideoFrame(facts.width, facts.height, recipe.format)
+    for plane in flat.planes:
+        plane.update(bytes(plane.buffer_size))
+    flat.pts, flat.time_base = 0, facts.time_base
+    try:
+        with ordinary_priority():
+            encoder = _context(facts, recipe, place, None)
+            packets = [*encoder.encode(flat), *encoder.encode(None)]
+    except av.FFmpegError as error:
+        raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
+    return sum(packet.size for packet in packets)
 
 
 def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -56,11 +56,9 @@ class VideoOutput:
     def _open(self, source: str, facts: Facts, recipe: Recipe) -> None:
         import av
 
-        try:
+        with self._errors():
             self._from = self._stack.enter_context(av.open(source))
             self._to = self._stack.enter_context(av.open(self._unfinished, "w"))
-        except (av.FFmpegError, OSError) as error:
-            raise OutputError(f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
         video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
         self.video = video
         if facts.rotation:
@@ -81,9 +79,8 @@ class VideoOutput:
             if stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
                 raise ValueError(stream.type)
             target = self._to.add_stream_from_template(stream)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError):
             self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {Path(self._path).suffix} cannot hold it")
-            del error
             return False
         target.metadata.update(stream.metadata)
         with suppress(AttributeError, ValueError):
@@ -99,10 +96,11 @@ class VideoOutput:
 
     def mux(self, packet: Any) -> None:
         """Write a packet of the video, and those of the other streams that come before it."""
-        if packet.dts is not None:
-            self._copy_until(packet.dts * packet.time_base)
-        packet.stream = self.video
-        self._to.mux(packet)
+        with self._errors():
+            if packet.dts is not None:
+                self._copy_until(packet.dts * packet.time_base)
+            packet.stream = self.video
+            self._to.mux(packet)
 
     def _copy_until(self, seconds: Fraction | None) -> None:
         """Copy the packets up to a time, or all that are left."""
@@ -115,16 +113,22 @@ class VideoOutput:
             packet.stream = self._targets[packet.stream.index]
             self._to.mux(packet)
 
-    def keep(self) -> None:
-        """Finish the file, and give it its name."""
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise OutputError for the errors of FFmpeg and of the system."""
         import av
 
         try:
+            yield
+        except (av.FFmpegError, OSError) as error:
+            raise OutputError(f"{self._path} cannot be written: {error.strerror or error}") from None
+
+    def keep(self) -> None:
+        """Finish the file, and give it its name."""
+        with self._errors():
             self._copy_until(None)
             self._to.close()
             os.replace(self._unfinished, self._path)
-        except (av.FFmpegError, OSError) as error:
-            raise OutputError(f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}") from None
         self._kept = True
 
     def close(self) -> None:

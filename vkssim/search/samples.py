@@ -74,8 +74,8 @@ def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
     if scan.count <= most * 1.25:
         return Sampling((Sample(0, scan.count),), scan.count, len(cuts))
     pieces = _pieces(cuts, scan, length)
-    groups = max(1, most // length)
     lengths = np.array([piece.count for piece in pieces])
+    groups = max(1, round(most / float(lengths.mean())))
     middles = np.cumsum(lengths) - lengths / 2
     bounds = [scan.count * number / groups for number in range(groups + 1)]
     samples = []

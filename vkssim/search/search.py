@@ -147,7 +147,8 @@ class Search:
             found: dict[int, Trial] = {}
             while len(found) < asked.most_trials and (place := settings.next()) is not None:
                 yield self._learn(place, bench.encode("samples", sampling, place), found, settings, targets)
-            place, notes = nearest(found, settings, targets), []
+            place = nearest(found, settings, targets)
+            notes = ["the source is interlaced; it was encoded as frames, so deinterlace it first"] if facts.interlaced else []
             if asked.output is not None or (asked.whole and not sampling.is_whole):
                 whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
                 if not sampling.is_whole:

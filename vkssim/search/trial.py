@@ -213,22 +213,24 @@ def summarise(
 def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
-    Each sample begins with a key frame, which the whole clip has at its cuts and every so many frames only. So the samples
-    are counted as if their key frames had the size of the other frames, and the key frames of the clip come on top. A frame
-    behind a cut is as large as a key frame even where the encoder does not make it one.
+    Each sample begins with headers, which the clip has once, and with a key frame, which it has at its cuts and every so many
+    frames only. So the samples are counted without headers and as if their key frames had the size of the other frames, and
+    the headers and the key frames of the clip come on top. A frame behind a cut is as large as a key frame even where the
+    encoder does not make it one.
     """
     if sampling.is_whole:
         return streams[0].bytes
+    header = streams[0].header_bytes
     frames, keys = sum(stream.frames for stream in streams), sum(stream.key_frames for stream in streams)
     ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
-    more = sum(stream.key_bytes for stream in streams) / max(1, keys) - ordinary
+    more = (sum(stream.key_bytes for stream in streams) - header * len(streams)) / max(1, keys) - ordinary
     weighted = sum(
-        sample.weight * (stream.bytes - more * stream.key_frames)
+        sample.weight * (stream.bytes - header - more * stream.key_frames)
         for stream, sample in zip(streams, sampling.samples, strict=True)
     )
     periodic = math.ceil(sampling.frames / recipe.key_frames)
     expected = max(sampling.cuts, periodic) if recipe.encoder.keys_at_cuts else sampling.cuts - 1 + periodic
-    return round(weighted + more * expected)
+    return round(header + weighted + more * expected)
 
 
 class Clock:
