@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.host.driver_files import driver_files, search_folders
+from vkssim.host.driver_files import FILTERS, NAMED_FILES, driver_files, search_folders
 from vkssim.host.machine import Machine
 
 from ..support.commands import vkssim_process
@@ -38,9 +38,11 @@ def test_folders_are_searched_in_the_order_of_the_loader(tmp_path: Path) -> None
     assert _names(machine(tmp_path)) == expected
 
 
-def test_the_order_is_that_of_the_loader_of_this_machine(tmp_path: Path) -> None:
+def test_the_order_is_that_of_the_loader_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loader itself says which folders it searches; on Debian they are those of most distributions."""
     own = {"XDG_CONFIG_HOME": str(tmp_path / "config"), "XDG_DATA_HOME": str(tmp_path / "data")}
+    for name in (*NAMED_FILES, *FILTERS):  # checks of lavapipe alone name its file
+        monkeypatch.delenv(name, raising=False)
     process = vkssim_process("devices", environment={**own, "VK_LOADER_DEBUG": "all"})
     searched = dict.fromkeys(re.findall(r"(/\S+/vulkan/icd\.d)(?=\s)", process.stderr.decode()))
     environment = {name: text for name, text in {**os.environ, **own}.items() if not name.startswith("VK_")}
