@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -75,6 +76,7 @@ class HostInputs:
         self.timeline = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
         self._signal = vk.load(device.handle, "vkSignalSemaphoreKHR")  # the instance is of Vulkan 1.1, which lacks the core's
         self._number = 0
+        self._last: threading.Thread | None = None
 
     def address(self, _stack: ExitStack, buffer: Buffer) -> int:
         assert buffer.mapped is not None
@@ -82,12 +84,22 @@ class HostInputs:
 
     def written(self) -> int:
         self._number += 1
-        info = vk.VkSemaphoreSignalInfo(semaphore=self.timeline, value=self._number)
         if self.late:
-            threading.Timer(self.late, self._signal, (self._device.handle, info)).start()
+            self._last = threading.Thread(target=self._count_late, args=(self._number, self._last))
+            self._last.start()
         else:
-            self._signal(self._device.handle, info)
+            self._count(self._number)
         return self._number
+
+    def _count_late(self, number: int, before: threading.Thread | None) -> None:
+        """Count as late as that, and in order, as CUDA does on a stream."""
+        time.sleep(self.late)
+        if before is not None:
+            before.join()
+        self._count(number)
+
+    def _count(self, number: int) -> None:
+        self._signal(self._device.handle, vk.VkSemaphoreSignalInfo(semaphore=self.timeline, value=number))
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
