@@ -22,12 +22,10 @@ from .pace import Pace
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Turns
-from .timeouts import TIMEOUT_VARIABLE, timeout_seconds
+from .timeouts import SLICE_SECONDS, TIMEOUT_VARIABLE, timeout_seconds
 from .timestamps import Stamps, Timestamps
 
 Bytes = npt.NDArray[np.uint8]
-
-_SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
 
 
 class _Work(NamedTuple):
@@ -342,10 +340,10 @@ class Executor:
 
     def _wait_for_fences(self, slot: Slot) -> None:
         # Slices are counted, not seconds: the time during which a process was stopped does not count as waiting.
-        for _ in range(math.ceil(self._timeout / _SLICE_SECONDS)):
+        for _ in range(math.ceil(self._timeout / SLICE_SECONDS)):
             self._check_answering()
             try:
-                nanoseconds = int(_SLICE_SECONDS * 1e9)
+                nanoseconds = int(SLICE_SECONDS * 1e9)
                 vk.vkWaitForFences(self._device.handle, len(slot.awaited), slot.awaited, vk.VK_TRUE, nanoseconds)
             except vk.module.VkTimeout:
                 continue
