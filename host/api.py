@@ -37,9 +37,8 @@ def _present_gpus() -> str:
 def _add_driver() -> str:
     """Return advice for a loader that found no driver."""
     variables = [name for name in FILTERS if os.environ.get(name)]
-    if variables:
-        return f"Unset {' and '.join(variables)}, by which the loader leaves drivers out"
-    return _INSTALL_DRIVER
+    unset = f"Unset {' and '.join(variables)}, by which the loader leaves drivers out. Or: " if variables else ""
+    return unset + _INSTALL_DRIVER
 
 
 def _mend() -> str:

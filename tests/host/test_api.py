@@ -74,11 +74,11 @@ def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.Mo
     assert message.endswith(DOCTOR)
 
 
-def test_drivers_that_a_variable_leaves_out_need_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_leaves_drivers_out_is_named_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VK_LOADER_DRIVERS_DISABLE", "*")
     message = _without_driver(monkeypatch, [])
-    assert message == (
-        f"the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. {DOCTOR}"
+    assert message.startswith(
+        "the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: Install"
     )
 
 
