@@ -224,7 +224,5 @@ def _mastering(frame: Any) -> Mastering:
 
 def _side_data(frame: Any, name: str) -> npt.NDArray[np.int32] | None:
     """Return side data of a frame as integers, None where it has none."""
-    for data in frame.side_data:
-        if data.type.name == name:
-            return np.frombuffer(bytes(data)[: len(bytes(data)) // 4 * 4], np.int32)
-    return None
+    data = frame.side_data.get(name)
+    return None if data is None else np.frombuffer(bytes(data)[: len(bytes(data)) // 4 * 4], np.int32)
