@@ -77,9 +77,8 @@ def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.Mo
 def test_a_variable_that_leaves_drivers_out_is_named_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VK_LOADER_DRIVERS_DISABLE", "*")
     message = _without_driver(monkeypatch, [])
-    assert message.startswith(
-        "the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: Install"
-    )
+    said = "the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. Or: "
+    assert message.startswith(f"{said}Install")
 
 
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:
