@@ -20,7 +20,7 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import loss_engine, loss_evaluation, vulkan
+from vkssim.backends import known_answers, loss_engine, loss_evaluation, vulkan
 from vkssim.backends.known_answers import CASES
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.features.planes import KernelShape
@@ -130,7 +130,7 @@ def _compiled_once() -> Iterator[None]:
         device = stack.enter_context(Device(_device()))
         kept = PipelineBuilder(device, stack, load_module)
         stack.enter_context(patch.object(executor, "PipelineBuilder", lambda *_: kept))
-        for module in (vulkan, loss_engine):
+        for module in (vulkan, loss_engine, known_answers):  # a kernel belongs to one device
             stack.enter_context(patch.object(module, "open_device", lambda *_, **__: device))
         stack.callback(loss_evaluation._kept.close)
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from vkssim.backends.known_answers import CASES
+from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 
@@ -88,6 +90,25 @@ def test_a_required_size_reaches_every_kernel(device: Device, monkeypatch: pytes
         assert case.numbers(None) == expected
     assert sizes
     assert set(sizes) == {device.info.subgroup_size}
+
+
+def test_all_cases_run_on_the_device_that_has_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another device these kernels are undefined: NVIDIA's driver never finishes them."""
+    opened: list[Device] = []
+    monkeypatch.setattr(driver_checks, "CASES", [case for case in CASES if not case.name.startswith("float_")])
+    monkeypatch.setattr(executor.Executor, "__init__", _noting(opened, executor.Executor.__init__))
+    with driver_checks._compiled_once():
+        assert driver_checks.self_test() == ""
+    assert len(opened) > 2
+    assert len(set(map(id, opened))) == 1
+
+
+def _noting(opened: list[Device], begin: Callable[..., None]) -> Callable[..., None]:
+    def noting(made: executor.Executor, device: Device, *arguments: Any, **options: Any) -> None:
+        opened.append(device)
+        begin(made, device, *arguments, **options)
+
+    return noting
 
 
 def test_wrong_numbers_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
