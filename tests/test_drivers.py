@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from vkssim.backends import vulkan
 from vkssim.backends.known_answers import CASES
+from vkssim.backends.open_device import open_device
 from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
+from vkssim.shaders import load_module
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
@@ -101,6 +105,21 @@ def test_all_cases_run_on_the_device_that_has_the_kernels(monkeypatch: pytest.Mo
         assert driver_checks.self_test() == ""
     assert len(opened) > 2
     assert len(set(map(id, opened))) == 1
+
+
+def test_a_device_for_sharing_has_kernels_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where hardware decodes, frames are written by another API, which needs such a device. lavapipe stands in for one here."""
+    monkeypatch.setattr(driver_checks, "open_device", lambda stack, selector, *, sharing: open_device(stack, selector))
+    with driver_checks._compiled_once(), ExitStack() as stack:
+        opened: Any = vulkan
+        ordinary, again = (opened.open_device(stack, None) for _ in range(2))
+        asked = opened.open_device(stack, None, sharing=True)
+        assert ordinary is again
+        assert asked is not ordinary
+        built: Any = executor
+        kept, own = (built.PipelineBuilder(device, stack, load_module) for device in (ordinary, asked))
+        assert kept is built.PipelineBuilder(ordinary, stack, load_module)
+        assert own is not kept
 
 
 def _noting(opened: list[Device], begin: Callable[..., None]) -> Callable[..., None]:
