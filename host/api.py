@@ -9,7 +9,7 @@ from typing import Any
 
 from . import fork
 from .call_order import CallOrder
-from .driver_files import NAMED_FILES
+from .driver_files import FILTERS, NAMED_FILES
 from .errors import DOCTOR, DeviceError, DeviceLostError, DeviceMemoryError, NoDeviceError, NoLoaderError
 from .loader import complaints
 from .machine import Machine
@@ -32,6 +32,14 @@ def _present_gpus() -> str:
     """Return the GPUs that are present without a driver, behind a colon; empty if there is no sign of one."""
     found = unusable_gpus(Machine())
     return f": {'; '.join(found)}" if found else ""
+
+
+def _add_driver() -> str:
+    """Return advice for a loader that found no driver."""
+    variables = [name for name in FILTERS if os.environ.get(name)]
+    if variables:
+        return f"Unset {' and '.join(variables)}, by which the loader leaves drivers out"
+    return _INSTALL_DRIVER
 
 
 def _mend() -> str:
@@ -118,9 +126,7 @@ class Api:
                     raise NoDeviceError(
                         f"the Vulkan loader cannot use the drivers that it found: {said}. {_mend()}. {DOCTOR}"
                     ) from error
-                raise NoDeviceError(
-                    f"the Vulkan loader found no driver{_present_gpus()}. {_INSTALL_DRIVER}. {DOCTOR}"
-                ) from error
+                raise NoDeviceError(f"the Vulkan loader found no driver{_present_gpus()}. {_add_driver()}. {DOCTOR}") from error
             except module.VkErrorInitializationFailed as error:
                 if name != "vkEnumeratePhysicalDevices":
                     raise DeviceError(f"{name} failed: VkErrorInitializationFailed") from error

@@ -14,13 +14,12 @@ from typing import Any
 from .device import Device
 from .errors import DeviceTimeoutError
 from .notices import give
-from .timeouts import TIMEOUT_VARIABLE, compilation_seconds
+from .timeouts import SLICE_SECONDS, TIMEOUT_VARIABLE, compilation_seconds
 
 NOTICE_SECONDS = 5.0
 """The time after which the first notice is given."""
 
 _NEXT_NOTICE_SECONDS = 30.0
-_SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
 
 
 class Compilations:
@@ -64,7 +63,7 @@ class Compilations:
     def _wait(self, kernel: str, thread: threading.Thread) -> None:
         began, limit = time.monotonic(), compilation_seconds()
         while True:
-            thread.join(_SLICE_SECONDS)
+            thread.join(SLICE_SECONDS)
             if not thread.is_alive():
                 return
             now = time.monotonic()

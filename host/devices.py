@@ -75,7 +75,7 @@ class DeviceInfo:
     @property
     def is_lavapipe(self) -> bool:
         """Return True for the device of lavapipe, Mesa's software driver."""
-        return self.kind is DeviceKind.CPU and self.name.startswith(_LAVAPIPE)
+        return _is_lavapipe(self.kind, self.name)
 
 
 def list_devices(instance: Instance) -> list[DeviceInfo]:
@@ -90,7 +90,11 @@ def _preference(kind: DeviceKind, name: str) -> tuple[DeviceKind, bool]:
 
     Other software drivers, such as SwiftShader, take minutes to compile kernels that lavapipe compiles in seconds.
     """
-    return kind, kind is DeviceKind.CPU and not name.startswith(_LAVAPIPE)
+    return kind, not _is_lavapipe(kind, name)
+
+
+def _is_lavapipe(kind: DeviceKind, name: str) -> bool:
+    return kind is DeviceKind.CPU and name.startswith(_LAVAPIPE)
 
 
 def _describe(physical: Any) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """List the files of Vulkan drivers that the loader reads, in its order of search, without loading a driver.
 
 Such a file is called a driver manifest or an ICD file: a JSON file that names the library of a driver. The order is that of the
-Vulkan loader's document "Driver interface to the Vulkan Loader", for Linux and macOS. On Windows the loader also reads the
-registry, which this module does not.
+Vulkan loader's document "Driver interface to the Vulkan Loader". On Windows the registry names the files, see `registry`.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .machine import Machine
+from .registry import registered_files
 
 NAMED_FILES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 """The variables that name files in place of the system's. The loader reads only the first one that is set."""
@@ -85,6 +85,8 @@ def _paths(machine: Machine) -> Iterator[Path]:
         yield from _listed(named)
         return
     yield from _listed(machine.variable(ADDED_FILES))
+    if machine.platform == "win32":
+        yield from registered_files()
     for folder in search_folders(machine):
         yield from files_in(folder)
 
@@ -122,7 +124,7 @@ def _read(path: Path, machine: Machine) -> DriverFile:
         return DriverFile(path, problem="it is not a JSON file", left_out=left_out)
     except (AttributeError, KeyError, TypeError):
         return DriverFile(path, problem="it names no library (`library_path` of `ICD`)", left_out=left_out)
-    if "/" in library and not library.startswith("/"):
+    if os.path.dirname(library) and not os.path.isabs(library):
         library = os.path.normpath(path.parent / library)
     if bits in ("32", "64") and bits != f"{8 * struct.calcsize('P')}":
         left_out = left_out or f"its library is for programs of {bits} bits"

@@ -10,6 +10,9 @@ from .errors import VkssimError
 TIMEOUT_VARIABLE = "VKSSIM_TIMEOUT"
 """The environment variable with the seconds that a submission may take."""
 
+SLICE_SECONDS = 0.1
+"""The longest single wait for a device or a driver. Waits are divided, because Python handles signals only between them."""
+
 _SUBMISSION_SECONDS = 300.0
 _COMPILATION_SECONDS = 120.0  # SwiftShader takes gigabytes for kernels that it does not finish by then
 _LONGEST_SECONDS = 7 * 24 * 3600.0

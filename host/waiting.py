@@ -9,9 +9,7 @@ from typing import Any
 from .api import vk
 from .device import Device
 from .errors import DeviceTimeoutError
-from .timeouts import TIMEOUT_VARIABLE
-
-_SLICE_SECONDS = 0.1  # the wait is divided into slices, because Python handles signals only between them
+from .timeouts import SLICE_SECONDS, TIMEOUT_VARIABLE
 
 
 def check_answering(device: Device) -> None:
@@ -26,10 +24,10 @@ def wait_for_fences(device: Device, fences: Sequence[Any], timeout: float, work:
     Raises DeviceTimeoutError, which names the `work`, if they are not within `timeout` seconds. The device is abandoned then.
     """
     # Slices are counted, not seconds: the time during which a process was stopped does not count as waiting.
-    for _ in range(math.ceil(timeout / _SLICE_SECONDS)):
+    for _ in range(math.ceil(timeout / SLICE_SECONDS)):
         check_answering(device)
         try:
-            vk.vkWaitForFences(device.handle, len(fences), fences, vk.VK_TRUE, int(_SLICE_SECONDS * 1e9))
+            vk.vkWaitForFences(device.handle, len(fences), fences, vk.VK_TRUE, int(SLICE_SECONDS * 1e9))
         except vk.module.VkTimeout:
             continue
         return

@@ -16,6 +16,9 @@ from typing import Any
 try:
     import click
     from driver_files import find_driver_files, name_missing
+
+    from vkssim.host.devices import DEVICE_VARIABLE
+    from vkssim.host.driver_files import ADDED_FILES, FILTERS, NAMED_FILES
 except ImportError as error:
     import use_venv
 
@@ -86,10 +89,9 @@ def _run(file: Path, subgroup: int, name: str, variables: dict[str, str], limit:
 
 
 def _environment(file: Path, variables: dict[str, str]) -> dict[str, str]:
-    """Return the environment of a process that has one driver. The second name is the older one, for older loaders."""
-    dropped = ("VKSSIM_DEVICE", "VK_ADD_DRIVER_FILES", "VK_LOADER_DRIVERS_SELECT", "VK_LOADER_DRIVERS_DISABLE")
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
-    return {**kept, "VK_DRIVER_FILES": str(file), "VK_ICD_FILENAMES": str(file), **variables}
+    """Return the environment of a process that has one driver."""
+    kept = {name: value for name, value in os.environ.items() if name not in (DEVICE_VARIABLE, ADDED_FILES, *FILTERS)}
+    return {**kept, **dict.fromkeys(NAMED_FILES, str(file)), **variables}
 
 
 def as_text(rows: Sequence[Row]) -> str:

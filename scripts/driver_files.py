@@ -1,12 +1,12 @@
-"""Find the files by which the Vulkan loader knows its drivers, and the drivers that this machine does not have."""
+"""Find the files of the drivers of this machine, also those that the loader does not look for, and name those it lacks."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-_FOLDERS = ("/usr/local/etc", "/usr/local/share", "/etc", "/usr/share", "/opt/homebrew/etc", "/opt/homebrew/share")
+from vkssim.host.driver_files import NAMED_FILES, driver_files
+from vkssim.host.machine import Machine
 
 _ELSEWHERE = (
     "/usr/lib/chromium/vk_swiftshader_icd.json",
@@ -29,13 +29,12 @@ KNOWN = {
 
 
 def find_driver_files(environment: Mapping[str, str], root: Path = Path("/")) -> list[Path]:
-    """Return the files that VK_DRIVER_FILES or VK_ICD_FILENAMES name, otherwise those in the folders that the loader reads."""
-    for variable in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"):
-        if environment.get(variable):
-            return [Path(name) for name in environment[variable].split(os.pathsep) if name]
-    folders = [root / folder.lstrip("/") / "vulkan/icd.d" for folder in _FOLDERS]
-    files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
-    return files + [file for name in _ELSEWHERE if (file := root / name.lstrip("/")).is_file()]
+    """Return the files that the loader uses; where no variable names them, also those of browsers."""
+    machine = Machine(root, environment)
+    files = [file.path for file in driver_files(machine) if file.left_out is None]
+    if any(machine.variable(name) for name in NAMED_FILES):
+        return files
+    return files + [file for name in _ELSEWHERE if (file := machine.path(name)).is_file()]
 
 
 def name_missing(files: Iterable[Path]) -> list[str]:

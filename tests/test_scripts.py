@@ -1,4 +1,4 @@
-"""Test that the scripts of a checkout remove only files that they made themselves."""
+"""Test that the scripts of a checkout remove only files that they made themselves, and what those of bare roots refuse."""
 
 from __future__ import annotations
 
@@ -81,3 +81,16 @@ def test_a_build_without_a_compiler_says_what_is_missing(tmp_path: Path) -> None
     last = said.strip().splitlines()[-1]
     assert last.startswith("The shaders of vkssim cannot be built from source. build_shaders: glslangValidator not found")
     assert "`apt install glslang-tools spirv-tools`" in last
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["fresh", "24.04"], "fresh: 24.04 is no release of Debian or Ubuntu; --help says what this does"),
+        (["pythons", "3.9"], "pythons: 3.9 is none of 3.11 3.12 3.13 3.14"),
+    ],
+)
+def test_bare_roots_are_made_of_known_releases_alone(words: list[str], message: str) -> None:
+    command = [str(ROOT / "ci" / words[0]), *words[1:]]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (process.returncode, process.stdout, process.stderr) == (2, "", f"{message}\n")

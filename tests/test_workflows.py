@@ -89,6 +89,8 @@ def test_scripts_are_found_in_steps() -> None:
 def test_a_release_is_tried_on_every_python_before_it_is_published() -> None:
     jobs = _load(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
     assert tuple(jobs["try"]["strategy"]["matrix"]["python"]) == PYTHONS
+    releases = dict(re.findall(r"(3\.\d+):(\w+)", (ROOT / "ci" / "pythons").read_text(encoding="utf-8")))
+    assert tuple(releases) == PYTHONS, "ci/pythons tries the same ones without GitHub"
     assert set(jobs["publish"]["needs"]) == {"build", "try"}
     uploaded = {step["with"]["name"] for step in jobs["build"]["steps"] if "upload-artifact" in step.get("uses", "")}
     fetched = {

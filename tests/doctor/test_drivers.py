@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from vkssim.doctor.survey import Survey
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 
-from ..support.machines import machine, write_driver_file, write_file
+from ..support.machines import Registry, machine, write_driver_file, write_file
+from .devices import listed
 
 NVIDIA = "libGLX_nvidia.so.0"
 NO_X11 = "libX11.so.6: cannot open shared object file: No such file or directory"
@@ -87,9 +89,14 @@ def test_no_driver_file(debian: Machine) -> None:
     assert finding.advice == "apt install mesa-vulkan-drivers"
 
 
-def test_windows_has_no_folders_of_driver_files(tmp_path: Path) -> None:
-    (finding,) = _section(machine(tmp_path, "win32"), Survey()).findings
-    assert (finding.level, "registry" in finding.text) == (Level.NOTE, True)
+def test_no_driver_file_in_windows_registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "winreg", Registry({}))
+    windows = machine(tmp_path, "win32")
+    (finding,) = _section(windows, Survey()).findings
+    assert finding.level is Level.ERROR
+    assert r"HKEY_LOCAL_MACHINE\SOFTWARE\Khronos\Vulkan\Drivers" in finding.text
+    (finding,) = _section(windows, Survey(devices=[listed()])).findings
+    assert (finding.level, finding.advice) == (Level.NOTE, None)
 
 
 def test_the_loader(debian: Machine) -> None:

@@ -51,9 +51,8 @@ def test_a_driver_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
         api.vkEnumeratePhysicalDevices(None)
 
 
-@pytest.mark.parametrize("signs", [[], ["/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"]])
-def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> None:
-    """The loader gives no reason where the library of its only driver does not load."""
+def _without_driver(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> str:
+    """Return the message where the loader finds no driver and gives no reason, on a machine with these signs of GPUs."""
     api = Api()
 
     def fail(*_: Any) -> None:
@@ -64,10 +63,23 @@ def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.Mo
     monkeypatch.setattr(api_module, "unusable_gpus", lambda _: signs)
     with pytest.raises(NoDeviceError) as caught:
         api.vkCreateInstance(None, None)
-    assert str(caught.value).startswith(
-        "the Vulkan loader found no driver" + "".join(f": {sign}" for sign in signs) + ". Install"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("signs", [[], ["/dev/nvidia0 is a GPU of NVIDIA, and Vulkan lists no device of it"]])
+def test_a_missing_driver_names_the_gpus_that_are_present(monkeypatch: pytest.MonkeyPatch, signs: list[str]) -> None:
+    """The loader gives no reason where the library of its only driver does not load."""
+    message = _without_driver(monkeypatch, signs)
+    assert message.startswith("the Vulkan loader found no driver" + "".join(f": {sign}" for sign in signs) + ". Install")
+    assert message.endswith(DOCTOR)
+
+
+def test_drivers_that_a_variable_leaves_out_need_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VK_LOADER_DRIVERS_DISABLE", "*")
+    message = _without_driver(monkeypatch, [])
+    assert message == (
+        f"the Vulkan loader found no driver. Unset VK_LOADER_DRIVERS_DISABLE, by which the loader leaves drivers out. {DOCTOR}"
     )
-    assert str(caught.value).endswith(DOCTOR)
 
 
 def test_answers_are_no_errors(monkeypatch: pytest.MonkeyPatch) -> None:

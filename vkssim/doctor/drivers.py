@@ -8,6 +8,7 @@ from typing import Any
 from ..host.driver_files import FILTERS, NAMED_FILES, DriverFile, search_folders
 from ..host.libraries import is_for_other_programs
 from ..host.machine import Machine
+from ..host.registry import DRIVERS
 from .findings import Finding, Level, Section
 from .packages import install_driver, install_libraries
 from .survey import Survey
@@ -17,14 +18,21 @@ def drivers_section(machine: Machine, files: Sequence[DriverFile], survey: Surve
     """Return what is known of each driver file."""
     findings = [_variables(machine)] if _chosen_by(machine) else []
     findings += [_finding(file, machine, survey) for file in files]
-    if not files and machine.platform == "win32":
-        text = "Windows keeps the names of driver files in its registry, which is not looked at"
-        findings.append(Finding(Level.NOTE, text))
-    elif not files:
-        folders = ", ".join(str(folder) for folder in search_folders(machine))
-        where = f"the files that {_chosen_by(machine)[0]} names" if _chosen_by(machine) else folders
-        findings.append(Finding(Level.ERROR, f"there is no driver file in {where}", install_driver(machine)))
+    if not files:
+        where = f"the files that {_chosen_by(machine)[0]} names" if _chosen_by(machine) else _searched(machine)
+        text = f"there is no driver file in {where}"
+        if survey.devices:  # the loader of Windows also reads files of applications
+            findings.append(Finding(Level.NOTE, f"{text}, and Vulkan lists devices all the same"))
+        else:
+            findings.append(Finding(Level.ERROR, text, install_driver(machine)))
     return Section("drivers", "Vulkan drivers", findings, {"files": [_plain(file, survey) for file in files]})
+
+
+def _searched(machine: Machine) -> str:
+    """Return the places in which the loader looks for driver files."""
+    if machine.platform == "win32":
+        return rf"the registry (HKEY_LOCAL_MACHINE\{DRIVERS}, and the keys of display adapters)"
+    return ", ".join(str(folder) for folder in search_folders(machine))
 
 
 def _chosen_by(machine: Machine) -> list[str]:

@@ -34,6 +34,9 @@ def gpus_section(machine: Machine, files: Sequence[DriverFile], survey: Survey) 
     nodes = [*render_nodes(machine), *sorted(machine.path("/dev").glob("nvidia*")), *_existing(machine, WSL_DEVICE)]
     nodes = [node for node in nodes if not node.is_dir()]
     findings = [finding for node in nodes if (finding := _rights(node, machine)) is not None]
+    folder = machine.path("/dev/dri")
+    if folder.is_dir() and not os.access(folder, os.R_OK | os.X_OK):
+        findings.append(Finding(Level.WARNING, f"this user may not look into {folder}", f"sudo chmod 755 {folder}"))
     if not survey.has_gpu:
         findings += [
             Finding(Level.WARNING, clause) for clause in unusable_gpus(machine, lambda library: survey.problems.get(library))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,6 +35,12 @@ SAMPLES = "samples"
 CHROMA = "chroma"
 """The buffer to which another API of the GPU writes the chroma of surfaces: Cb and Cr of each sample side by side."""
 
+_FAST_CONVERSIONS = 24, 0
+"""The last version of Mesa, major and minor, whose lavapipe is known to compile a conversion to an integer to one instruction.
+
+Newer ones (seen with 25.0 and 26.0) compile conversions that saturate, lane by lane: a kernel of `Sums.INTEGER` takes a minute.
+"""
+
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _LARGEST_ROWS = 32
 _STAGED_WORKGROUP = 64
@@ -44,12 +51,13 @@ class KernelShape:
     """The shape of the kernels for a device.
 
     It has the workgroup size for kernels whose size is a constant. It also says which builds to use, for kernels that have
-    several.
+    several. Where the driver has no `fast_conversions`, EXACT takes the place of INTEGER.
     """
 
     shape: Shape
     workgroup: int
     sums: Sums = Sums.PLAIN
+    fast_conversions: bool = True
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
@@ -65,7 +73,8 @@ class KernelShape:
 
         A workgroup of the strip shape is one subgroup of the device.
         """
-        return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
+        workgroup = info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP
+        return cls(shape, workgroup, fast_conversions=not (info.is_lavapipe and _mesa_version(info) > _FAST_CONVERSIONS))
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
         """Return the kernel of a stem for samples of a format."""
@@ -74,7 +83,8 @@ class KernelShape:
     def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
         """Return the kernel of a stem with specialisation constants by number; the workgroup size is added."""
         interface = INTERFACES[stem]
-        sums = interface.build_for(self.sums)
+        sums = Sums.EXACT if self.sums is Sums.INTEGER and not self.fast_conversions else self.sums
+        sums = interface.build_for(sums)
         values = {WORKGROUP_CONSTANT: self.workgroup, **values}
         return Kernel(
             module_name(stem, self.shape, sums),
@@ -97,6 +107,12 @@ class KernelShape:
         if self.sums is not Sums.PLAIN:
             return EXACT_OUTPUTS[self.shape.value] * self.workgroup
         return DECIMATE_OUTPUTS if self.shape is Shape.STAGED else DECIMATE_COLUMNS * self.workgroup
+
+
+def _mesa_version(info: DeviceInfo) -> tuple[int, ...]:
+    """Return the major and minor version of a driver of Mesa; (0, 0) where the driver does not say it."""
+    found = re.search(r"Mesa (\d+)\.(\d+)", info.driver)
+    return tuple(map(int, found.groups())) if found else (0, 0)
 
 
 @dataclass(frozen=True)
