@@ -13,6 +13,7 @@ import av
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
+from .asked import Asked, open_store
 from .bench import Bench
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
@@ -21,7 +22,6 @@ from .output import VideoOutput, check_video_output
 from .recipe import Recipe, make_recipe, split_options
 from .samples import Sample, Sampling
 from .source import Source
-from .store import TrialStore
 from .trial import Judge, Progress, Target, Trial, features_of, parse_targets
 
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -66,22 +66,6 @@ class Choice:
     spread: float
     options: dict[str, str]
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Hold what a search was asked for; see `search`."""
-
-    thresholds: Sequence[Threshold]
-    features: Sequence[str]
-    seconds: float
-    whole: bool
-    output: str | None
-    backend: str
-    device: str | int | None
-    most_trials: int
-    resume: str | os.PathLike[str] | None
-    progress: Progress | None
 
 
 class Search:
@@ -235,24 +219,6 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
         prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
         curves.append(Curve(prior, target.unit(target.limit)))
     return curves
-
-
-def open_store(stack: ExitStack, source: Source, recipe: Recipe, asked: Asked) -> TrialStore | None:
-    """Return the store of a search, which a stack closes; None where nothing is to be stored. Raises VkssimError."""
-    if asked.resume is None:
-        return None
-    settings = {
-        "encoder": recipe.encoder.name,
-        "parameter": [recipe.parameter.name, *recipe.parameter.values],
-        "format": recipe.format,
-        "options": dict(recipe.options),
-        "own": dict(recipe.own),
-        "two_passes": recipe.two_passes,
-        "features": features_of(asked.thresholds, asked.features),
-        "seconds": asked.seconds,
-        "backend": asked.backend,
-    }
-    return stack.enter_context(TrialStore(asked.resume, source.path, settings))
 
 
 def nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:

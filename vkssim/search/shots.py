@@ -13,12 +13,13 @@ import av
 from ..errors import OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
+from .asked import Asked, open_store
 from .bench import Bench
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
 from .recipe import Recipe
 from .samples import Sample, Sampling, find_cuts
-from .search import Asked, checked, first_curves, nearest, open_store, prepare
+from .search import checked, first_curves, nearest, prepare
 from .source import Scan, Source
 from .trial import Coded, Judge, Progress, Target, Trial, features_of
 
