@@ -101,7 +101,7 @@ def _second_pass(
     if output is not None:
         decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
     waiting: deque[Any] = deque()
-    bits = av.VideoFormat(recipe.format).components[0].bits
+    bits = recipe.bits
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
         for packet in packets:

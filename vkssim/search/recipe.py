@@ -33,6 +33,13 @@ class Recipe:
     two_passes: bool = False
 
     @property
+    def bits(self) -> int:
+        """Return the depth of the frames that are encoded."""
+        import av
+
+        return int(av.VideoFormat(self.format).components[0].bits)
+
+    @property
     def key_frames(self) -> int:
         """Return the most frames from one key frame to the next."""
         for name, options in (("g", self.options), ("keyint", self.own)):
