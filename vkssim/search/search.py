@@ -7,22 +7,20 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Self
-
-import av
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
-from .asked import Asked, open_store
+from .asked import Asked
 from .bench import Bench
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
 from .output import VideoOutput, check_video_output
 from .recipe import Recipe, make_recipe, split_options
+from .running import Running
 from .samples import Sample, Sampling
 from .source import Source
-from .trial import Judge, Progress, Target, Trial, features_of, parse_targets
+from .trial import Progress, Target, Trial, parse_targets
 
 _MOST_WHOLE = 4  # trials of the whole clip
 _OFF_WHOLE = 0.5  # how far the score of the whole clip may be from that of its samples beyond what these show, in dB
@@ -68,94 +66,55 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-class Search:
+class Search(Running[Trial]):
     """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
 
     It is what `search` returns. The device is open until all trials are done, or until `close`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        self.trials: list[Trial] = []
+        super().__init__(source, recipe, asked)
         self.sampling: Sampling | None = None
-        self._source = source
-        self._recipe = recipe
-        self._asked = asked
         self._choice: Choice | None = None
-        self._running = self._run()
 
-    def __iter__(self) -> Iterator[Trial]:
-        """Yield the trials that are done, then each further one. Raises VkssimError; `trials` has what was done before."""
-        place = 0
-        while True:
-            if place == len(self.trials) and next(self._running, None) is None:
-                return
-            yield self.trials[place]
-            place += 1
+    @property
+    def trials(self) -> list[Trial]:
+        """Return the trials that are done."""
+        return self._results
 
     @property
     def choice(self) -> Choice:
         """Return the outcome, after all trials. Raises VkssimError."""
-        for _ in self:
-            pass
-        if self._choice is None:
-            raise OptionError("the search was closed, or failed, before it came to a choice")
-        return self._choice
+        self._ended()
+        return self._there(self._choice)
 
-    @property
-    def parameter(self) -> str:
-        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
-        return self._recipe.parameter.name
-
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._running.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _run(self) -> Generator[Trial, None, None]:
-        asked, facts, parameter = self._asked, self._source.facts, self._recipe.parameter
-        with ExitStack() as stack:
-            features = features_of(asked.thresholds, asked.features)
-            bits = av.VideoFormat(self._recipe.format).components[0].bits
-            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
-            targets = judge.targets(asked.thresholds)
-            store = open_store(stack, self._source, self._recipe, asked)
-            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
-            self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
-            curves = first_curves(self._recipe, targets)
-            settings = Settings(len(parameter.values), curves)
-            found: dict[int, Trial] = {}
-            while len(found) < asked.most_trials and (place := settings.next()) is not None:
-                yield self._learn(place, bench.encode("samples", sampling, place), found, settings, targets)
+    def _run(self, bench: Bench) -> Generator[Trial, None, None]:
+        asked, targets = self._asked, bench.targets
+        self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
+        settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
+        found: dict[int, Trial] = {}
+        while len(found) < asked.most_trials and (place := settings.next()) is not None:
+            found[place] = bench.encode("samples", sampling, place)
+            learn(settings, place, found[place], targets)
+            yield found[place]
+        place = nearest(found, settings, targets)
+        notes: list[str] = []
+        if self._source.facts.interlaced:
+            notes.append("the source is interlaced; it was encoded as frames, so deinterlace it first")
+        if asked.output is not None or (asked.whole and not sampling.is_whole):
+            whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
+            if not sampling.is_whole:
+                curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
+                settings, found = Settings(settings.count, curves), {}
+            if sampling.is_whole and not found[place].meets:
+                notes.append("no file is written, since no setting meets the targets")
+            else:
+                yield from self._check_whole(bench, whole, place, found, settings, notes)
             place = nearest(found, settings, targets)
-            notes = ["the source is interlaced; it was encoded as frames, so deinterlace it first"] if facts.interlaced else []
-            if asked.output is not None or (asked.whole and not sampling.is_whole):
-                whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
-                if not sampling.is_whole:
-                    curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
-                    settings, found = Settings(settings.count, curves), {}
-                if sampling.is_whole and not found[place].meets:
-                    notes.append("no file is written, since no setting meets the targets")
-                else:
-                    yield from self._check_whole(bench, whole, place, found, settings, targets, notes)
-                place = nearest(found, settings, targets)
-            self._choice = self._outcome(place, found, settings, targets, notes)
-            if store is not None:
-                store.remove()
+        self._choice = self._outcome(place, found, settings, targets, notes)
 
     def _check_whole(
-        self,
-        bench: Bench,
-        whole: Sampling,
-        place: int,
-        found: dict[int, Trial],
-        settings: Settings,
-        targets: Sequence[Target],
-        notes: list[str],
+        self, bench: Bench, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
     ) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
         chosen: int | None = place
@@ -171,19 +130,14 @@ class Search:
                 if trial.meets and output is not None:
                     output.keep()
                     notes += output.notes
-            yield self._learn(chosen, trial, found, settings, targets)
+            found[chosen] = trial
+            learn(settings, chosen, trial, bench.targets)
+            yield trial
             if trial.meets:
                 return
             chosen = settings.likely()
         if self._asked.output is not None:
             notes.append("no file is written, since no setting meets the targets on the whole clip")
-
-    def _learn(self, place: int, trial: Trial, found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> Trial:
-        """Note a trial, and teach the curves its scores."""
-        self.trials.append(trial)
-        found[place] = trial
-        settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
-        return trial
 
     def _outcome(
         self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
@@ -219,6 +173,11 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
         prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
         curves.append(Curve(prior, target.unit(target.limit)))
     return curves
+
+
+def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target]) -> None:
+    """Add a trial to the settings that were tried, with the value of each target in the unit of its curve."""
+    settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
 
 
 def nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Self
-
-import av
 
 from ..errors import OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from .asked import Asked, open_store
+from .asked import Asked
 from .bench import Bench
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
 from .recipe import Recipe
+from .running import Running
 from .samples import Sample, Sampling, find_cuts
-from .search import checked, first_curves, nearest, prepare
+from .search import checked, first_curves, learn, nearest, prepare
 from .source import Scan, Source
-from .trial import Coded, Judge, Progress, Target, Trial, features_of
+from .trial import Coded, Judge, Progress, Trial
 
 AV1AN_NAMES = {
     "libx264": "x264 --crf",
@@ -65,42 +62,26 @@ class Shot:
     scores: dict[str, list[float]]
 
 
-class ShotSearch:
+class ShotSearch(Running[Shot]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
     It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        self.shots: list[Shot] = []
-        self._source = source
-        self._recipe = recipe
-        self._asked = asked
+        super().__init__(source, recipe, asked)
         self._report: ScoreReport | None = None
-        self._running = self._run()
 
-    def __iter__(self) -> Iterator[Shot]:
-        """Yield the shots that are done, then each further one. Raises VkssimError; `shots` has what was done before."""
-        place = 0
-        while True:
-            if place == len(self.shots) and next(self._running, None) is None:
-                return
-            yield self.shots[place]
-            place += 1
+    @property
+    def shots(self) -> list[Shot]:
+        """Return the shots that are done."""
+        return self._results
 
     @property
     def report(self) -> ScoreReport:
         """Return the scores of all frames, each encoded with the setting of its shot. Raises VkssimError."""
-        for _ in self:
-            pass
-        if self._report is None:
-            raise OptionError("the search was closed, or failed, before all shots were done")
-        return self._report
-
-    @property
-    def parameter(self) -> str:
-        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
-        return self._recipe.parameter.name
+        self._ended()
+        return self._there(self._report)
 
     @property
     def bytes(self) -> int:
@@ -120,39 +101,16 @@ class ShotSearch:
             for shot in self.shots
         )
 
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._running.close()
+    def _run(self, bench: Bench) -> Generator[Shot, None, None]:
+        scan = bench.look()
+        cuts = find_cuts(scan.changes)
+        curves = first_curves(self._recipe, bench.targets)
+        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+            shot, curves = self._search_shot(bench, Sample(first, end - first), curves)
+            yield shot
+        self._report = self._make_report(bench.judge, scan)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _run(self) -> Generator[Shot, None, None]:
-        asked, facts = self._asked, self._source.facts
-        bits = av.VideoFormat(self._recipe.format).components[0].bits
-        with ExitStack() as stack:
-            features = features_of(asked.thresholds, asked.features)
-            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
-            targets = judge.targets(asked.thresholds)
-            store = open_store(stack, self._source, self._recipe, asked)
-            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
-            scan = bench.look()
-            cuts = find_cuts(scan.changes)
-            curves = first_curves(self._recipe, targets)
-            for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-                shot, curves = self._search_shot(bench, targets, Sample(first, end - first), curves)
-                self.shots.append(shot)
-                yield shot
-            self._report = self._make_report(judge, bits, scan)
-            if store is not None:
-                store.remove()
-
-    def _search_shot(
-        self, bench: Bench, targets: Sequence[Target], sample: Sample, curves: Sequence[Curve]
-    ) -> tuple[Shot, list[Curve]]:
+    def _search_shot(self, bench: Bench, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
         settings = Settings(len(self._recipe.parameter.values), curves)
         sampling = Sampling((sample,), sample.count, 1)
@@ -161,13 +119,13 @@ class ShotSearch:
             coded, seconds = bench.run(f"shot {sample.first}+{sample.count}", sampling, place)
             trial = bench.summarise(sampling, place, coded, seconds)
             found[place] = trial, coded[0]
-            settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
-        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, targets)
+            learn(settings, place, trial, bench.targets)
+        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, bench.targets)
         trial, chosen = found[best]
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
         return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
 
-    def _make_report(self, judge: Judge, bits: int, scan: Scan) -> ScoreReport:
+    def _make_report(self, judge: Judge, scan: Scan) -> ScoreReport:
         facts = self._source.facts
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
@@ -179,7 +137,7 @@ class ShotSearch:
             distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
             width=facts.width,
             height=facts.height,
-            bits=bits,
+            bits=self._recipe.bits,
             names=judge.scorer.names,
             backend=judge.scorer.info,
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
