@@ -12,9 +12,9 @@ import pytest
 import vkssim
 from vkssim.errors import InputError, OptionError, OutputError
 from vkssim.search import encode
-from vkssim.search.bench import Bench
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe
+from vkssim.search.runner import TrialRunner
 from vkssim.search.source import Source, luma
 
 from .clips import CUT, FRAMES, QUICK, SCALED, source
@@ -128,13 +128,13 @@ def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatc
     assert first.setting == every[0].setting
     assert (tmp_path / "state.journal").exists()
     encoded = []
-    original = Bench._coded
+    original = TrialRunner._encode_samples
 
     def counted(self: Any, samples: Any, place: int, *more: Any) -> Any:
         encoded.append(place)
         return original(self, samples, place, *more)
 
-    monkeypatch.setattr(Bench, "_coded", counted)
+    monkeypatch.setattr(TrialRunner, "_encode_samples", counted)
     again = searched(clip, resume=path)
     trials = list(again)
     assert [trial.setting for trial in trials] == [trial.setting for trial in every]

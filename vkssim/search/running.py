@@ -8,11 +8,11 @@ from contextlib import ExitStack
 from typing import Generic, Self, TypeVar
 
 from ..errors import OptionError
-from .asked import Asked, open_store
-from .bench import Bench
+from .options import SearchOptions, open_store
 from .recipe import Recipe
+from .runner import TrialRunner
 from .source import Source
-from .trial import Judge, features_of
+from .trial import TargetScorer, features_of
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
@@ -24,11 +24,11 @@ class Running(ABC, Generic[Result]):
     The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         self._results: list[Result] = []
         self._source = source
         self._recipe = recipe
-        self._asked = asked
+        self._options = options
         self._steps = self._opened()
 
     def __iter__(self) -> Iterator[Result]:
@@ -59,29 +59,29 @@ class Running(ABC, Generic[Result]):
         self.close()
 
     @abstractmethod
-    def _run(self, bench: Bench) -> Generator[Result, None, None]:
+    def _run(self, runner: TrialRunner) -> Generator[Result, None, None]:
         """Yield each result. The store is removed afterwards."""
 
-    def _ended(self) -> None:
+    def _finish(self) -> None:
         """Run to the end. Raises VkssimError."""
         for _ in self:
             pass
 
     @staticmethod
-    def _there(outcome: Outcome | None) -> Outcome:
+    def _outcome_of(outcome: Outcome | None) -> Outcome:
         """Return the outcome of a search that has run to its end. Raises OptionError where it did not get there."""
         if outcome is None:
             raise OptionError("the search was closed, or failed, before it was done")
         return outcome
 
     def _opened(self) -> Generator[Result, None, None]:
-        asked, facts = self._asked, self._source.facts
+        options, facts = self._options, self._source.facts
         with ExitStack() as stack:
-            features = features_of(asked.thresholds, asked.features)
-            judge = Judge(facts.width, facts.height, self._recipe.bits, features, asked.backend, asked.device)
-            stack.enter_context(judge)
-            targets = judge.targets(asked.thresholds)  # a target that cannot be is an error before the store is opened
-            store = open_store(stack, self._source, self._recipe, asked)
-            yield from self._run(Bench(self._source, self._recipe, judge, targets, store, asked.progress))
+            features = features_of(options.thresholds, options.features)
+            scorer = TargetScorer(facts.width, facts.height, self._recipe.bits, features, options.backend, options.device)
+            stack.enter_context(scorer)
+            targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
+            store = open_store(stack, self._source, self._recipe, options)
+            yield from self._run(TrialRunner(self._source, self._recipe, scorer, targets, store, options.progress))
             if store is not None:
                 store.remove()

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
-from .asked import Asked
-from .bench import Bench
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
+from .options import SearchOptions
 from .output import VideoOutput, check_video_output
 from .recipe import Recipe, make_recipe, split_options
+from .runner import TrialRunner
 from .running import Running
 from .samples import Sample, Sampling
 from .source import Source
@@ -72,8 +72,8 @@ class Search(Running[Trial]):
     It is what `search` returns. The device is open until all trials are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        super().__init__(source, recipe, asked)
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        super().__init__(source, recipe, options)
         self.sampling: Sampling | None = None
         self._choice: Choice | None = None
 
@@ -85,23 +85,23 @@ class Search(Running[Trial]):
     @property
     def choice(self) -> Choice:
         """Return the outcome, after all trials. Raises VkssimError."""
-        self._ended()
-        return self._there(self._choice)
+        self._finish()
+        return self._outcome_of(self._choice)
 
-    def _run(self, bench: Bench) -> Generator[Trial, None, None]:
-        asked, targets = self._asked, bench.targets
-        self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
+    def _run(self, runner: TrialRunner) -> Generator[Trial, None, None]:
+        options, targets = self._options, runner.targets
+        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
         settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
         found: dict[int, Trial] = {}
-        while len(found) < asked.most_trials and (place := settings.next()) is not None:
-            found[place] = bench.encode("samples", sampling, place)
+        while len(found) < options.most_trials and (place := settings.next()) is not None:
+            found[place] = runner.encode("samples", sampling, place)
             learn(settings, place, found[place], targets)
             yield found[place]
         place = nearest(found, settings, targets)
         notes: list[str] = []
         if self._source.facts.interlaced:
             notes.append("the source is interlaced; it was encoded as frames, so deinterlace it first")
-        if asked.output is not None or (asked.whole and not sampling.is_whole):
+        if options.output is not None or (options.whole and not sampling.is_whole):
             whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
             if not sampling.is_whole:
                 curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
@@ -109,12 +109,12 @@ class Search(Running[Trial]):
             if sampling.is_whole and not found[place].meets:
                 notes.append("no file is written, since no setting meets the targets")
             else:
-                yield from self._check_whole(bench, whole, place, found, settings, notes)
+                yield from self._check_whole(runner, whole, place, found, settings, notes)
             place = nearest(found, settings, targets)
         self._choice = self._outcome(place, found, settings, targets, notes)
 
     def _check_whole(
-        self, bench: Bench, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
+        self, runner: TrialRunner, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
     ) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
         chosen: int | None = place
@@ -123,20 +123,20 @@ class Search(Running[Trial]):
                 break
             with ExitStack() as stack:
                 output = None
-                if self._asked.output is not None:
-                    written = VideoOutput(self._asked.output, self._source.path, self._source.facts, self._recipe)
+                if self._options.output is not None:
+                    written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
                     output = stack.enter_context(written)
-                trial = bench.encode("whole", whole, chosen, output)
+                trial = runner.encode("whole", whole, chosen, output)
                 if trial.meets and output is not None:
                     output.keep()
                     notes += output.notes
             found[chosen] = trial
-            learn(settings, chosen, trial, bench.targets)
+            learn(settings, chosen, trial, runner.targets)
             yield trial
             if trial.meets:
                 return
             chosen = settings.likely()
-        if self._asked.output is not None:
+        if self._options.output is not None:
             notes.append("no file is written, since no setting meets the targets on the whole clip")
 
     def _outcome(
@@ -287,8 +287,10 @@ def search(
     path = None if output is None else os.fspath(output)
     if path is not None:
         check_video_output(path, recipe)
-    asked = Asked(*checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress)
-    return Search(clip, recipe, asked)
+    options = SearchOptions(
+        *checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress
+    )
+    return Search(clip, recipe, options)
 
 
 def prepare(

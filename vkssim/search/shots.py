@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from ..errors import OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from .asked import Asked
-from .bench import Bench
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
+from .options import SearchOptions
 from .recipe import Recipe
+from .runner import TrialRunner
 from .running import Running
 from .samples import Sample, Sampling, find_cuts
 from .search import checked, first_curves, learn, nearest, prepare
 from .source import Scan, Source
-from .trial import Coded, Judge, Progress, Trial
+from .trial import EncodedSample, Progress, TargetScorer, Trial
 
 AV1AN_NAMES = {
     "libx264": "x264 --crf",
@@ -68,8 +68,8 @@ class ShotSearch(Running[Shot]):
     It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        super().__init__(source, recipe, asked)
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        super().__init__(source, recipe, options)
         self._report: ScoreReport | None = None
 
     @property
@@ -80,8 +80,8 @@ class ShotSearch(Running[Shot]):
     @property
     def report(self) -> ScoreReport:
         """Return the scores of all frames, each encoded with the setting of its shot. Raises VkssimError."""
-        self._ended()
-        return self._there(self._report)
+        self._finish()
+        return self._outcome_of(self._report)
 
     @property
     def bytes(self) -> int:
@@ -101,31 +101,31 @@ class ShotSearch(Running[Shot]):
             for shot in self.shots
         )
 
-    def _run(self, bench: Bench) -> Generator[Shot, None, None]:
-        scan = bench.look()
+    def _run(self, runner: TrialRunner) -> Generator[Shot, None, None]:
+        scan = runner.look()
         cuts = find_cuts(scan.changes)
-        curves = first_curves(self._recipe, bench.targets)
+        curves = first_curves(self._recipe, runner.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-            shot, curves = self._search_shot(bench, Sample(first, end - first), curves)
+            shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
             yield shot
-        self._report = self._make_report(bench.judge, scan)
+        self._report = self._make_report(runner.scorer, scan)
 
-    def _search_shot(self, bench: Bench, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
+    def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
         settings = Settings(len(self._recipe.parameter.values), curves)
         sampling = Sampling((sample,), sample.count, 1)
-        found: dict[int, tuple[Trial, Coded]] = {}
-        while len(found) < self._asked.most_trials and (place := settings.next()) is not None:
-            coded, seconds = bench.run(f"shot {sample.first}+{sample.count}", sampling, place)
-            trial = bench.summarise(sampling, place, coded, seconds)
-            found[place] = trial, coded[0]
-            learn(settings, place, trial, bench.targets)
-        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, bench.targets)
+        found: dict[int, tuple[Trial, EncodedSample]] = {}
+        while len(found) < self._options.most_trials and (place := settings.next()) is not None:
+            encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+            trial = runner.summarise(sampling, place, encoded, seconds)
+            found[place] = trial, encoded[0]
+            learn(settings, place, trial, runner.targets)
+        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, runner.targets)
         trial, chosen = found[best]
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
         return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
 
-    def _make_report(self, judge: Judge, scan: Scan) -> ScoreReport:
+    def _make_report(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
         facts = self._source.facts
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
@@ -138,11 +138,11 @@ class ShotSearch(Running[Shot]):
             width=facts.width,
             height=facts.height,
             bits=self._recipe.bits,
-            names=judge.scorer.names,
-            backend=judge.scorer.info,
+            names=scorer.scorer.names,
+            backend=scorer.scorer.info,
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
             rate=float(facts.rate),
-            similarities=judge.scorer.similarities,
+            similarities=scorer.scorer.similarities,
         )
 
 
@@ -214,5 +214,5 @@ def search_shots(
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
     thresholds, chosen, _ = checked(targets, features, 1.0, trials)
-    asked = Asked(thresholds, chosen, 0.0, True, None, backend, device, trials, resume, progress)
-    return ShotSearch(clip, recipe, asked)
+    options = SearchOptions(thresholds, chosen, 0.0, True, None, backend, device, trials, resume, progress)
+    return ShotSearch(clip, recipe, options)

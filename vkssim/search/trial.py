@@ -27,7 +27,7 @@ _HIGHEST = 50.0  # dB: beyond it encodes become lossless, and scores leave their
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedSample:
     """Hold one sample as it was encoded: the scores of its frames by name, and what the encoder wrote."""
 
     scores: dict[str, list[float]]
@@ -112,16 +112,19 @@ class Target:
         converted = float(decibel(np.array(value)))
         return converted if converted < _HIGHEST else math.inf
 
-    def value(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+    def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
-        return pooled_value(self.threshold.pooling, [np.array(one.scores[self.threshold.name]) for one in coded], weights)
+        return pooled_value(self.threshold.pooling, [np.array(one.scores[self.threshold.name]) for one in encoded], weights)
 
-    def deviation(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+    def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
-        if len(coded) < 2:
+        if len(encoded) < 2:
             return 0.0
         left: Doubles = np.array(
-            [self.unit(self.value([*coded[:n], *coded[n + 1 :]], [*weights[:n], *weights[n + 1 :]])) for n in range(len(coded))]
+            [
+                self.unit(self.value([*encoded[:n], *encoded[n + 1 :]], [*weights[:n], *weights[n + 1 :]]))
+                for n in range(len(encoded))
+            ]
         )
         return float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2)))
 
@@ -136,7 +139,7 @@ def parse_targets(texts: Sequence[str]) -> list[Threshold]:
     return [parse_threshold(text, "targets") for text in texts]
 
 
-class Judge:
+class TargetScorer:
     """Score pairs of luma planes on a device that stays open; use it with `with`. Arguments as those of `Scorer`."""
 
     def __init__(self, width: int, height: int, bits: int, features: Sequence[str], backend: str, device: Any) -> None:
@@ -160,7 +163,9 @@ class Judge:
         for frame in self._scorer.score(pairs):
             yield dict(frame.metrics)
 
-    def coded(self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None) -> Coded:
+    def sample(
+        self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None
+    ) -> EncodedSample:
         """Return a sample with its scores. Raises InputError where it has no frames."""
         scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
         for metrics in self.score(pairs):
@@ -171,7 +176,7 @@ class Judge:
                 progress(done, total)
         if not any(scores.values()):
             raise InputError("the encoder wrote no frame")
-        return Coded(scores, stream)
+        return EncodedSample(scores, stream)
 
     def close(self) -> None:
         """Close the device."""
@@ -186,7 +191,7 @@ class Judge:
 
 def summarise(
     setting: float,
-    coded: Sequence[Coded],
+    encoded: Sequence[EncodedSample],
     sampling: Sampling,
     targets: Sequence[Target],
     recipe: Recipe,
@@ -195,18 +200,18 @@ def summarise(
 ) -> Trial:
     """Return the trial of samples that were encoded with a setting. `rate` is in frames a second."""
     weights = [sample.weight for sample in sampling.samples]
-    values = {target.name: target.value(coded, weights) for target in targets}
-    size = forecast_bytes([one.stream for one in coded], sampling, recipe)
+    values = {target.name: target.value(encoded, weights) for target in targets}
+    size = forecast_bytes([one.stream for one in encoded], sampling, recipe)
     return Trial(
         setting=setting,
         values=values,
         meets=all(values[target.name] >= target.limit for target in targets),
         bytes=size,
         kbps=round(size * 8 * rate / sampling.frames / 1000, 3),
-        frames=sum(one.stream.frames for one in coded),
+        frames=sum(one.stream.frames for one in encoded),
         seconds=seconds,
         whole=sampling.is_whole,
-        deviations={target.name: target.deviation(coded, weights) for target in targets},
+        deviations={target.name: target.deviation(encoded, weights) for target in targets},
     )
 
 

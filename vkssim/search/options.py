@@ -15,7 +15,7 @@ from .trial import Progress, features_of
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchOptions:
     """Hold what a search was asked for; see `search`."""
 
     thresholds: Sequence[Threshold]
@@ -30,9 +30,9 @@ class Asked:
     progress: Progress | None
 
 
-def open_store(stack: ExitStack, source: Source, recipe: Recipe, asked: Asked) -> TrialStore | None:
+def open_store(stack: ExitStack, source: Source, recipe: Recipe, options: SearchOptions) -> TrialStore | None:
     """Return the store of a search, which a stack closes; None where nothing is to be stored. Raises VkssimError."""
-    if asked.resume is None:
+    if options.resume is None:
         return None
     settings = {
         "encoder": recipe.encoder.name,
@@ -41,8 +41,8 @@ def open_store(stack: ExitStack, source: Source, recipe: Recipe, asked: Asked) -
         "options": dict(recipe.options),
         "own": dict(recipe.own),
         "two_passes": recipe.two_passes,
-        "features": features_of(asked.thresholds, asked.features),
-        "seconds": asked.seconds,
-        "backend": asked.backend,
+        "features": features_of(options.thresholds, options.features),
+        "seconds": options.seconds,
+        "backend": options.backend,
     }
-    return stack.enter_context(TrialStore(asked.resume, source.path, settings))
+    return stack.enter_context(TrialStore(options.resume, source.path, settings))
