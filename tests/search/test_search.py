@@ -87,30 +87,31 @@ def test_several_targets_must_all_hold(clip: str) -> None:
     assert tight.trial.values["float_ssim:min"] >= 0.95
 
 
-def test_samples_forecast_the_whole_clip(tmp_path: Path) -> None:
-    """A clip of eight shots: the samples are some of them, and the whole clip at their CRF is near to what they say.
+@pytest.mark.parametrize("preset", ["ultrafast", "veryfast"])
+def test_samples_forecast_the_whole_clip(tmp_path: Path, preset: str) -> None:
+    """A clip of 16 shots: the whole clip at the CRF of the samples is near to what they say.
 
-    The preset is one whose encoder begins shots with an intra frame, as each sample begins.
+    One preset begins shots with an intra frame; the other has none there, so that its frames behind a cut are worse.
     """
-    path = source(tmp_path / "long.mkv", count=8 * CUT, shots=8)
-    running = searched(path, samples=2.5, enc="preset=veryfast")
+    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    running = searched(path, samples=5, enc=f"preset={preset}")
     choice, sampling = running.choice, running.sampling
     assert sampling is not None
-    assert sampling.cuts == 8
+    assert len(sampling.cuts) >= 15  # one of these cuts changes little
     assert sum(sample.count for sample in sampling.samples) < sampling.frames
     assert choice.meets
     assert not choice.trial.whole
     assert 0 < choice.probability < 1
     assert choice.spread > 0
-    whole = searched(path, samples=1000, enc="preset=veryfast", least=choice.setting, most=choice.setting).choice.trial
+    whole = searched(path, samples=1000, enc=f"preset={preset}", least=choice.setting, most=choice.setting).choice.trial
     assert whole.whole
     assert choice.trial.bytes == pytest.approx(whole.bytes, rel=0.1)
-    assert choice.trial.values["float_ssim:mean"] == pytest.approx(whole.values["float_ssim:mean"], abs=0.02)
+    assert choice.trial.values["float_ssim:mean"] == pytest.approx(whole.values["float_ssim:mean"], abs=0.005)
 
 
 def test_the_whole_clip_is_checked(tmp_path: Path) -> None:
-    path = source(tmp_path / "long.mkv", count=8 * CUT, shots=8)
-    running = searched(path, samples=2.5, whole=True)
+    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    running = searched(path, samples=5, whole=True)
     choice = running.choice
     assert choice.trial.whole
     assert choice.meets

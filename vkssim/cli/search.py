@@ -296,6 +296,6 @@ def _json(running: Search, choice: Choice) -> str:
         "trials": [asdict(trial) for trial in running.trials],
         "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
         "frames": None if sampling is None else sampling.frames,
-        "shots": None if sampling is None else sampling.cuts,
+        "shots": None if sampling is None else len(sampling.cuts),
     }
     return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

@@ -9,7 +9,16 @@ STEP = 1.0
 """The distance of two values of a parameter."""
 
 SAMPLE_SECONDS = 2.5
-"""The length of a sample."""
+"""The length of a sample, about: it is a multiple of GROUP frames."""
+
+GROUP = 32
+"""The most frames that encoders code as one group; samples begin and end with groups. SVT-AV1 has groups of 16 or 32."""
+
+LEAD = GROUP + 1
+"""The frames before each sample that are encoded and not counted: a key frame and a group."""
+
+TAIL = 16
+"""The frames behind each sample that are encoded and not counted."""
 
 LEAST_SECONDS = 40.0
 """The length of all samples together; those of a long clip are SHARE of it."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
+from .samples import Sample
 from .source import Facts, luma
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
@@ -25,12 +26,14 @@ Frames = Callable[[], Iterable[Any]]
 
 @dataclass
 class Stream:
-    """Count what an encoder has written: the bytes of key frames and of the others, and how many frames of each.
+    """Count what an encoder has written of a sample: the bytes of key frames and of the others, and how many frames of each.
 
     `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
+    `first_bytes` is that first key frame, which is not counted where frames are encoded before the sample.
     """
 
     header_bytes: int = 0
+    first_bytes: int = 0
     key_bytes: int = 0
     other_bytes: int = 0
     key_frames: int = 0
@@ -51,13 +54,48 @@ class Stream:
             self.other_bytes += packet.size
 
 
-def encoded_pairs(
-    frames: Frames, facts: Facts, recipe: Recipe, place: int, stream: Stream, output: VideoOutput | None = None
-) -> Iterator[Pair]:
-    """Encode frames, and yield each one with what a decoder makes of it; count the packets in `stream`.
+@dataclass
+class _Counted:
+    """Tell the frames of a sample from those that are encoded before and behind it, by their number and by their time."""
 
-    The packets go to `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where
-    the encoder drops frames.
+    sample: Sample
+    fed: int = 0
+    first: int | None = None
+    end: int | None = None
+    decoded: int = 0
+
+    def feed(self, frame: Any) -> None:
+        """Note a frame that goes to the encoder."""
+        if self.fed == self.sample.lead:
+            self.first = frame.pts
+        elif self.fed == self.sample.lead + self.sample.count:
+            self.end = frame.pts
+        self.fed += 1
+
+    def has(self, packet: Any) -> bool:
+        """Return whether a packet is counted."""
+        return self.first is not None and packet.pts >= self.first and (self.end is None or packet.pts < self.end)
+
+    def has_next(self) -> bool:
+        """Return whether the frame that is decoded next is counted."""
+        self.decoded += 1
+        return self.sample.lead < self.decoded <= self.sample.lead + self.sample.count
+
+
+def encoded_pairs(
+    frames: Frames,
+    sample: Sample,
+    facts: Facts,
+    recipe: Recipe,
+    place: int,
+    stream: Stream,
+    output: VideoOutput | None = None,
+) -> Iterator[Pair]:
+    """Encode the frames of a sample, and yield each one with what a decoder makes of it; count the packets in `stream`.
+
+    `frames` gives what is encoded before and behind the sample as well, which is neither yielded nor counted. The packets go to
+    `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where the encoder drops
+    frames.
     """
     import av
 
@@ -66,7 +104,7 @@ def encoded_pairs(
             run = None
             if recipe.two_passes:
                 run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
-            yield from _second_pass(prepared(frames(), recipe, facts), facts, recipe, place, stream, run, output)
+            yield from _second_pass(prepared(frames(), recipe, facts), sample, facts, recipe, place, stream, run, output)
     except av.FFmpegError as error:
         raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
@@ -83,6 +121,7 @@ def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int,
 
 def _second_pass(
     frames: Iterable[Any],
+    sample: Sample,
     facts: Facts,
     recipe: Recipe,
     place: int,
@@ -101,21 +140,27 @@ def _second_pass(
     if output is not None:
         decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
     waiting: deque[Any] = deque()
+    counted = _Counted(sample)
     bits = recipe.bits
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
         for packet in packets:
             if packet is not None:
-                stream.add(packet)
+                stream.first_bytes = stream.first_bytes or packet.size
+                if counted.has(packet):
+                    stream.add(packet)
             for after in decoder.decode(packet):
                 if not waiting:
                     raise InputError(f"{recipe.encoder.name} gives more frames than it got")
-                yield luma(waiting.popleft(), bits), luma(after, bits)
+                before = waiting.popleft()
+                if counted.has_next():
+                    yield luma(before, bits), luma(after, bits)
             if packet is not None and output is not None:
                 output.mux(packet)
 
     for frame in frames:
         waiting.append(frame)
+        counted.feed(frame)
         with ordinary_priority():
             packets = encoder.encode(frame)
         yield from decoded(packets)

@@ -129,8 +129,9 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
 
     context = av.CodecContext.create(recipe.encoder.name, "w")
     recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
-    level = av.logging.get_level()
+    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
     av.logging.set_level(av.logging.WARNING)
+    av.logging.set_skip_repeated(False)  # the second search with the same wrong option would be told nothing
     try:
         with ordinary_priority(), av.logging.Capture(local=True) as messages:
             context.open()
@@ -139,6 +140,7 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
         raise OptionError(f"{recipe.encoder.name} cannot encode {facts.width}x{facts.height} {recipe.format}: {said}") from None
     finally:
         av.logging.set_level(level)
+        av.logging.set_skip_repeated(skips)
     for _level, _name, text in messages:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")

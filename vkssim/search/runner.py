@@ -79,7 +79,8 @@ class TrialRunner:
         for sample in samples:
             stream = Stream(header)
             pairs = encoded_pairs(
-                partial(self.source.frames, sample.first, sample.count, self.look().times),
+                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look().times),
+                sample,
                 self.source.facts,
                 self.recipe,
                 place,

@@ -18,7 +18,7 @@ from .output import VideoOutput, check_video_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
 from .running import Running
-from .samples import Sample, Sampling
+from .samples import Sampling
 from .source import Source
 from .trial import Progress, Target, Trial, parse_targets
 
@@ -102,7 +102,7 @@ class Search(Running[Trial]):
         if self._source.facts.interlaced:
             notes.append("the source is interlaced; it was encoded as frames, so deinterlace it first")
         if options.output is not None or (options.whole and not sampling.is_whole):
-            whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
+            whole = Sampling.whole(sampling.frames, sampling.cuts)
             if not sampling.is_whole:
                 curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
                 settings, found = Settings(settings.count, curves), {}

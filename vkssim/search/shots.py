@@ -113,7 +113,7 @@ class ShotSearch(Running[Shot]):
     def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
         settings = Settings(len(self._recipe.parameter.values), curves)
-        sampling = Sampling((sample,), sample.count, 1)
+        sampling = Sampling((sample,), sample.count)
         found: dict[int, tuple[Trial, EncodedSample]] = {}
         while len(found) < self._options.most_trials and (place := settings.next()) is not None:
             encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)

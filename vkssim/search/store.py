@@ -50,7 +50,7 @@ class TrialStore:
 
     def _parse(self, entry: Any) -> None:
         if "scan" in entry:
-            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "details")))
+            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "costs")))
         else:
             encoded = [EncodedSample.of_json(one) for one in entry["encoded"]]
             self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])

@@ -23,6 +23,7 @@ from .samples import Sampling
 Progress = Callable[[int, int | None], None]
 """A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
 
+_DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
 _HIGHEST = 50.0  # dB: beyond it encodes become lossless, and scores leave their curve
 
 
@@ -119,7 +120,7 @@ class Target:
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
         if len(encoded) < 2:
-            return 0.0
+            return _DEVIATION_OF_ONE
         left: Doubles = np.array(
             [
                 self.unit(self.value([*encoded[:n], *encoded[n + 1 :]], [*weights[:n], *weights[n + 1 :]]))
@@ -211,31 +212,39 @@ def summarise(
         frames=sum(one.stream.frames for one in encoded),
         seconds=seconds,
         whole=sampling.is_whole,
-        deviations={target.name: target.deviation(encoded, weights) for target in targets},
+        deviations={target.name: 0.0 if sampling.is_whole else target.deviation(encoded, weights) for target in targets},
     )
 
 
 def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
-    Each sample begins with headers, which the clip has once, and with a key frame, which it has at its cuts and every so many
-    frames only. So the samples are counted without headers and as if their key frames had the size of the other frames, and
-    the headers and the key frames of the clip come on top. A frame behind a cut is as large as a key frame even where the
-    encoder does not make it one.
+    The samples stand for all frames, those behind cuts among them. The headers and the key frame that begin the clip, and the
+    key frames that it has every so many frames, come on top, since a sample is too short to have these.
     """
     if sampling.is_whole:
         return streams[0].bytes
     header = streams[0].header_bytes
-    frames, keys = sum(stream.frames for stream in streams), sum(stream.key_frames for stream in streams)
+    keys, frames = sum(stream.key_frames for stream in streams), sum(stream.frames for stream in streams)
     ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
-    more = (sum(stream.key_bytes for stream in streams) - header * len(streams)) / max(1, keys) - ordinary
-    weighted = sum(
-        sample.weight * (stream.bytes - header - more * stream.key_frames)
+    more = sum(stream.first_bytes for stream in streams) / len(streams) - header - ordinary
+    size = header + more
+    for stream, sample in zip(streams, sampling.samples, strict=True):
+        begins = 0 if sample.lead else header + more  # that is in the sample, and no other part of the clip has it
+        size += sample.weight * (stream.bytes - begins)
+    return round(size + more * _periodic_keys(streams, sampling, recipe))
+
+
+def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> float:
+    """Return how many more key frames the clip has than the samples stand for."""
+    shots = sampling.shots if recipe.encoder.keys_at_cuts else [sampling.frames]
+    if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
+        return sum((count - 1) // recipe.key_frames for count in shots)
+    stood_for = sum(
+        sample.weight * (stream.key_frames - (sample.lead == 0))
         for stream, sample in zip(streams, sampling.samples, strict=True)
     )
-    periodic = math.ceil(sampling.frames / recipe.key_frames)
-    expected = max(sampling.cuts, periodic) if recipe.encoder.keys_at_cuts else sampling.cuts - 1 + periodic
-    return round(header + weighted + more * expected)
+    return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
 
 class Clock:
