@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import DemandError, OptionError
-from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, MOST_TRIALS, STEP
-from ..utils.progress import ProgressBar
+from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
-from .command import Choice as WordChoice
 from .command import make_command, option
+from .encoding import EncodeProgress, encoder_options
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -49,13 +48,6 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
 )
 @click.argument("source", type=click.Path())
 @option(
-    "--encoder",
-    section=Section.ENCODER,
-    required=True,
-    type=WordChoice(ENCODER_NAMES),
-    help="Encode with that encoder of FFmpeg.",
-)
-@option(
     "--target",
     "targets",
     section=Section.VERDICT,
@@ -64,53 +56,13 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     metavar="NAME[:POOLING]=X",
     help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
 )
-@option(
-    "--enc",
-    section=Section.ENCODER,
-    multiple=True,
-    metavar="NAME=VALUE[:…]",
-    help="Give the encoder these options: preset=6:film-grain=8. May be repeated.",
-)
-@option(
-    "--parameter",
-    section=Section.ENCODER,
-    metavar="NAME",
-    help="Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
-)
 @option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no lower value of it.")
 @option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no higher value of it.")
-@option(
-    "--step",
-    section=Section.ENCODER,
-    type=float,
-    default=STEP,
-    show_default=True,
-    metavar="X",
-    help="Try values in that distance; bit rates are 3 % apart.",
-)
-@option("--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source.")
 @option(
     "--two-pass",
     section=Section.ENCODER,
     is_flag=True,
     help="Encode in two passes: with --parameter bitrate, of libx264 and libx265.",
-)
-@option(
-    "--feature",
-    "features",
-    section=Section.METRICS,
-    multiple=True,
-    metavar="NAME[=K=V:K=V]",
-    help="Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
-)
-@option(
-    "--samples",
-    section=Section.FRAMES,
-    type=float,
-    default=LEAST_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
 )
 @option(
     "--trials",
@@ -146,14 +98,7 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     metavar="FILE",
     help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
 )
-@option(
-    "--resume",
-    section=Section.OUTPUTS,
-    metavar="PATH",
-    help="Store trials in PATH.journal until the search is done, and go on from those that are there.",
-)
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table, only the setting.")
+@encoder_options
 @backend_options
 def command(
     source: str,
@@ -180,7 +125,7 @@ def command(
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     if output is not None:
         check_target(output, "--output", [source])
-    progress = _Steps(quiet=quiet)
+    progress = EncodeProgress(quiet=quiet)
     asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
     if shots is not None:
@@ -212,28 +157,6 @@ def command(
         say_written(output)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
-
-
-class _Steps:
-    """Show a progress bar for each step, and remove it before a line is printed; without a terminal show nothing."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._shows = sys.stderr.isatty() and not quiet
-        self._bar: ProgressBar | None = None
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Show that `done` frames of `total` are finished."""
-        if not self._shows:
-            return
-        if self._bar is None:
-            self._bar = ProgressBar()
-        self._bar(done, total)
-
-    def close(self) -> None:
-        """Remove the bar; the next step has a new one."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
 
 
 def _check_alone(output: str | None, wishes: dict[str, Any]) -> None:
