@@ -27,3 +27,18 @@ SHARE = 0.01
 
 MOST_TRIALS = 12
 """The most trials of samples. Few searches need more than four."""
+
+RESAMPLER = "bicubic"
+"""The filter of libswscale with which renditions are made, and scaled back: the default of ``vkssim score --scale``."""
+
+LADDER_TRIALS = 60
+"""The most trials of a ladder, of all sizes together."""
+
+LEAST_BITRATE, MOST_BITRATE = 145.0, 7800.0
+"""The bit rates between which a ladder has rungs, in kbit/s: the lowest and the highest of APPLE_H264."""
+
+RATE_FACTOR = 1.8
+"""The bit rate of a rung over that of the next lower one, at most. Apple's specification asks for 1.5 to 2."""
+
+APPLE_H264 = "234:145,360:365,432:730,432:1100,540:2000,720:3000,720:4500,1080:6000,1080:7800"
+"""The ladder of H.264 in Apple's "HLS Authoring Specification for Apple Devices", as HEIGHT:KBPS."""

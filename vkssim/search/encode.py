@@ -12,6 +12,8 @@ from typing import Any
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..frames.scale import Scale, interpolation
+from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
 from .samples import Sample
@@ -113,7 +115,7 @@ def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int,
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
     encoder = _context(facts, recipe, place, (1, statistics))
-    for frame in frames:
+    for _, frame in frames:
         encoder.encode(frame)
     encoder.encode(None)
     return statistics  # the encoder writes the file when it is closed, as this function ends
@@ -141,6 +143,7 @@ def _second_pass(
         decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
     waiting: deque[Any] = deque()
     counted = _Counted(sample)
+    enlarge = Enlarger(facts, recipe)
     bits = recipe.bits
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
@@ -154,12 +157,12 @@ def _second_pass(
                     raise InputError(f"{recipe.encoder.name} gives more frames than it got")
                 before = waiting.popleft()
                 if counted.has_next():
-                    yield luma(before, bits), luma(after, bits)
+                    yield luma(before, bits), enlarge(luma(after, bits))
             if packet is not None and output is not None:
                 output.mux(packet)
 
-    for frame in frames:
-        waiting.append(frame)
+    for before, frame in frames:
+        waiting.append(before)
         counted.feed(frame)
         with ordinary_priority():
             packets = encoder.encode(frame)
@@ -174,7 +177,7 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     """Return the bytes of an encode of a single flat picture, which has little but headers. Raises InputError."""
     import av
 
-    flat: Any = av.VideoFrame(facts.width, facts.height, recipe.format)
+    flat: Any = av.VideoFrame(*(recipe.size or (facts.width, facts.height)), recipe.format)
     for plane in flat.planes:
         plane.update(bytes(plane.buffer_size))
     flat.pts, flat.time_base = 0, facts.time_base
@@ -187,16 +190,37 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     return sum(packet.size for packet in packets)
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[Any]:
-    """Yield frames in the format of the recipe, without what would bind the encoder to the decisions of the source's one."""
+def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
+    """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
+
+    What would bind the encoder to the decisions of the source's encoder is taken off.
+    """
+    span = facts.colours[3]
     for frame in frames:
-        made = frame
+        made = small = frame
         if frame.format.name != recipe.format:
-            span = facts.colours[3]
-            made = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
-            made.pts, made.time_base = frame.pts, frame.time_base
-        made.pict_type = 0  # libx264 would put its key frames where the source has them
-        yield made
+            made = small = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
+        if recipe.size not in (None, (made.width, made.height)):
+            width, height = recipe.size
+            small = made.reformat(
+                width=width, height=height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
+            )
+        small.pts, small.time_base = frame.pts, frame.time_base
+        small.pict_type = 0  # libx264 would put its key frames where the source has them
+        yield made, small
+
+
+class Enlarger:
+    """Scale the luma of a rendition to the size of the source, as ``vkssim score --scale reference`` does; else do nothing."""
+
+    def __init__(self, facts: Facts, recipe: Recipe) -> None:
+        self._scale = None
+        if recipe.size not in (None, (facts.width, facts.height)):
+            self._scale = Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
+
+    def __call__(self, plane: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the scaled luma."""
+        return plane if self._scale is None else self._scale((plane,))[0]
 
 
 def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, made: Any = None) -> Any:

@@ -316,11 +316,16 @@ def checked(
     targets: Sequence[str] | str, features: Sequence[str] | str, samples: float, trials: int
 ) -> tuple[list[Threshold], list[str], float]:
     """Return the targets, the features and the length of the samples. Raises OptionError."""
-    if trials < 1:
-        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
-    if not samples > 0:
-        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")
+    check_counts(samples, trials)
     thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
     if not thresholds:
         raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
     return thresholds, [features] if isinstance(features, str) else list(features), samples
+
+
+def check_counts(samples: float, trials: int) -> None:
+    """Raise OptionError where there would be no samples or no trials."""
+    if trials < 1:
+        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
+    if not samples > 0:
+        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")

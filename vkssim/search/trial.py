@@ -24,7 +24,8 @@ Progress = Callable[[int, int | None], None]
 """A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
 
 _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
-_HIGHEST = 50.0  # dB: beyond it encodes become lossless, and scores leave their curve
+HIGHEST = 50.0
+"""In dB: beyond it encodes become lossless, and scores leave their curve."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,10 @@ class EncodedSample:
 
     scores: dict[str, list[float]]
     stream: Stream
+
+    def column(self, name: str) -> Doubles:
+        """Return one score of all frames."""
+        return np.array(self.scores[name], np.float64)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as values of JSON; a score that does not exist is null."""
@@ -102,20 +107,19 @@ class Target:
 
     @property
     def limit(self) -> float:
-        """Return the least value that meets the target."""
-        assert self.threshold.limit is not None
-        return self.threshold.limit
+        """Return the least value that meets the target; every value meets a score that is only looked at."""
+        return -math.inf if self.threshold.limit is None else self.threshold.limit
 
     def unit(self, value: float) -> float:
         """Return a value in the unit of the model; infinite for a similarity that a curve does not follow."""
         if not self.decibels:
             return value
         converted = float(decibel(np.array(value)))
-        return converted if converted < _HIGHEST else math.inf
+        return converted if converted < HIGHEST else math.inf
 
     def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
-        return pooled_value(self.threshold.pooling, [np.array(one.scores[self.threshold.name]) for one in encoded], weights)
+        return pooled_value(self.threshold.pooling, [one.column(self.threshold.name) for one in encoded], weights)
 
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
