@@ -13,7 +13,7 @@ import vkssim
 from vkssim.errors import InputError, OptionError, OutputError
 from vkssim.search import encode
 from vkssim.search.encoders import encoder_of
-from vkssim.search.recipe import make_recipe
+from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
 from vkssim.search.source import Source, luma
 
@@ -310,6 +310,22 @@ def test_what_only_the_encoder_knows_goes_to_its_own_options(clip: str) -> None:
     assert recipe.options == {"preset": "12"}
     assert recipe.own == {"film-grain": "8"}
     assert recipe.options_of(Source(clip).facts, 0) == {"preset": "12", "crf": "1", "svtav1-params": "film-grain=8"}
+
+
+@pytest.mark.parametrize(
+    "said", ["Cannot load libcuda.so.1", "OpenEncodeSessionEx failed: unsupported device (2): (no details)"]
+)
+def test_nvenc_without_a_gpu_that_encodes_is_named(said: str) -> None:
+    encoder = encoder_of("h264_nvenc")
+    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), "64x48", said)
+    assert text.startswith("h264_nvenc needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: ")
+    assert text.endswith("The encoders that need no GPU are libx264, libx265, libsvtav1, libvpx-vp9")
+
+
+def test_what_an_encoder_refuses_is_said_with_the_size() -> None:
+    encoder = encoder_of("h264_nvenc")
+    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), "64x48", "InitializeEncoder failed: invalid param (8)")
+    assert text == "h264_nvenc cannot encode 64x48 yuv420p: InitializeEncoder failed: invalid param (8)"
 
 
 def test_the_function_is_there_beside_the_package_of_its_name() -> None:

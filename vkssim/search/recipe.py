@@ -9,11 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import OptionError
+from .defaults import ENCODER_NAMES
 from .encoders import Encoder, Parameter
 from .source import Facts, Mastering
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 """The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
+
+_NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
+"""Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
 
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
@@ -142,8 +146,7 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         said = messages[-1][2].strip() if messages else str(error)
-        size = f"{context.width}x{context.height}"
-        raise OptionError(f"{recipe.encoder.name} cannot encode {size} {recipe.format}: {said}") from None
+        raise OptionError(refusal(recipe, f"{context.width}x{context.height}", said)) from None
     finally:
         av.logging.set_level(level)
         av.logging.set_skip_repeated(skips)
@@ -151,6 +154,18 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
+
+
+def refusal(recipe: Recipe, size: str, said: str) -> str:
+    """Return the message of an encoder that cannot be opened, with what FFmpeg said of it."""
+    name = recipe.encoder.name
+    if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
+        others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
+        return (
+            f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
+            f" this machine has. The encoders that need no GPU are {others}"
+        )
+    return f"{name} cannot encode {size} {recipe.format}: {said}"
 
 
 class ordinary_priority:  # noqa: N801 - used as a statement, like a function
