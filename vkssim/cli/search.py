@@ -84,7 +84,8 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     "--output",
     section=Section.OUTPUTS,
     metavar="FILE",
-    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole.",
+    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
+    " has its setting.",
 )
 @option(
     "--shots",
@@ -129,10 +130,11 @@ def command(
     asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
     if shots is not None:
-        _check_alone(output, wishes)
+        if wishes["two_pass"]:
+            raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
         whole = {name: value for name, value in asked.items() if name not in _OF_SAMPLES}
         try:
-            search_for_shots(source, shots, scores, as_json=as_json, quiet=quiet, **whole)
+            search_for_shots(source, shots, scores, output=output, as_json=as_json, quiet=quiet, **whole)
         finally:
             progress.close()
         return
@@ -157,14 +159,6 @@ def command(
         say_written(output)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
-
-
-def _check_alone(output: str | None, wishes: dict[str, Any]) -> None:
-    """Raise OptionError for what a search for shots cannot do: it encodes each shot whole, and writes no clip."""
-    if output is not None:
-        raise OptionError("--shots writes a list and no clip: give the list to Av1an, or search without --shots")
-    if wishes["two_pass"]:
-        raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
 
 
 def _say(parameter: str, trial: Trial) -> None:

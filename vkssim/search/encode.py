@@ -135,11 +135,11 @@ def _second_pass(
     import av
 
     with ordinary_priority():
-        encoder = _context(facts, recipe, place, run, None if output is None else output.video.codec_context)
+        encoder = _context(facts, recipe, place, run, None if output is None else output.encoder)
         encoder.open()
     decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
     decoder.thread_type = "AUTO"
-    if output is not None:
+    if output is not None and output.encoder is not None:
         decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
     waiting: deque[Any] = deque()
     counted = _Counted(sample)

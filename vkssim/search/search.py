@@ -14,7 +14,7 @@ from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
 from .options import SearchOptions
-from .output import VideoOutput, check_video_output
+from .output import VideoOutput, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
 from .running import Running
@@ -284,9 +284,7 @@ def search(
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
-    path = None if output is None else os.fspath(output)
-    if path is not None:
-        check_video_output(path, recipe)
+    path = checked_output(output, recipe)
     options = SearchOptions(
         *checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress
     )

@@ -12,6 +12,7 @@ from ..report.results import ScoreReport
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
 from .options import SearchOptions
+from .output import VideoOutput, checked_output
 from .recipe import Recipe
 from .runner import TrialRunner
 from .running import Running
@@ -65,11 +66,13 @@ class Shot:
 class ShotSearch(Running[Shot]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
-    It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
+    It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source. The device
+    is open until all shots are done, or until `close`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         super().__init__(source, recipe, options)
+        self.notes: list[str] = []
         self._report: ScoreReport | None = None
 
     @property
@@ -108,7 +111,22 @@ class ShotSearch(Running[Shot]):
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
             shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
             yield shot
+        if self._options.output is not None:
+            self._write(runner, self._options.output)
         self._report = self._make_report(runner.scorer, scan)
+
+    def _write(self, runner: TrialRunner, path: str) -> None:
+        """Encode each shot with its setting into one file, unless a shot meets no target."""
+        if not all(shot.meets for shot in self.shots):
+            self.notes.append("no file is written, since not every shot meets the targets")
+            return
+        with VideoOutput(path, self._source.path, self._source.facts, self._recipe, parts=True) as output:
+            for shot in self.shots:
+                sample = Sample(shot.first, shot.count)
+                place = self._recipe.parameter.values.index(shot.setting)
+                runner.run("", Sampling((sample,), shot.count), place, output)
+            output.keep()
+            self.notes += output.notes
 
     def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
@@ -158,6 +176,7 @@ def search_shots(
     enc: Sequence[str] | str = (),
     bits: int | None = None,
     features: Sequence[str] | str = (),
+    output: str | os.PathLike[str] | None = None,
     backend: str = "vulkan",
     device: str | int | None = None,
     trials: int = MOST_TRIALS,
@@ -186,6 +205,9 @@ def search_shots(
         The depth of the encode. The default is that of the source.
     features : str or sequence of str
         Metrics with their options. The default is those that the targets name.
+    output : str or path, optional
+        A file for the clip, each shot encoded with its setting: .mkv, .mp4 or .webm, with sound and subtitles copied. Every
+        shot begins with a key frame. It is written only if every shot meets the targets.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -210,9 +232,12 @@ def search_shots(
         An encoder, an option, a target or a range is not possible.
     InputError
         The source cannot be read, or cannot be encoded.
+    OutputError
+        The output cannot be written.
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
     thresholds, chosen, _ = checked(targets, features, 1.0, trials)
-    options = SearchOptions(thresholds, chosen, 0.0, True, None, backend, device, trials, resume, progress)
+    path = checked_output(output, recipe)
+    options = SearchOptions(thresholds, chosen, 0.0, True, path, backend, device, trials, resume, progress)
     return ShotSearch(clip, recipe, options)
