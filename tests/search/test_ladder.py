@@ -13,6 +13,7 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import OptionError
+from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch, parse_fixed
 from vkssim.search.renditions import convex_hull, spaced_rates
 
@@ -116,6 +117,19 @@ def test_a_search_goes_on_from_stored_trials(clip: str, done: LadderSearch, tmp_
         (one.height, one.trial.setting) for one in done.choice.rungs
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fixed_ladder_with_too_few_rungs_is_not_encoded(clip: str) -> None:
+    search = searched(clip, fixed=APPLE_H264, heights=[144], targets="float_ssim=0.9", score=None)
+    choice = search.choice
+    assert {one.height for one in search.trials} == {144}
+    assert choice.notes[0].startswith("no BD-rate: of the fixed ladder, 0 rungs have no more lines than the source")
+
+
+def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
+    choice = searched(clip, fixed=None, heights=[144], targets="float_ssim=0.5", score=None, least_bitrate=3000).choice
+    assert len(choice.rungs) == 1
+    assert "less than `least_bitrate`, which is 3000" in choice.notes[0]
 
 
 def test_the_number_of_trials_is_limited(clip: str) -> None:

@@ -251,6 +251,17 @@ def test_hdr_metadata_is_kept(tmp_path: Path, encoder: str) -> None:
     assert after.mastering.luminance == pytest.approx(before.mastering.luminance, abs=1e-3)
 
 
+def test_a_bare_stream_without_times_has_those_of_its_numbers(tmp_path: Path) -> None:
+    path = source(tmp_path / "clip.h264", codec="libx264", options={"preset": "ultrafast", "qp": "4"})
+    assert Source(path).scan().times == [None] * FRAMES
+    out = tmp_path / "out.mp4"
+    choice = searched(path, "float_ssim=0.5", output=out, least=30, most=30).choice
+    assert choice.trial.bytes > 0
+    after = Source(str(out))
+    times = [float(time * after.facts.time_base) for time in after.scan().times if time is not None]
+    assert np.diff(times) == pytest.approx([1 / 25] * (FRAMES - 1), abs=1e-3)
+
+
 def test_rotation_and_times_are_kept_and_a_stream_that_does_not_fit_is_noted(tmp_path: Path) -> None:
     path = source(
         tmp_path / "clip.mov", codec="libx264", options={"preset": "ultrafast", "qp": "4"}, rotation=90, sound="pcm_s16le"

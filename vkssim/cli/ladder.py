@@ -14,6 +14,7 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.sections import Section
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options
+from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -152,7 +153,7 @@ def command(
     else:
         _print(running, choice)
     for note in choice.notes:
-        say(f"note: {note}")
+        say(f"note: {with_flags(note)}")
     if html is not None:
         from ..search.ladder_page import ladder_page
 

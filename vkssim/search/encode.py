@@ -105,8 +105,10 @@ def encoded_pairs(
         with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
             run = None
             if recipe.two_passes:
-                run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
-            yield from _second_pass(prepared(frames(), recipe, facts), sample, facts, recipe, place, stream, run, output)
+                run = 2, _first_pass(prepared(frames(), sample, recipe, facts), facts, recipe, place, folder)
+            yield from _second_pass(
+                prepared(frames(), sample, recipe, facts), sample, facts, recipe, place, stream, run, output
+            )
     except av.FFmpegError as error:
         raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
@@ -190,13 +192,16 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     return sum(packet.size for packet in packets)
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
+def prepared(frames: Iterable[Any], sample: Sample, recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
     """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
 
-    What would bind the encoder to the decisions of the source's encoder is taken off.
+    What would bind the encoder to the decisions of the source's encoder is taken off. Frames without a presentation time, as
+    in a file that is a bare stream, get the time of their number.
     """
     span = facts.colours[3]
-    for frame in frames:
+    for number, frame in enumerate(frames, sample.first - sample.lead):
+        if frame.pts is None:
+            frame.pts, frame.time_base = round(number / (facts.rate * facts.time_base)), facts.time_base
         made = small = frame
         if frame.format.name != recipe.format:
             made = small = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)

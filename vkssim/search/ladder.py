@@ -8,10 +8,11 @@ from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import OptionError, VkssimError
+from ..report.bd_rate import LEAST_POINTS, Deltas, bjontegaard_deltas
 from ..report.bd_rate import Curve as RateCurve
-from ..report.bd_rate import Deltas, bjontegaard_deltas
 from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
+from ..utils.wording import counted
 from .defaults import (
     APPLE_H264,
     LADDER_TRIALS,
@@ -126,13 +127,19 @@ class LadderSearch(Running[LadderTrial]):
     """
 
     def __init__(
-        self, source: Source, recipes: dict[tuple[int, int], Recipe], options: SearchOptions, ladder: LadderOptions
+        self,
+        source: Source,
+        recipes: dict[tuple[int, int], Recipe],
+        options: SearchOptions,
+        ladder: LadderOptions,
+        notes: Sequence[str] = (),
     ) -> None:
         super().__init__(source, next(iter(recipes.values())), options)
         self.sampling: Sampling | None = None
         self.reports: list[PooledReport] = []
         self._recipes = recipes
         self._ladder = ladder
+        self._notes = notes
         self._choice: LadderChoice | None = None
 
     @property
@@ -167,7 +174,8 @@ class LadderSearch(Running[LadderTrial]):
             yield done
             if len(found) >= self._options.most_trials:
                 break
-        self._choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
+        choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
+        self._choice = replace(choice, notes=(*self._notes, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
@@ -266,6 +274,10 @@ def choose(
         if any(one.height == height for one in found)
     )
     notes = ["there were no more trials than were allowed, so that rungs may be missing"] if limited else []
+    least = ladder.least_bitrate
+    if rungs and rungs[0].trial.kbps < least:
+        has = f"{rungs[0].trial.kbps:.0f} kbit/s"
+        notes.append(f"the first rung has {has}, less than `least_bitrate`, which is {least:g}; a smaller one gives more rungs")
     deltas = None
     if ladder.fixed:
         try:
@@ -392,7 +404,15 @@ def search_ladder(
     sizes = [_size(height, clip.facts) for height in dict.fromkeys(heights)]
     if not sizes:
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
+    left: list[str] = []
     compared = [(height, rate) for height, rate in parse_fixed(fixed) if height <= clip.facts.height]
+    if len(compared) < LEAST_POINTS:
+        if fixed is not None:
+            left.append(
+                f"no BD-rate: of the fixed ladder, {counted(len(compared), 'rung')} have no more lines than the source, and a"
+                f" Bjøntegaard delta needs {LEAST_POINTS}"
+            )
+        compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
     others = [_size(height, clip.facts) for height, _ in compared]
     recipes = {
         size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])
@@ -404,7 +424,7 @@ def search_ladder(
     asked = SearchOptions(
         [parse_pooled(score, "score"), *thresholds], chosen, samples, False, None, backend, device, trials, resume, progress
     )
-    return LadderSearch(clip, recipes, asked, LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor))
+    return LadderSearch(clip, recipes, asked, LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor), left)
 
 
 def parse_fixed(text: str | None) -> list[tuple[int, float]]:
