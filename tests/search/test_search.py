@@ -119,6 +119,13 @@ def test_the_whole_clip_is_checked(tmp_path: Path) -> None:
     assert [trial.whole for trial in running.trials] == sorted(trial.whole for trial in running.trials)
 
 
+def test_a_target_of_the_worst_frame_is_noted_where_samples_answer_it(tmp_path: Path) -> None:
+    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    choice = searched(path, "float_ssim:min=0.5", samples=5, least=30, most=30).choice
+    assert choice.notes == ("float_ssim:min: samples seldom have the worst frames of a clip; `whole` looks at all of them",)
+    assert searched(path, "float_ssim:min=0.5", samples=5, least=30, most=30, whole=True).choice.notes == ()
+
+
 def test_resume_goes_on_from_stored_trials(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state"
     expected = searched(clip)

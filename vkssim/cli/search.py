@@ -14,6 +14,7 @@ from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options
+from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -154,7 +155,7 @@ def command(
     else:
         _print(running, choice)
     for note in choice.notes:
-        say(f"note: {note}")
+        say(f"note: {with_flags(note)}")
     if output is not None and choice.meets and not quiet:
         say_written(output)
     if not choice.meets:

@@ -22,6 +22,7 @@ from .samples import Sampling
 from .source import Source
 from .trial import Progress, Target, Trial, parse_targets
 
+_OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
 _OFF_WHOLE = 0.5  # how far the score of the whole clip may be from that of its samples beyond what these show, in dB
 _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that of its samples, in parts of it
@@ -50,7 +51,7 @@ class Choice:
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
     notes : tuple of str
-        What a file that was written could not take over from the source.
+        What a file that was written could not take over from the source, and what is to be known of the answer.
 
     """
 
@@ -111,6 +112,9 @@ class Search(Running[Trial]):
             else:
                 yield from self._check_whole(runner, whole, place, found, settings, notes)
             place = nearest(found, settings, targets)
+        rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
+        if rare and not found[place].whole:
+            notes.append(f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them")
         self._choice = self._outcome(place, found, settings, targets, notes)
 
     def _check_whole(
