@@ -12,6 +12,7 @@ import pytest
 import vkssim
 from vkssim.errors import InputError, OptionError, OutputError
 from vkssim.search import encode
+from vkssim.search.costs import FrameCosts
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
@@ -320,6 +321,14 @@ def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
 def test_the_cut_is_found(clip: str) -> None:
     changes = Source(clip).scan().changes
     assert int(np.argmax(changes)) == CUT
+
+
+def test_costs_are_those_of_a_quick_encode(clip: str) -> None:
+    """A frame that is repeated costs the encoder nearly nothing."""
+    assert len(Source(clip).scan().costs) == FRAMES
+    measured = FrameCosts(64, 48)
+    frame = next(Source(clip).frames(0, 1))
+    assert measured.cost(frame) > 5 * measured.cost(frame)
 
 
 def test_what_only_the_encoder_knows_goes_to_its_own_options(clip: str) -> None:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
-from .command import Choice, option
+from .command import Choice as WordChoice
+from .command import option
+
+if TYPE_CHECKING:
+    from ..search.ladder import LadderChoice, LadderSearch
+    from ..search.search import Choice, Search
 
 _OPTIONS = (
     option(
         "--encoder",
         section=Section.ENCODER,
         required=True,
-        type=Choice(ENCODER_NAMES),
+        type=WordChoice(ENCODER_NAMES),
         help="Encode with that encoder of FFmpeg.",
     ),
     option(
@@ -77,6 +84,21 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in reversed(_OPTIONS):
         command = add(command)
     return command
+
+
+def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -> str:
+    """Return the outcome of a search, its trials and its samples as JSON."""
+    from ..report.numbers import finite
+
+    sampling = running.sampling
+    answer = {
+        "choice": asdict(choice),
+        "trials": [asdict(trial) for trial in running.trials],
+        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
+        "frames": None if sampling is None else sampling.frames,
+        "shots": None if sampling is None else len(sampling.cuts),
+    }
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
 
 
 class EncodeProgress:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,7 @@ from ..errors import DemandError, OptionError
 from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
 from ..utils.sections import Section
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options
+from .encoding import EncodeProgress, encoder_options, search_json
 from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
@@ -147,7 +145,7 @@ def command(
     finally:
         progress.close()
     if as_json:
-        print_text(_json(running, choice))
+        print_text(search_json(running, choice))
     elif quiet:
         print_text("".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs))
     else:
@@ -203,16 +201,3 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")
-
-
-def _json(running: LadderSearch, choice: LadderChoice) -> str:
-    from ..report.numbers import finite
-
-    sampling = running.sampling
-    answer = {
-        "choice": asdict(choice),
-        "trials": [asdict(one) for one in running.trials],
-        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
-        "frames": None if sampling is None else sampling.frames,
-    }
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

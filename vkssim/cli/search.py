@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +11,7 @@ from ..errors import DemandError, OptionError
 from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options
+from .encoding import EncodeProgress, encoder_options, search_json
 from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
@@ -149,7 +147,7 @@ def command(
     finally:
         progress.close()
     if as_json:
-        print_text(_json(running, choice))
+        print_text(search_json(running, choice))
     elif quiet:
         print_text(f"{choice.setting:g}\n")
     else:
@@ -203,17 +201,3 @@ def _sentences(choice: Choice) -> str:
 def _shortfall(running: Search, choice: Choice) -> str:
     values = ", ".join(f"{name} {decimals(value)}" for name, value in choice.trial.values.items())
     return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {values}"
-
-
-def _json(running: Search, choice: Choice) -> str:
-    from ..report.numbers import finite
-
-    sampling = running.sampling
-    answer = {
-        "choice": asdict(choice),
-        "trials": [asdict(trial) for trial in running.trials],
-        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
-        "frames": None if sampling is None else sampling.frames,
-        "shots": None if sampling is None else len(sampling.cuts),
-    }
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
