@@ -90,6 +90,17 @@ class Rendition:
         off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.targets.curves]
         return float(rate), math.hypot(float(deviation), max(off) * self.rate.slope(place))
 
+    def met(self) -> float:
+        """Return the bit rate of the cheapest trial that meets the targets, in octaves; infinite without one."""
+        assert self.targets is not None
+        return math.inf if self.targets.best is None else float(self.rate.predict([self.targets.best])[0][0])
+
+    def least(self) -> float:
+        """Return the bit rate above which every setting is that meets the targets: that of the best trial that failed."""
+        assert self.targets is not None
+        failed = [place for place, meets in self.targets.tried.items() if not meets]
+        return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
+
 
 def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int, frames_a_second: float) -> Prior:
     """Return what is expected of the bit rate over the places of a parameter, before the first trial."""
@@ -135,7 +146,9 @@ def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] |
         largest = max(renditions, key=lambda one: one.pixels)
         assert largest.targets is not None
         return largest, largest.targets.next() or 0
-    expected = [(found, one) for one in renditions if (found := one.cheapest()) is not None]
+    met = min(one.met() for one in renditions)
+    able = [one for one in renditions if one.met() == met or one.least() < met]
+    expected = [(found, one) for one in able if (found := one.cheapest()) is not None]
     if not expected:
         return None
     (low, deviation), leader = min(expected, key=lambda pair: pair[0][0])
