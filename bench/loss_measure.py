@@ -10,6 +10,7 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -31,6 +32,7 @@ from vkssim.loss.plan import DISTORTED, REFERENCE, loss_plan
 from vkssim.loss.reference import value_and_gradient
 from vkssim.loss.spec import Loss, constants
 from vkssim.shaders import load_module
+from vkssim.torch.cuda import recorded, sharing_with
 
 torch: Any = _torch
 Doubles = npt.NDArray[np.float64]
@@ -137,6 +139,7 @@ def _on_cuda(correct: list[Contender], wanted: Sequence[str], shape: Shape, devi
     rows = _guarded({"section": "ceilings", "name": "all", "ours": True}, _ceilings)
     yield rows
     figures = {row["name"]: row["value"] for row in rows if "value" in row}
+    yield _guarded({"section": "ceilings", "name": "hand-over", "ours": True}, _hand_over)
     ceilings = Ceilings(figures["copy"] * 1e9, figures["matrix product"] * 1e12) if figures else None
     first, second = _images(shape)
     images = first.cuda(), second.cuda()
@@ -355,6 +358,18 @@ def _ceilings() -> list[Row]:
         {**where, "name": "copy", "value": _copied() / 1e9, "unit": "GB/s, read and written"},
         {**where, "name": "matrix product", "value": _multiplied() / 1e12, "unit": "TFLOP/s, float32"},
     ]
+
+
+def _hand_over() -> list[Row]:
+    """Return the time until a stream goes on after commands of Vulkan that do nothing: no loss takes less."""
+    sharing = sharing_with(torch.cuda.current_device())
+    stream = torch.cuda.current_stream()
+    with ExitStack() as stack, sharing.lock:
+        nothing = recorded(sharing.device, stack, lambda _: None)
+        times = _sample(lambda: None, lambda _: sharing.hand_over(nothing, stream))
+        torch.cuda.synchronize()
+    value = statistics.median(times.wall) * 1e3
+    return [{"section": "ceilings", "name": "hand-over to Vulkan and back", "value": value, "unit": "ms, without a kernel"}]
 
 
 def _copied(count: int = 1 << 28) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -16,14 +15,15 @@ from .api import vk
 from .binding import Binding, barrier
 from .device import Device
 from .division import divide, undivided, work_of
-from .errors import DeviceError, DeviceLostError, DeviceTimeoutError
+from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
 from .pace import Pace
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
 from .sharing import ExternalInputs, Turns
-from .timeouts import SLICE_SECONDS, TIMEOUT_VARIABLE, timeout_seconds
+from .timeouts import timeout_seconds
 from .timestamps import Stamps, Timestamps
+from .waiting import check_answering, wait_for_fences
 
 Bytes = npt.NDArray[np.uint8]
 
@@ -286,7 +286,7 @@ class Executor:
         """
         if slot.frames:
             raise RuntimeError("the slot is in flight; wait for it first")
-        self._check_answering()
+        check_answering(self._device)
         work = self._work_of(frames, copies)
         if work not in slot.recorded:
             slot.recorded[work] = self._record(slot, work)
@@ -339,25 +339,8 @@ class Executor:
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:
-        # Slices are counted, not seconds: the time during which a process was stopped does not count as waiting.
-        for _ in range(math.ceil(self._timeout / SLICE_SECONDS)):
-            self._check_answering()
-            try:
-                nanoseconds = int(SLICE_SECONDS * 1e9)
-                vk.vkWaitForFences(self._device.handle, len(slot.awaited), slot.awaited, vk.VK_TRUE, nanoseconds)
-            except vk.module.VkTimeout:
-                continue
-            return
-        self._device.abandon()
         frames = "1 frame" if slot.frames == 1 else f"{slot.frames} frames"
-        raise DeviceTimeoutError(
-            f"{self._device.info.name} did not finish {frames} in {self._timeout:g} s. If it is only slow,"
-            f" {TIMEOUT_VARIABLE}=SECONDS gives it longer; if it hangs, choose another device or restart its driver"
-        )
-
-    def _check_answering(self) -> None:
-        if self._device.abandoned:
-            raise DeviceTimeoutError(f"{self._device.info.name} has stopped answering; choose another device")
+        wait_for_fences(self._device, slot.awaited, self._timeout, frames)
 
     def is_done(self, slot: Slot) -> bool:
         """Return True if `wait` would return at once."""

@@ -20,8 +20,9 @@ import numpy as np
 import subgroups
 
 from vkssim import score_files, ssim_and_grad
-from vkssim.backends import loss_engine, loss_evaluation, vulkan
+from vkssim.backends import known_answers, loss_engine, loss_evaluation, vulkan
 from vkssim.backends.known_answers import CASES
+from vkssim.backends.open_device import open_device
 from vkssim.backends.selftest import TOLERANCE
 from vkssim.features.planes import KernelShape
 from vkssim.frames.options import Selection
@@ -125,13 +126,23 @@ def _device() -> DeviceInfo:
 
 @contextmanager
 def _compiled_once() -> Iterator[None]:
-    """Open one device for a whole check, on which each kernel is compiled once: some drivers take half a minute for one."""
+    """Open one device for a whole check, on which each kernel is compiled once: some drivers take half a minute for one.
+
+    Frames that another API of the GPU writes need a device that was opened for sharing. It gets kernels of its own.
+    """
     with ExitStack() as stack:
         device = stack.enter_context(Device(_device()))
         kept = PipelineBuilder(device, stack, load_module)
-        stack.enter_context(patch.object(executor, "PipelineBuilder", lambda *_: kept))
-        for module in (vulkan, loss_engine):
-            stack.enter_context(patch.object(module, "open_device", lambda *_, **__: device))
+
+        def opened(owner: ExitStack, selector: str | int | None, *, sharing: bool = False) -> Device:
+            return open_device(owner, selector, sharing=sharing) if sharing else device
+
+        def builder(asked: Device, owner: ExitStack, *arguments: Any) -> PipelineBuilder:
+            return kept if asked is device else PipelineBuilder(asked, owner, *arguments)
+
+        stack.enter_context(patch.object(executor, "PipelineBuilder", builder))
+        for module in (vulkan, loss_engine, known_answers):
+            stack.enter_context(patch.object(module, "open_device", opened))
         stack.callback(loss_evaluation._kept.close)
         yield
 

@@ -10,7 +10,7 @@ const int THREADS = 64;
 
 layout(local_size_x = THREADS) in;
 layout(std430, set = 0, binding = 0) readonly restrict buffer Partials { float partials[]; };
-layout(std430, set = 0, binding = 1) writeonly restrict buffer Means { vec4 means[]; };  // deficit, power, slope
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Means { vec4 means[]; };  // deficit, power, slope, mean
 layout(push_constant) uniform Push {
     int first_partial;   // where the scale's sums begin within a plane's
     int plane_partials;  // floats from plane to plane
@@ -34,8 +34,8 @@ void main() {
     if (lane != 0) return;
     float total = 0.0;
     for (int i = 0; i < THREADS; ++i) total += thread_sums[i];
-    float deficit = total / windows;
-    float mean = 1.0 - deficit;
+    precise float deficit = total / windows;
+    precise float mean = 1.0 - deficit;  // of the deficit as it is written
     float power = 1.0, slope = 0.0;
     if (weight > 0.0 && mean <= 0.0) {
         power = null_negative != 0 && mean < 0.0 ? uintBitsToFloat(0x7fc00000u) : 0.0;
@@ -43,5 +43,5 @@ void main() {
         power = pow(mean, weight);
         slope = weight / mean;
     }
-    means[plane * scales + scale_index] = vec4(deficit, power, slope, 0.0);
+    means[plane * scales + scale_index] = vec4(deficit, power, slope, mean);
 }

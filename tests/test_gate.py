@@ -18,9 +18,11 @@ from vkssim.backends.vulkan import frame_plan, with_largest_samples
 from vkssim.features import with_options
 from vkssim.features.plane_metrics import FrameMetrics
 from vkssim.features.planes import KernelShape
+from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
+from vkssim.host.pace import Pace
 from vkssim.shaders.interface import Shape, Sums, module_name, modules
 
 from .support.commands import python_process
@@ -140,6 +142,17 @@ def test_another_number_of_dispatches_is_a_mismatch(monkeypatch: pytest.MonkeyPa
     result = _run(monkeypatch, replace(ONE, features=((feature, dispatches + 2),)))
     assert not result.agrees
     assert result.rows[0].problems == (f"{feature} takes 9 dispatches a frame, not 11",)
+
+
+def test_a_device_whose_speed_is_measured_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU the commands of the first batch have timestamps, and those of the second one have none."""
+
+    def pace(_kind: DeviceKind, work: int, *, can_measure: bool) -> Pace:
+        return Pace(DeviceKind.DISCRETE, work, can_measure=can_measure)
+
+    monkeypatch.setattr(executor, "Pace", pace)
+    pair = next(pair for pair in PAIRS if pair.case == "ten_bit" and len(pair.features) == 1)
+    assert _run(monkeypatch, replace(pair, builds=((Shape.STAGED, False),))).agrees
 
 
 def test_floats_take_eleven_dispatches(monkeypatch: pytest.MonkeyPatch) -> None:

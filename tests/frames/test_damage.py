@@ -124,7 +124,7 @@ def test_a_sound_clip_is_decoded_on_threads_to_its_end(monkeypatch: pytest.Monke
             assert isinstance(source, container.ContainerFile)
             target = source.info.new_planes(1)
             assert source.read(range(FRAMES + 1), [target] * (FRAMES + 1)) == FRAMES
-            assert source._decoder.stops_at_doubt == (kind != "hevc")
+            assert source._clip.decoder.stops_at_doubt == (kind != "hevc")
             assert not source.damage
             assert not source.remarks
 

@@ -24,6 +24,7 @@ from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
 from vkssim.distributed import pair
 from vkssim.errors import DeviceError, InputError, UnsuitableDeviceError, VkssimError
 from vkssim.frames import hardware
+from vkssim.frames.clip_decoder import ClipDecoder
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.hardware import CodedVideo, HardwareDecoder
 from vkssim.frames.options import RawDescription
@@ -284,9 +285,9 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Let the GPU decode only that many clips at a time, for a pair that three workers decode."""
     most, opened, lock = [100], set[int](), threading.Lock()
     driver["h264", "420", 8] = Answer(True, 5, (4096, 4096), 65536)
-    start, close = ContainerFile._start, ContainerFile.close
+    start, close = ClipDecoder.start, ClipDecoder.close
 
-    def start_one(self: ContainerFile, **words: Any) -> None:
+    def start_one(self: ClipDecoder, **words: Any) -> None:
         with lock:
             opened.discard(id(self))
             if words.get("hardware") is not None:
@@ -295,13 +296,13 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
                 opened.add(id(self))
         start(self, **words)
 
-    def close_one(self: ContainerFile) -> None:
+    def close_one(self: ClipDecoder) -> None:
         close(self)
         with lock:
             opened.discard(id(self))
 
-    monkeypatch.setattr(ContainerFile, "_start", start_one)
-    monkeypatch.setattr(ContainerFile, "close", close_one)
+    monkeypatch.setattr(ClipDecoder, "start", start_one)
+    monkeypatch.setattr(ClipDecoder, "close", close_one)
     small_ranges(monkeypatch, 4)
     return most
 

@@ -16,7 +16,7 @@ from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from vkssim.errors import InputError
 from vkssim.ladder import tables
-from vkssim.ladder.bd_rate import Curve, bjontegaard_deltas, in_decibels
+from vkssim.report.bd_rate import Curve, bjontegaard_deltas, in_decibels
 
 from ..support.commands import TINY, vkssim
 from ..support.pictures import clip

@@ -96,6 +96,14 @@ def test_all_targets_must_hold() -> None:
     assert settings.best == min(answer(tables[0], 18.0) or 0, answer(tables[1], 16.0) or 0)
 
 
+def test_the_setting_beside_one_that_failed_narrowly_is_next() -> None:
+    """All better settings are as good as certain then: the cheapest of them teaches something."""
+    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings.add(30, [17.0], meets=False)
+    settings.add(28, [17.95], meets=False)
+    assert settings.next() == 27
+
+
 def test_a_score_that_does_not_exist_teaches_nothing() -> None:
     settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
     before = settings.probabilities()

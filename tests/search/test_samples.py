@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from vkssim.report.results import PERCENTILES, pool
+from vkssim.search.defaults import GROUP, LEAD, TAIL
 from vkssim.search.encode import Stream
 from vkssim.search.encoders import encoder_of
 from vkssim.search.pooling import pooled_value
 from vkssim.search.recipe import Recipe
-from vkssim.search.samples import Sample, Sampling, choose_samples, find_cuts
+from vkssim.search.samples import Sample, Sampling, choose_samples, corrected_weights, find_cuts
 from vkssim.search.source import Scan
 from vkssim.search.trial import forecast_bytes
 
@@ -36,34 +39,51 @@ def test_cuts(made: list[float], expected: list[int]) -> None:
     assert find_cuts(made) == expected
 
 
-def scan(shots: list[tuple[int, float]]) -> Scan:
-    """Shots of so many frames and so much motion."""
+def scan(shots: list[tuple[int, int]]) -> Scan:
+    """Shots of so many frames and so many bytes a frame."""
     found = Scan()
-    for length, motion in shots:
+    for length, cost in shots:
         for number in range(length):
-            found.changes.append(60.0 if number == 0 and found.times else motion)
-            found.details.append(30.0)
+            found.changes.append(60.0 if number == 0 and found.times else 1.0)
+            found.costs.append(cost)
             found.times.append(len(found.times))
     return found
 
 
 def test_a_short_clip_is_encoded_whole() -> None:
-    sampling = choose_samples(scan([(60, 1.0), (60, 2.0)]), length=20, most=100)
+    sampling = choose_samples(scan([(60, 1), (60, 2)]), length=32, most=100)
     assert sampling.is_whole
     assert sampling.samples == (Sample(0, 120),)
-    assert sampling.cuts == 2
+    assert sampling.shots == [60, 60]
 
 
-def test_samples_stand_for_all_frames_and_all_kinds_of_shots() -> None:
-    clip = scan([(200, 0.2), (300, 5.0), (100, 0.2), (400, 2.0)])
-    sampling = choose_samples(clip, length=50, most=250)
-    assert len(sampling.samples) == 5
-    assert sum(sample.count * sample.weight for sample in sampling.samples) == pytest.approx(clip.count, rel=0.12)
-    motions = {clip.changes[sample.first + 1] for sample in sampling.samples}
-    assert motions == {0.2, 2.0, 5.0}
+def test_samples_stand_for_all_frames_and_for_how_hard_they_are() -> None:
+    clip = scan([(200, 100), (300, 900), (100, 120), (400, 300)])
+    sampling = choose_samples(clip, length=32, most=256)
+    assert len(sampling.samples) == 8
+    costs = [sum(clip.costs[sample.first : sample.first + sample.count]) for sample in sampling.samples]
+    assert sum(sample.count * sample.weight for sample in sampling.samples) == pytest.approx(clip.count)
+    assert sum(cost * sample.weight for cost, sample in zip(costs, sampling.samples, strict=True)) == pytest.approx(
+        sum(clip.costs)
+    )
     firsts = [sample.first for sample in sampling.samples]
     assert firsts == sorted(firsts)
-    assert all(sample.at_cut == (sample.first in find_cuts(clip.changes)) for sample in sampling.samples)
+    assert sampling.cuts == tuple(find_cuts(clip.changes)) == (0, 200, 500, 600)
+
+
+def test_samples_begin_where_encoders_begin_a_group_and_have_frames_around_them() -> None:
+    sampling = choose_samples(scan([(1000, 5)]), length=64, most=256)
+    for sample in sampling.samples:
+        assert sample.first == 0 or sample.first % GROUP == 1
+        assert sample.lead == min(LEAD, sample.first)
+        assert sample.tail == min(TAIL, 1000 - sample.first - sample.count)
+    assert max(sample.lead for sample in sampling.samples) == LEAD
+
+
+def test_weights_are_left_alone_where_too_few_samples_cannot_have_the_totals() -> None:
+    columns = np.array([[10.0, 10.0, 10.0, 10.0], [1.0, 1.0, 1.0, 500.0]])
+    weights = corrected_weights(np.array([4 / 3] * 3), columns, np.array([0, 1, 2]))
+    assert weights == pytest.approx([4 / 3] * 3)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "harmonic_mean", "min", "max", *(f"p{rank}" for rank in PERCENTILES)])
@@ -91,19 +111,30 @@ def test_mean_db_is_that_of_the_mean() -> None:
     )
 
 
-def test_a_forecast_counts_the_key_frames_of_the_clip() -> None:
-    """Ten frames of 100 bytes behind a key frame of 1000, twice; the clip has 400 frames in 4 shots."""
-    stream = Stream(key_bytes=1000, other_bytes=900, key_frames=1, frames=10)
-    sampling = Sampling((Sample(0, 10, 20.0), Sample(200, 10, 20.0, at_cut=False)), 400, 4)
-    assert forecast_bytes([stream, stream], sampling, RECIPE) == 396 * 100 + 4 * 1000
+def test_a_forecast_adds_the_key_frames_that_samples_are_too_short_for() -> None:
+    """Frames of 100 bytes and key frames of 1000; the clip has a shot of 400 and one of 600 frames, a key frame every 250."""
+    first = Stream(first_bytes=1000, key_bytes=1000, other_bytes=3100, key_frames=1, frames=32)
+    other = Stream(first_bytes=1000, key_bytes=0, other_bytes=3200, key_frames=0, frames=32)
+    cut = Stream(first_bytes=1000, key_bytes=1000, other_bytes=3100, key_frames=1, frames=32)
+    weight = (1000 - 32) / 64
+    sampling = Sampling((Sample(0, 32, weight), Sample(193, 32, weight, 33, 16), Sample(385, 32, 1.0, 33, 16)), 1000, (0, 400))
+    assert forecast_bytes([first, other, cut], sampling, RECIPE) == 995 * 100 + 5 * 1000
 
 
 def test_a_forecast_counts_headers_once() -> None:
-    stream = Stream(header_bytes=300, key_bytes=1300, other_bytes=900, key_frames=1, frames=10)
-    sampling = Sampling((Sample(0, 10, 20.0), Sample(200, 10, 20.0)), 400, 4)
-    assert forecast_bytes([stream, stream], sampling, RECIPE) == 300 + 396 * 100 + 4 * 1000
+    first = Stream(header_bytes=300, first_bytes=1300, key_bytes=1300, other_bytes=3100, key_frames=1, frames=32)
+    other = Stream(header_bytes=300, first_bytes=1300, key_bytes=0, other_bytes=3200, key_frames=0, frames=32)
+    sampling = Sampling((Sample(0, 32, 3.125), Sample(97, 32, 3.125, 33, 16)), 200)
+    assert forecast_bytes([first, other], sampling, RECIPE) == 300 + 199 * 100 + 1000
+
+
+def test_a_forecast_counts_key_frames_that_samples_have_already() -> None:
+    recipe = replace(RECIPE, options={"g": "16"})
+    sample = Stream(first_bytes=1000, key_bytes=2000, other_bytes=3000, key_frames=2, frames=32)
+    sampling = Sampling((Sample(33, 32, 5.0, 33, 16), Sample(129, 32, 5.0, 33, 16)), 320)
+    assert forecast_bytes([sample, sample], sampling, recipe) == 300 * 100 + 20 * 1000
 
 
 def test_what_is_encoded_whole_has_its_own_size() -> None:
     stream = Stream(key_bytes=1000, other_bytes=900, key_frames=1, frames=10)
-    assert forecast_bytes([stream], Sampling((Sample(0, 10),), 10, 1), RECIPE) == 1900
+    assert forecast_bytes([stream], Sampling.whole(10), RECIPE) == 1900

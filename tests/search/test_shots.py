@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import av
+import numpy as np
 import pytest
 
 import vkssim as library
 from vkssim.errors import OptionError
 
 from ..support.commands import vkssim
-from .clips import CUT, FRAMES, SCALED, source
+from .clips import CUT, FRAMES, QUICK, SCALED, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
@@ -81,7 +83,8 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
     [
         (("--shots", "zones.xml"), "the endings are .txt"),
         (("--scores", "scores.json"), "--scores goes with --shots"),
-        (("--shots", "zones.txt", "-o", "out.mkv"), "--shots writes a list and no clip"),
+        (("--shots", "zones.txt", "--two-pass"), "--two-pass is for one bit rate"),
+        (("--shots", "zones.txt", "-o", "out.avi"), "the endings are .mkv"),
         (("--shots", "zones.txt", "--parameter", "qp"), "Av1an has no zones for qp"),
     ],
 )
@@ -101,6 +104,37 @@ def test_shots_go_on_from_stored_trials(clip: str, tmp_path: Path) -> None:
     shots = list(again)
     assert shots[0] == first
     assert shots[1].setting == list(searched(clip))[1].setting
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("encoder", QUICK)
+@pytest.mark.parametrize("ending", [".mkv", ".mp4"])
+def test_the_clip_is_written_with_the_setting_of_each_shot(tmp_path: Path, encoder: str, ending: str) -> None:
+    """What is written has the scores of the trials, from the start and after a seek back to a shot with another setting."""
+    path, out = source(tmp_path / "clip.mkv", sound="flac", count=3 * CUT, shots=3), tmp_path / f"out{ending}"
+    step = 1.0 if encoder == "libsvtav1" else 0.25
+    running = searched(path, encoder=encoder, enc=QUICK[encoder], targets="float_ssim=0.96", output=out, step=step)
+    report = running.report
+    assert len({shot.setting for shot in running.shots}) > 1
+    written = library.score_files(path, out, features="float_ssim=scale=1")
+    assert written.column("float_ssim") == pytest.approx(report.column("float_ssim"), abs=1e-9)
+    with av.open(str(out)) as container:
+        stream: Any = container.streams.video[0]
+        assert [packet.is_keyframe for packet in container.demux(stream) if packet.size].count(True) == 3
+        container.seek(int(2 * CUT / 25 / stream.time_base), stream=stream)
+        last = next(container.decode(stream)).to_ndarray()
+        container.seek(0, stream=stream)
+        frames = [frame.to_ndarray() for frame in container.decode(stream)]
+        assert len(container.streams.audio) == 1
+    np.testing.assert_array_equal(frames[2 * CUT], last)
+    with av.open(str(out)) as container:
+        np.testing.assert_array_equal(frames, [frame.to_ndarray() for frame in container.decode(video=0)])
+
+
+def test_no_clip_is_written_where_a_shot_meets_no_target(clip: str, tmp_path: Path) -> None:
+    running = searched(clip, targets="float_ssim=0.9999", least=30, most=31, output=tmp_path / "out.mkv")
+    assert running.report
+    assert "no file is written" in running.notes[0]
     assert list(tmp_path.iterdir()) == []
 
 

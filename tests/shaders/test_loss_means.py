@@ -51,6 +51,7 @@ def test_power_and_slope(device: Device, kernel_shape: KernelShape, weight: floa
     check_array(LOSS_MEANS, f"{where}, deficit", got[:, 0], deficits)
     check_array(LOSS_MEANS, f"{where}, power", got[:, 1], means**weight)
     check_array(LOSS_MEANS, f"{where}, slope", got[:, 2] * means, np.full(5, weight))
+    np.testing.assert_array_equal(got[:, 3], np.float32(1) - got[:, 0], f"{where}, mean: of the deficit as it is written")
 
 
 def test_weight_0_counts_for_nothing(device: Device, kernel_shape: KernelShape) -> None:

@@ -20,8 +20,8 @@ from .output import print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
-    from ..ladder.bd_rate import Curve
     from ..ladder.tables import Row
+    from ..report.bd_rate import Curve
 
 _RATES = ("bitrate", "measured_kbps")
 
@@ -106,8 +106,8 @@ def command(
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
     much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.
     """
-    from ..ladder.bd_rate import bjontegaard_deltas
     from ..ladder.tables import check_scored, how_scored, is_in_decibels, is_results, read_table, score_columns
+    from ..report.bd_rate import bjontegaard_deltas
     from ..report.numbers import finite
     from ..scoring.comparability import check_alike
 
@@ -164,8 +164,8 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
 def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> Curve:
     import numpy as np
 
-    from ..ladder.bd_rate import Curve, in_decibels
     from ..ladder.tables import number
+    from ..report.bd_rate import Curve, in_decibels
 
     rows = [row for row in ladder if row["reference"] == reference]
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))

@@ -23,7 +23,7 @@ TRACEBACK_VARIABLE = "VKSSIM_TRACEBACK"
 """Set to 1, this environment variable shows where an unexpected error came from."""
 
 COMMANDS = (
-    *("score", "report", "batch", "compare", "bd-rate", "correlate", "search"),
+    *("score", "report", "batch", "compare", "bd-rate", "correlate", "search", "ladder"),
     *("devices", "doctor", "features", "completion"),
 )
 """The commands, as they are listed; each is `command` of the module of its name, with _ for -."""

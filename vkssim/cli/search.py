@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import DemandError, OptionError
-from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, MOST_TRIALS, STEP
-from ..utils.progress import ProgressBar
+from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
-from .command import Choice as WordChoice
 from .command import make_command, option
+from .encoding import EncodeProgress, encoder_options, search_json
+from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -49,13 +47,6 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
 )
 @click.argument("source", type=click.Path())
 @option(
-    "--encoder",
-    section=Section.ENCODER,
-    required=True,
-    type=WordChoice(ENCODER_NAMES),
-    help="Encode with that encoder of FFmpeg.",
-)
-@option(
     "--target",
     "targets",
     section=Section.VERDICT,
@@ -64,53 +55,13 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     metavar="NAME[:POOLING]=X",
     help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
 )
-@option(
-    "--enc",
-    section=Section.ENCODER,
-    multiple=True,
-    metavar="NAME=VALUE[:…]",
-    help="Give the encoder these options: preset=6:film-grain=8. May be repeated.",
-)
-@option(
-    "--parameter",
-    section=Section.ENCODER,
-    metavar="NAME",
-    help="Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
-)
 @option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no lower value of it.")
 @option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no higher value of it.")
-@option(
-    "--step",
-    section=Section.ENCODER,
-    type=float,
-    default=STEP,
-    show_default=True,
-    metavar="X",
-    help="Try values in that distance; bit rates are 3 % apart.",
-)
-@option("--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source.")
 @option(
     "--two-pass",
     section=Section.ENCODER,
     is_flag=True,
     help="Encode in two passes: with --parameter bitrate, of libx264 and libx265.",
-)
-@option(
-    "--feature",
-    "features",
-    section=Section.METRICS,
-    multiple=True,
-    metavar="NAME[=K=V:K=V]",
-    help="Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
-)
-@option(
-    "--samples",
-    section=Section.FRAMES,
-    type=float,
-    default=LEAST_SECONDS,
-    show_default=True,
-    metavar="SECONDS",
-    help="Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
 )
 @option(
     "--trials",
@@ -132,7 +83,8 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     "--output",
     section=Section.OUTPUTS,
     metavar="FILE",
-    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole.",
+    help="Write the encode there, .mkv, .mp4 or .webm, with sound and subtitles copied. Implies --whole; with --shots each shot"
+    " has its setting.",
 )
 @option(
     "--shots",
@@ -146,14 +98,7 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     metavar="FILE",
     help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
 )
-@option(
-    "--resume",
-    section=Section.OUTPUTS,
-    metavar="PATH",
-    help="Store trials in PATH.journal until the search is done, and go on from those that are there.",
-)
-@option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
-@option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table, only the setting.")
+@encoder_options
 @backend_options
 def command(
     source: str,
@@ -180,14 +125,15 @@ def command(
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
     if output is not None:
         check_target(output, "--output", [source])
-    progress = _Steps(quiet=quiet)
+    progress = EncodeProgress(quiet=quiet)
     asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
     if shots is not None:
-        _check_alone(output, wishes)
+        if wishes["two_pass"]:
+            raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
         whole = {name: value for name, value in asked.items() if name not in _OF_SAMPLES}
         try:
-            search_for_shots(source, shots, scores, as_json=as_json, quiet=quiet, **whole)
+            search_for_shots(source, shots, scores, output=output, as_json=as_json, quiet=quiet, **whole)
         finally:
             progress.close()
         return
@@ -201,47 +147,17 @@ def command(
     finally:
         progress.close()
     if as_json:
-        print_text(_json(running, choice))
+        print_text(search_json(running, choice))
     elif quiet:
         print_text(f"{choice.setting:g}\n")
     else:
         _print(running, choice)
     for note in choice.notes:
-        say(f"note: {note}")
+        say(f"note: {with_flags(note)}")
     if output is not None and choice.meets and not quiet:
         say_written(output)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
-
-
-class _Steps:
-    """Show a progress bar for each step, and remove it before a line is printed; without a terminal show nothing."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._shows = sys.stderr.isatty() and not quiet
-        self._bar: ProgressBar | None = None
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Show that `done` frames of `total` are finished."""
-        if not self._shows:
-            return
-        if self._bar is None:
-            self._bar = ProgressBar()
-        self._bar(done, total)
-
-    def close(self) -> None:
-        """Remove the bar; the next step has a new one."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
-def _check_alone(output: str | None, wishes: dict[str, Any]) -> None:
-    """Raise OptionError for what a search for shots cannot do: it encodes each shot whole, and writes no clip."""
-    if output is not None:
-        raise OptionError("--shots writes a list and no clip: give the list to Av1an, or search without --shots")
-    if wishes["two_pass"]:
-        raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
 
 
 def _say(parameter: str, trial: Trial) -> None:
@@ -285,17 +201,3 @@ def _sentences(choice: Choice) -> str:
 def _shortfall(running: Search, choice: Choice) -> str:
     values = ", ".join(f"{name} {decimals(value)}" for name, value in choice.trial.values.items())
     return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {values}"
-
-
-def _json(running: Search, choice: Choice) -> str:
-    from ..report.numbers import finite
-
-    sampling = running.sampling
-    answer = {
-        "choice": asdict(choice),
-        "trials": [asdict(trial) for trial in running.trials],
-        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
-        "frames": None if sampling is None else sampling.frames,
-        "shots": None if sampling is None else sampling.cuts,
-    }
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"

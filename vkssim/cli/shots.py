@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 _FORMS = (".txt", ".json")
 
 
-def search_for_shots(source: str, zones: str, scores: str | None, *, as_json: bool, quiet: bool, **asked: Any) -> None:
+def search_for_shots(
+    source: str, zones: str, scores: str | None, *, output: str | None, as_json: bool, quiet: bool, **asked: Any
+) -> None:
     """Search, print a line for each shot, and write the list of zones and the scores. Raises DemandError and others."""
     from ..report import render
     from ..search.shots import search_shots
@@ -32,7 +34,7 @@ def search_for_shots(source: str, zones: str, scores: str | None, *, as_json: bo
     if scores is not None:
         check_target(scores, "--scores", [source, zones])
         check_output(scores)
-    with search_shots(source, **asked) as running:
+    with search_shots(source, output=output, **asked) as running:
         if zones.lower().endswith(".txt"):
             running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
         for shot in running:
@@ -48,10 +50,12 @@ def search_for_shots(source: str, zones: str, scores: str | None, *, as_json: bo
         print_text(text)
     elif not quiet:
         _print(running)
-    if not quiet:
-        for path in filter(None, (zones, scores)):
-            say_written(path)
     short = [shot for shot in running.shots if not shot.meets]
+    if not quiet:
+        for path in filter(None, (zones, scores, None if short else output)):
+            say_written(path)
+    for note in running.notes:
+        say(f"note: {note}")
     if short:
         raise DemandError(
             f"{counted(len(short), 'shot')} of {len(running.shots)} meet no target with any {running.parameter} that was tried;"

@@ -200,7 +200,8 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
 
 
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
-    from .container import ContainerFile, UnknownFormatError
+    from .clip_decoder import UnknownFormatError
+    from .container import ContainerFile
 
     try:
         return ContainerFile(path, number, _offered(hardware))

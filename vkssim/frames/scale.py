@@ -44,9 +44,7 @@ class Scale:
 
     def __call__(self, planes: Planes) -> Planes:
         """Return the scaled planes."""
-        from av.video.reformatter import Interpolation
-
-        how = Interpolation[self.resampler.upper()].value | _EXACT
+        how = interpolation(self.resampler)
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
         for plane, (height, width), reformatter in zip(planes, shapes, self._reformatters(), strict=False):
@@ -70,6 +68,13 @@ class Scale:
         frame = VideoFrame(width, height, "gray" if self.bits == 8 else f"gray{self.bits}le")
         plane_samples(plane_rows(frame, 0), plane.dtype)[:height, :width] = plane
         return frame
+
+
+def interpolation(resampler: str) -> int:
+    """Return libswscale's flags for a resampler, with the same results on every processor."""
+    from av.video.reformatter import Interpolation
+
+    return int(Interpolation[resampler.upper()].value | _EXACT)
 
 
 @dataclass(frozen=True)

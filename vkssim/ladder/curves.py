@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import VkssimError
 from ..page.ladders import Delta, Ladder, Ladders, Rung
+from ..report.bd_rate import Curve, bjontegaard_deltas, in_decibels
 from ..report.results import ScoreReport
-from .bd_rate import Curve, bjontegaard_deltas, in_decibels
 
 LEAST_RUNGS = 2
 """The fewest clips of a ladder: one clip is not a curve."""

@@ -12,7 +12,7 @@ from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, T
 from .spec import RADIUS, Loss, Negative, Pyramid
 
 DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "means"
-"""The buffers that the caller fills and reads. MEANS has four floats for each scale: deficit, power, slope, padding."""
+"""The buffers that the caller fills and reads. MEANS has four floats for each scale: deficit, power, slope, mean."""
 
 _STRIP_ROWS = {Shape.STRIP: 72, Shape.STAGED: 180}
 

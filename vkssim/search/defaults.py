@@ -9,7 +9,16 @@ STEP = 1.0
 """The distance of two values of a parameter."""
 
 SAMPLE_SECONDS = 2.5
-"""The length of a sample."""
+"""The length of a sample, about: it is a multiple of GROUP frames."""
+
+GROUP = 32
+"""The most frames that encoders code as one group; samples begin and end with groups. SVT-AV1 has groups of 16 or 32."""
+
+LEAD = GROUP + 1
+"""The frames before each sample that are encoded and not counted: a key frame and a group."""
+
+TAIL = 16
+"""The frames behind each sample that are encoded and not counted."""
 
 LEAST_SECONDS = 40.0
 """The length of all samples together; those of a long clip are SHARE of it."""
@@ -18,3 +27,18 @@ SHARE = 0.01
 
 MOST_TRIALS = 12
 """The most trials of samples. Few searches need more than four."""
+
+RESAMPLER = "bicubic"
+"""The filter of libswscale with which renditions are made, and scaled back: the default of ``vkssim score --scale``."""
+
+LADDER_TRIALS = 60
+"""The most trials of a ladder, of all sizes together."""
+
+LEAST_BITRATE, MOST_BITRATE = 145.0, 7800.0
+"""The bit rates between which a ladder has rungs, in kbit/s: the lowest and the highest of APPLE_H264."""
+
+RATE_FACTOR = 1.8
+"""The bit rate of a rung over that of the next lower one, at most. Apple's specification asks for 1.5 to 2."""
+
+APPLE_H264 = "234:145,360:365,432:730,432:1100,540:2000,720:3000,720:4500,1080:6000,1080:7800"
+"""The ladder of H.264 in Apple's "HLS Authoring Specification for Apple Devices", as HEIGHT:KBPS."""

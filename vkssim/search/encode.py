@@ -12,8 +12,11 @@ from typing import Any
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..frames.scale import Scale, interpolation
+from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
+from .samples import Sample
 from .source import Facts, luma
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
@@ -25,12 +28,14 @@ Frames = Callable[[], Iterable[Any]]
 
 @dataclass
 class Stream:
-    """Count what an encoder has written: the bytes of key frames and of the others, and how many frames of each.
+    """Count what an encoder has written of a sample: the bytes of key frames and of the others, and how many frames of each.
 
     `header_bytes` is the part of the first key frame that any encode has once, such as the encoder's name and options.
+    `first_bytes` is that first key frame, which is not counted where frames are encoded before the sample.
     """
 
     header_bytes: int = 0
+    first_bytes: int = 0
     key_bytes: int = 0
     other_bytes: int = 0
     key_frames: int = 0
@@ -51,13 +56,48 @@ class Stream:
             self.other_bytes += packet.size
 
 
-def encoded_pairs(
-    frames: Frames, facts: Facts, recipe: Recipe, place: int, stream: Stream, output: VideoOutput | None = None
-) -> Iterator[Pair]:
-    """Encode frames, and yield each one with what a decoder makes of it; count the packets in `stream`.
+@dataclass
+class _Counted:
+    """Tell the frames of a sample from those that are encoded before and behind it, by their number and by their time."""
 
-    The packets go to `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where
-    the encoder drops frames.
+    sample: Sample
+    fed: int = 0
+    first: int | None = None
+    end: int | None = None
+    decoded: int = 0
+
+    def feed(self, frame: Any) -> None:
+        """Note a frame that goes to the encoder."""
+        if self.fed == self.sample.lead:
+            self.first = frame.pts
+        elif self.fed == self.sample.lead + self.sample.count:
+            self.end = frame.pts
+        self.fed += 1
+
+    def has(self, packet: Any) -> bool:
+        """Return whether a packet is counted."""
+        return self.first is not None and packet.pts >= self.first and (self.end is None or packet.pts < self.end)
+
+    def has_next(self) -> bool:
+        """Return whether the frame that is decoded next is counted."""
+        self.decoded += 1
+        return self.sample.lead < self.decoded <= self.sample.lead + self.sample.count
+
+
+def encoded_pairs(
+    frames: Frames,
+    sample: Sample,
+    facts: Facts,
+    recipe: Recipe,
+    place: int,
+    stream: Stream,
+    output: VideoOutput | None = None,
+) -> Iterator[Pair]:
+    """Encode the frames of a sample, and yield each one with what a decoder makes of it; count the packets in `stream`.
+
+    `frames` gives what is encoded before and behind the sample as well, which is neither yielded nor counted. The packets go to
+    `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where the encoder drops
+    frames.
     """
     import av
 
@@ -65,8 +105,10 @@ def encoded_pairs(
         with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
             run = None
             if recipe.two_passes:
-                run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
-            yield from _second_pass(prepared(frames(), recipe, facts), facts, recipe, place, stream, run, output)
+                run = 2, _first_pass(prepared(frames(), sample, recipe, facts), facts, recipe, place, folder)
+            yield from _second_pass(
+                prepared(frames(), sample, recipe, facts), sample, facts, recipe, place, stream, run, output
+            )
     except av.FFmpegError as error:
         raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
 
@@ -75,7 +117,7 @@ def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int,
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
     encoder = _context(facts, recipe, place, (1, statistics))
-    for frame in frames:
+    for _, frame in frames:
         encoder.encode(frame)
     encoder.encode(None)
     return statistics  # the encoder writes the file when it is closed, as this function ends
@@ -83,6 +125,7 @@ def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int,
 
 def _second_pass(
     frames: Iterable[Any],
+    sample: Sample,
     facts: Facts,
     recipe: Recipe,
     place: int,
@@ -94,28 +137,35 @@ def _second_pass(
     import av
 
     with ordinary_priority():
-        encoder = _context(facts, recipe, place, run, None if output is None else output.video.codec_context)
+        encoder = _context(facts, recipe, place, run, None if output is None else output.encoder)
         encoder.open()
     decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
     decoder.thread_type = "AUTO"
-    if output is not None:
+    if output is not None and output.encoder is not None:
         decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
     waiting: deque[Any] = deque()
-    bits = av.VideoFormat(recipe.format).components[0].bits
+    counted = _Counted(sample)
+    enlarge = Enlarger(facts, recipe)
+    bits = recipe.bits
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
         for packet in packets:
             if packet is not None:
-                stream.add(packet)
+                stream.first_bytes = stream.first_bytes or packet.size
+                if counted.has(packet):
+                    stream.add(packet)
             for after in decoder.decode(packet):
                 if not waiting:
                     raise InputError(f"{recipe.encoder.name} gives more frames than it got")
-                yield luma(waiting.popleft(), bits), luma(after, bits)
+                before = waiting.popleft()
+                if counted.has_next():
+                    yield luma(before, bits), enlarge(luma(after, bits))
             if packet is not None and output is not None:
                 output.mux(packet)
 
-    for frame in frames:
-        waiting.append(frame)
+    for before, frame in frames:
+        waiting.append(before)
+        counted.feed(frame)
         with ordinary_priority():
             packets = encoder.encode(frame)
         yield from decoded(packets)
@@ -129,7 +179,7 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     """Return the bytes of an encode of a single flat picture, which has little but headers. Raises InputError."""
     import av
 
-    flat: Any = av.VideoFrame(facts.width, facts.height, recipe.format)
+    flat: Any = av.VideoFrame(*(recipe.size or (facts.width, facts.height)), recipe.format)
     for plane in flat.planes:
         plane.update(bytes(plane.buffer_size))
     flat.pts, flat.time_base = 0, facts.time_base
@@ -142,16 +192,40 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     return sum(packet.size for packet in packets)
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[Any]:
-    """Yield frames in the format of the recipe, without what would bind the encoder to the decisions of the source's one."""
-    for frame in frames:
-        made = frame
+def prepared(frames: Iterable[Any], sample: Sample, recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
+    """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
+
+    What would bind the encoder to the decisions of the source's encoder is taken off. Frames without a presentation time, as
+    in a file that is a bare stream, get the time of their number.
+    """
+    span = facts.colours[3]
+    for number, frame in enumerate(frames, sample.first - sample.lead):
+        if frame.pts is None:
+            frame.pts, frame.time_base = round(number / (facts.rate * facts.time_base)), facts.time_base
+        made = small = frame
         if frame.format.name != recipe.format:
-            span = facts.colours[3]
-            made = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
-            made.pts, made.time_base = frame.pts, frame.time_base
-        made.pict_type = 0  # libx264 would put its key frames where the source has them
-        yield made
+            made = small = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
+        if recipe.size not in (None, (made.width, made.height)):
+            width, height = recipe.size
+            small = made.reformat(
+                width=width, height=height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
+            )
+        small.pts, small.time_base = frame.pts, frame.time_base
+        small.pict_type = 0  # libx264 would put its key frames where the source has them
+        yield made, small
+
+
+class Enlarger:
+    """Scale the luma of a rendition to the size of the source, as ``vkssim score --scale reference`` does; else do nothing."""
+
+    def __init__(self, facts: Facts, recipe: Recipe) -> None:
+        self._scale = None
+        if recipe.size not in (None, (facts.width, facts.height)):
+            self._scale = Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
+
+    def __call__(self, plane: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the scaled luma."""
+        return plane if self._scale is None else self._scale((plane,))[0]
 
 
 def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, made: Any = None) -> Any:

@@ -156,8 +156,16 @@ class Settings:
         return max((place for place, meets in self.tried.items() if meets), default=None)
 
     def probabilities(self) -> Doubles:
-        """Return how probable it is that each setting meets all targets, 0 or 1 where a trial said so."""
+        """Return how probable it is that each setting meets all targets, 0 or 1 where a trial said so.
+
+        Far from the trials a curve is uncertain. But a setting is as good as each cheaper one, so what is probable of that is
+        probable of it as well, and what is improbable of a better one is improbable of it.
+        """
         found: Doubles = np.min([curve.probabilities(range(self.count)) for curve in self.curves], axis=0)
+        rather = found >= 0.5
+        least = np.maximum.accumulate(np.where(rather, found, 0.0)[::-1])[::-1]
+        most = np.minimum.accumulate(np.where(rather, 1.0, found))
+        found = np.where(rather, least, most)
         for place, meets in self.tried.items():
             found[place] = float(meets)
         return found
@@ -176,7 +184,9 @@ class Settings:
         worth = [place for place in open_places if found[place] >= ENOUGH]
         if best is None and not worth:
             worth = open_places[:1]
-        return min(worth, key=lambda place: (abs(found[place] - 0.5), place), default=None)
+        return min(
+            worth, key=lambda place: (abs(found[place] - 0.5), -place), default=None
+        )  # of those that are sure, the cheapest
 
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.

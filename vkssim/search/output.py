@@ -13,31 +13,40 @@ from typing import Any, Self
 from ..errors import OutputError
 from ..storage.atomic import UNFINISHED, check_writable
 from ..utils.interruption import unfinished
-from .recipe import Recipe
+from .recipe import Recipe, ordinary_priority
 from .source import Facts
 
 ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
 
 
-def check_video_output(path: str, recipe: Recipe) -> None:
-    """Raise OutputError where a file of that name cannot be written, or cannot hold what the encoder makes."""
+def checked_output(output: str | os.PathLike[str] | None, recipe: Recipe) -> str | None:
+    """Return the path of a file, or None. Raises OutputError where it cannot be written, or cannot hold such video."""
+    if output is None:
+        return None
+    path = os.fspath(output)
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise OutputError(f"`output` {path} ends in {ending or 'nothing'}; the endings are {', '.join(ENDINGS)}")
     if ending == ".webm" and recipe.encoder.decoder not in ("vp9", "libdav1d"):
         raise OutputError(f"`output` {path}: WebM holds VP9 and AV1, not what {recipe.encoder.name} makes; give a .mkv")
     check_writable(Path(path))
+    return path
 
 
 class VideoOutput:
     """Write a video file beside its final name; use with `with`, and `keep` it where it is what was wanted.
 
-    `notes` say what the file cannot hold. Raises OutputError.
+    `encoder` is the context that has to encode the video, opened with the headers of the file. It is None where the file is
+    made of `parts`, which are encoded one by one and have their headers in them. `notes` say what the file cannot hold. Raises
+    OutputError.
     """
 
-    def __init__(self, path: str, source: str, facts: Facts, recipe: Recipe) -> None:
+    def __init__(self, path: str, source: str, facts: Facts, recipe: Recipe, *, parts: bool = False) -> None:
         self.notes: list[str] = []
+        self.encoder: Any = None
+        self._parts = parts
+        self._last: int | None = None
         self._path = path
         name = Path(path)
         self._unfinished = str(name.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{name.suffix}"))
@@ -60,9 +69,15 @@ class VideoOutput:
             self._from = self._stack.enter_context(av.open(source))
             self._to = self._stack.enter_context(av.open(self._unfinished, "w"))
         video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
-        self.video = video
+        self._video = video
+        if self._parts:
+            recipe.set_up(video.codec_context, facts, 0)
+            with ordinary_priority():
+                video.codec_context.open()  # for the headers of the file; it encodes nothing
+        else:
+            self.encoder = video.codec_context
         if facts.rotation:
-            self.video.set_display_rotation(facts.rotation)
+            self._video.set_display_rotation(facts.rotation)
         self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
         copied = [stream for stream in self._from.streams if self._copy(stream)]
         with suppress(ValueError, OSError, av.FFmpegError):
@@ -98,8 +113,11 @@ class VideoOutput:
         """Write a packet of the video, and those of the other streams that come before it."""
         with self._errors():
             if packet.dts is not None:
+                if self._last is not None and packet.dts <= self._last:
+                    packet.dts = self._last + 1  # a part may begin to decode earlier than the one before it has ended
+                self._last = packet.dts
                 self._copy_until(packet.dts * packet.time_base)
-            packet.stream = self.video
+            packet.stream = self._video
             self._to.mux(packet)
 
     def _copy_until(self, seconds: Fraction | None) -> None:

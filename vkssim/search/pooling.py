@@ -8,6 +8,7 @@ import numpy as np
 
 from ..reference.decibel import decibel
 from ..report.results import pool
+from ..report.thresholds import POOLINGS
 from ..types import Doubles
 
 
@@ -46,6 +47,12 @@ def pooled_value(pooling: str, scores: Sequence[Doubles], weights: Sequence[floa
         return float(share.sum() / np.sum(share / (values + 1.0)) - 1.0)
     mean = float(np.average(values, weights=share))
     return float(decibel(np.array(mean))) if pooling == "mean_db" else mean
+
+
+def pooled_values(scores: Sequence[Doubles], weights: Sequence[float], *, similarity: bool) -> dict[str, float]:
+    """Return every pooled value of one score, ``mean_db`` of a similarity alone; arguments as those of `pooled_value`."""
+    names = [name for name in POOLINGS if similarity or name != "mean_db"]
+    return {name: pooled_value(name, scores, weights) for name in names}
 
 
 def _percentile(values: Doubles, share: Doubles, rank: float) -> float:

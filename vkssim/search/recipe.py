@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import OptionError
+from .defaults import ENCODER_NAMES
 from .encoders import Encoder, Parameter
 from .source import Facts, Mastering
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 """The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
+
+_NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
+"""Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
 
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
@@ -22,7 +26,8 @@ _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 class Recipe:
     """Describe how to encode, for every setting of the parameter.
 
-    `options` are FFmpeg's, and `own` those that only the encoder itself knows.
+    `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the width and height of a rendition,
+    None for those of the source.
     """
 
     encoder: Encoder
@@ -31,6 +36,14 @@ class Recipe:
     options: Mapping[str, str] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     two_passes: bool = False
+    size: tuple[int, int] | None = None
+
+    @property
+    def bits(self) -> int:
+        """Return the depth of the frames that are encoded."""
+        import av
+
+        return int(av.VideoFormat(self.format).components[0].bits)
 
     @property
     def key_frames(self) -> int:
@@ -45,7 +58,8 @@ class Recipe:
 
         `run` is the number of the pass and the file of its statistics, where there are two passes.
         """
-        context.width, context.height, context.pix_fmt = facts.width, facts.height, self.format
+        context.width, context.height = self.size or (facts.width, facts.height)
+        context.pix_fmt = self.format
         context.time_base, context.framerate = facts.time_base, facts.rate
         context.sample_aspect_ratio = facts.aspect
         context.color_primaries, context.color_trc, context.colorspace, context.color_range = facts.colours
@@ -93,6 +107,7 @@ def make_recipe(
     *,
     bits: int | None = None,
     two_passes: bool = False,
+    size: tuple[int, int] | None = None,
 ) -> Recipe:
     """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
     for name in (parameter.name, encoder.own):
@@ -100,14 +115,15 @@ def make_recipe(
             raise OptionError(f"`enc` {name}: the search sets it itself" if name == parameter.name else _belongs(name))
     if two_passes and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
-    recipe = Recipe(encoder, parameter, _pixel_format(encoder, facts, bits), dict(options), two_passes=two_passes)
+    layout = _pixel_format(encoder, facts, bits)
+    recipe = Recipe(encoder, parameter, layout, dict(options), two_passes=two_passes, size=size)
     unknown = _try(recipe, facts)
     if unknown:
         if encoder.own is None:
             raise OptionError(f"`enc`: {encoder.name} has no option {', '.join(unknown)}")
         own = {name: options[name] for name in unknown}
         rest = {name: value for name, value in options.items() if name not in unknown}
-        recipe = Recipe(encoder, parameter, recipe.format, rest, own, two_passes)
+        recipe = replace(recipe, options=rest, own=own)
         _try(recipe, facts)
     return recipe
 
@@ -120,22 +136,36 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
     """Open the encoder once; return the options that FFmpeg does not know. Raises OptionError where the encoder refuses."""
     import av
 
-    context = av.CodecContext.create(recipe.encoder.name, "w")
+    context: Any = av.CodecContext.create(recipe.encoder.name, "w")
     recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
-    level = av.logging.get_level()
+    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
     av.logging.set_level(av.logging.WARNING)
+    av.logging.set_skip_repeated(False)  # the second search with the same wrong option would be told nothing
     try:
         with ordinary_priority(), av.logging.Capture(local=True) as messages:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         said = messages[-1][2].strip() if messages else str(error)
-        raise OptionError(f"{recipe.encoder.name} cannot encode {facts.width}x{facts.height} {recipe.format}: {said}") from None
+        raise OptionError(refusal(recipe, f"{context.width}x{context.height}", said)) from None
     finally:
         av.logging.set_level(level)
+        av.logging.set_skip_repeated(skips)
     for _level, _name, text in messages:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
+
+
+def refusal(recipe: Recipe, size: str, said: str) -> str:
+    """Return the message of an encoder that cannot be opened, with what FFmpeg said of it."""
+    name = recipe.encoder.name
+    if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
+        others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
+        return (
+            f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
+            f" this machine has. The encoders that need no GPU are {others}"
+        )
+    return f"{name} cannot encode {size} {recipe.format}: {said}"
 
 
 class ordinary_priority:  # noqa: N801 - used as a statement, like a function

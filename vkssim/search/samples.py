@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from ..types import Doubles
+from .defaults import GROUP, LEAD, TAIL
 from .source import Scan
 
 _LEAST_CHANGE = 6.0  # of the mean block of a picture, on the 0..255 scale
@@ -16,36 +18,55 @@ _NEIGHBOURS = 3
 SHORTEST_SHOT = 12
 """Frames of a shot at least. What is shorter belongs to the shot before it."""
 
+_MOST_CORRECTION = 2.0  # a weight is not corrected by more than this factor
+_ROUNDS = 30
+
 
 @dataclass(frozen=True)
 class Sample:
     """Describe a range of frames that is encoded by itself.
 
-    `weight` is how many frames of the clip each of its frames stands for. `at_cut` is whether it begins where a shot begins:
-    the whole clip has a key frame there as well.
+    `weight` is how many frames of the clip each of its frames stands for. The encoder also gets `lead` frames before it and
+    `tail` frames behind it, so that it does with the sample what it does with the clip; they are not counted.
     """
 
     first: int
     count: int
     weight: float = 1.0
-    at_cut: bool = True
+    lead: int = 0
+    tail: int = 0
+
+    @property
+    def encoded(self) -> int:
+        """Return how many frames are encoded."""
+        return self.lead + self.count + self.tail
 
 
 @dataclass(frozen=True)
 class Sampling:
     """Hold the samples of a clip, and what a forecast of its size needs.
 
-    `frames` is the length of the clip, and `cuts` is how many shots it has.
+    `frames` is the length of the clip, and `cuts` are the numbers of the frames that begin its shots, 0 first.
     """
 
     samples: tuple[Sample, ...]
     frames: int
-    cuts: int
+    cuts: tuple[int, ...] = (0,)
+
+    @classmethod
+    def whole(cls, frames: int, cuts: Sequence[int] = (0,)) -> Sampling:
+        """Return the clip itself, in one piece."""
+        return cls((Sample(0, frames),), frames, tuple(cuts))
 
     @property
     def is_whole(self) -> bool:
         """Return whether the samples are the clip itself, in one piece."""
         return len(self.samples) == 1 and self.samples[0].count == self.frames
+
+    @property
+    def shots(self) -> list[int]:
+        """Return how many frames each shot has."""
+        return [end - first for first, end in pairwise((*self.cuts, self.frames))]
 
 
 def find_cuts(changes: Sequence[float]) -> list[int]:
@@ -65,40 +86,72 @@ def find_cuts(changes: Sequence[float]) -> list[int]:
 
 
 def choose_samples(scan: Scan, *, length: int, most: int) -> Sampling:
-    """Choose samples of about `length` frames, `most` frames altogether; the clip itself where it is not much longer.
+    """Choose samples of about `length` frames, `most` frames altogether; the clip itself where that is not much longer.
 
-    Shots are divided into pieces. The pieces are sorted by how hard they look, by their detail and by their motion, and divided
-    into groups of equal length; the piece in the middle of a group is a sample, and stands for the group.
+    The clip is divided into pieces that begin where encoders begin a group of frames. They are sorted by how hard they are to
+    encode and divided into groups of equal length. The piece in the middle of a group is a sample, and stands for the group.
+    The weights are corrected so that the samples stand for all frames, and for how hard these are altogether.
     """
     cuts = find_cuts(scan.changes)
-    if scan.count <= most * 1.25:
-        return Sampling((Sample(0, scan.count),), scan.count, len(cuts))
-    pieces = _pieces(cuts, scan, length)
-    lengths = np.array([piece.count for piece in pieces])
+    pieces = _pieces(scan.count, max(1, round(length / GROUP)) * GROUP)
+    lengths = np.array([end - first for first, end in pieces], np.float64)
     groups = max(1, round(most / float(lengths.mean())))
-    middles = np.cumsum(lengths) - lengths / 2
-    bounds = [scan.count * number / groups for number in range(groups + 1)]
-    samples = []
-    for low, high in pairwise(bounds):
+    if groups * (lengths.mean() + LEAD + TAIL) >= scan.count:
+        return Sampling.whole(scan.count, cuts)
+    costs = np.array([sum(scan.costs[first:end]) for first, end in pieces], np.float64)
+    order = np.argsort(costs / lengths, kind="stable")
+    middles = np.cumsum(lengths[order]) - lengths[order] / 2
+    chosen, weights = [], []
+    for low, high in pairwise(scan.count * number / groups for number in range(groups + 1)):
         inside = np.flatnonzero((middles >= low) & (middles < high))
         if len(inside):
             middle = inside[np.argmin(np.abs(middles[inside] - (low + high) / 2))]
-            piece = pieces[middle]
-            samples.append(Sample(piece.first, piece.count, float(lengths[inside].sum()) / piece.count, piece.at_cut))
-    return Sampling(tuple(sorted(samples, key=lambda sample: sample.first)), scan.count, len(cuts))
+            chosen.append(order[middle])
+            weights.append(float(lengths[order[inside]].sum() / lengths[order[middle]]))
+    corrected = corrected_weights(np.array(weights), np.stack([lengths, costs]), np.array(chosen))
+    samples = [
+        Sample(first, end - first, weight, min(LEAD, first), min(TAIL, scan.count - end))
+        for (first, end), weight in zip((pieces[place] for place in chosen), corrected.tolist(), strict=True)
+    ]
+    return Sampling(tuple(sorted(samples, key=lambda sample: sample.first)), scan.count, tuple(cuts))
 
 
-def _pieces(cuts: Sequence[int], scan: Scan, length: int) -> list[Sample]:
-    """Return the pieces of all shots, the ones that look easiest first."""
-    pieces = []
-    for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-        number = max(1, round((end - first) / length))
-        marks = np.linspace(first, end, number + 1).round().astype(int)
-        pieces += [Sample(int(low), int(high - low), at_cut=place == 0) for place, (low, high) in enumerate(pairwise(marks))]
+def _pieces(count: int, length: int) -> list[tuple[int, int]]:
+    """Return the first frame of each piece and the one behind it.
 
-    def hardness(piece: Sample) -> float:
-        inside = slice(piece.first + 1, piece.first + piece.count)
-        motion = float(np.mean(scan.changes[inside])) if piece.count > 1 else 0.0
-        return (1.0 + motion) * (1.0 + float(np.mean(scan.details[piece.first : piece.first + piece.count])))
+    Frame 0 is a key frame, and groups begin behind it. What is left at the end belongs to the last piece.
+    """
+    firsts = [0, *range(1 + length, count - length // 2, length)]
+    return list(pairwise((*firsts, count)))
 
-    return sorted(pieces, key=hardness)
+
+def corrected_weights(weights: Doubles, columns: Doubles, chosen: np.ndarray) -> Doubles:
+    """Return weights of samples with which they have the totals of all pieces, changed as little as that allows.
+
+    This is the calibration of survey statistics by exponential factors. Where these would be large, because too few samples
+    cannot have the totals, only the first column's total is met.
+
+    Parameters
+    ----------
+    weights : (samples,) array
+        The weights to correct.
+    columns : (columns, pieces) array
+        What has totals, of every piece.
+    chosen : (samples,) array of int
+        The pieces that are samples.
+
+    """
+    scale = columns.mean(axis=1, keepdims=True)
+    seen, totals = (columns / scale)[:, chosen], (columns / scale).sum(axis=1)
+    factors = np.zeros(len(columns))
+    if len(weights) > len(columns):
+        for _ in range(_ROUNDS):
+            current = weights * np.exp(factors @ seen)
+            slope = (seen * current) @ seen.T
+            factors = factors + np.linalg.lstsq(slope, totals - seen @ current, rcond=1e-9)[0]
+            if np.abs(factors @ seen).max() > np.log(_MOST_CORRECTION):
+                factors = np.zeros(len(columns))
+                break
+    current = weights * np.exp(factors @ seen)
+    corrected: Doubles = current * (totals[0] / (seen[0] @ current))
+    return corrected

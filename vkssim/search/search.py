@@ -7,23 +7,22 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Self
-
-import av
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
-from .bench import Bench
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
-from .output import VideoOutput, check_video_output
+from .options import SearchOptions
+from .output import VideoOutput, checked_output
 from .recipe import Recipe, make_recipe, split_options
-from .samples import Sample, Sampling
+from .runner import TrialRunner
+from .running import Running
+from .samples import Sampling
 from .source import Source
-from .store import TrialStore
-from .trial import Judge, Progress, Target, Trial, features_of, parse_targets
+from .trial import Progress, Target, Trial, parse_targets
 
+_OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
 _OFF_WHOLE = 0.5  # how far the score of the whole clip may be from that of its samples beyond what these show, in dB
 _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that of its samples, in parts of it
@@ -52,7 +51,7 @@ class Choice:
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
     notes : tuple of str
-        What a file that was written could not take over from the source.
+        What a file that was written could not take over from the source, and what is to be known of the answer.
 
     """
 
@@ -68,110 +67,58 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Hold what a search was asked for; see `search`."""
-
-    thresholds: Sequence[Threshold]
-    features: Sequence[str]
-    seconds: float
-    whole: bool
-    output: str | None
-    backend: str
-    device: str | int | None
-    most_trials: int
-    resume: str | os.PathLike[str] | None
-    progress: Progress | None
-
-
-class Search:
+class Search(Running[Trial]):
     """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
 
     It is what `search` returns. The device is open until all trials are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        self.trials: list[Trial] = []
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        super().__init__(source, recipe, options)
         self.sampling: Sampling | None = None
-        self._source = source
-        self._recipe = recipe
-        self._asked = asked
         self._choice: Choice | None = None
-        self._running = self._run()
 
-    def __iter__(self) -> Iterator[Trial]:
-        """Yield the trials that are done, then each further one. Raises VkssimError; `trials` has what was done before."""
-        place = 0
-        while True:
-            if place == len(self.trials) and next(self._running, None) is None:
-                return
-            yield self.trials[place]
-            place += 1
+    @property
+    def trials(self) -> list[Trial]:
+        """Return the trials that are done."""
+        return self._results
 
     @property
     def choice(self) -> Choice:
         """Return the outcome, after all trials. Raises VkssimError."""
-        for _ in self:
-            pass
-        if self._choice is None:
-            raise OptionError("the search was closed, or failed, before it came to a choice")
-        return self._choice
+        self._finish()
+        return self._outcome_of(self._choice)
 
-    @property
-    def parameter(self) -> str:
-        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
-        return self._recipe.parameter.name
-
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._running.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _run(self) -> Generator[Trial, None, None]:
-        asked, facts, parameter = self._asked, self._source.facts, self._recipe.parameter
-        with ExitStack() as stack:
-            features = features_of(asked.thresholds, asked.features)
-            bits = av.VideoFormat(self._recipe.format).components[0].bits
-            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
-            targets = judge.targets(asked.thresholds)
-            store = open_store(stack, self._source, self._recipe, asked)
-            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
-            self.sampling = sampling = bench.sampling(SAMPLE_SECONDS, asked.seconds, SHARE)
-            curves = first_curves(self._recipe, targets)
-            settings = Settings(len(parameter.values), curves)
-            found: dict[int, Trial] = {}
-            while len(found) < asked.most_trials and (place := settings.next()) is not None:
-                yield self._learn(place, bench.encode("samples", sampling, place), found, settings, targets)
+    def _run(self, runner: TrialRunner) -> Generator[Trial, None, None]:
+        options, targets = self._options, runner.targets
+        self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
+        settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
+        found: dict[int, Trial] = {}
+        while len(found) < options.most_trials and (place := settings.next()) is not None:
+            found[place] = runner.encode("samples", sampling, place)
+            learn(settings, place, found[place], targets)
+            yield found[place]
+        place = nearest(found, settings, targets)
+        notes: list[str] = []
+        if self._source.facts.interlaced:
+            notes.append("the source is interlaced; it was encoded as frames, so deinterlace it first")
+        if options.output is not None or (options.whole and not sampling.is_whole):
+            whole = Sampling.whole(sampling.frames, sampling.cuts)
+            if not sampling.is_whole:
+                curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
+                settings, found = Settings(settings.count, curves), {}
+            if sampling.is_whole and not found[place].meets:
+                notes.append("no file is written, since no setting meets the targets")
+            else:
+                yield from self._check_whole(runner, whole, place, found, settings, notes)
             place = nearest(found, settings, targets)
-            notes = ["the source is interlaced; it was encoded as frames, so deinterlace it first"] if facts.interlaced else []
-            if asked.output is not None or (asked.whole and not sampling.is_whole):
-                whole = Sampling((Sample(0, sampling.frames),), sampling.frames, sampling.cuts)
-                if not sampling.is_whole:
-                    curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
-                    settings, found = Settings(settings.count, curves), {}
-                if sampling.is_whole and not found[place].meets:
-                    notes.append("no file is written, since no setting meets the targets")
-                else:
-                    yield from self._check_whole(bench, whole, place, found, settings, targets, notes)
-                place = nearest(found, settings, targets)
-            self._choice = self._outcome(place, found, settings, targets, notes)
-            if store is not None:
-                store.remove()
+        rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
+        if rare and not found[place].whole:
+            notes.append(f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them")
+        self._choice = self._outcome(place, found, settings, targets, notes)
 
     def _check_whole(
-        self,
-        bench: Bench,
-        whole: Sampling,
-        place: int,
-        found: dict[int, Trial],
-        settings: Settings,
-        targets: Sequence[Target],
-        notes: list[str],
+        self, runner: TrialRunner, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
     ) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
         chosen: int | None = place
@@ -180,26 +127,21 @@ class Search:
                 break
             with ExitStack() as stack:
                 output = None
-                if self._asked.output is not None:
-                    written = VideoOutput(self._asked.output, self._source.path, self._source.facts, self._recipe)
+                if self._options.output is not None:
+                    written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
                     output = stack.enter_context(written)
-                trial = bench.encode("whole", whole, chosen, output)
+                trial = runner.encode("whole", whole, chosen, output)
                 if trial.meets and output is not None:
                     output.keep()
                     notes += output.notes
-            yield self._learn(chosen, trial, found, settings, targets)
+            found[chosen] = trial
+            learn(settings, chosen, trial, runner.targets)
+            yield trial
             if trial.meets:
                 return
             chosen = settings.likely()
-        if self._asked.output is not None:
+        if self._options.output is not None:
             notes.append("no file is written, since no setting meets the targets on the whole clip")
-
-    def _learn(self, place: int, trial: Trial, found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> Trial:
-        """Note a trial, and teach the curves its scores."""
-        self.trials.append(trial)
-        found[place] = trial
-        settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
-        return trial
 
     def _outcome(
         self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
@@ -237,22 +179,9 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
     return curves
 
 
-def open_store(stack: ExitStack, source: Source, recipe: Recipe, asked: Asked) -> TrialStore | None:
-    """Return the store of a search, which a stack closes; None where nothing is to be stored. Raises VkssimError."""
-    if asked.resume is None:
-        return None
-    settings = {
-        "encoder": recipe.encoder.name,
-        "parameter": [recipe.parameter.name, *recipe.parameter.values],
-        "format": recipe.format,
-        "options": dict(recipe.options),
-        "own": dict(recipe.own),
-        "two_passes": recipe.two_passes,
-        "features": features_of(asked.thresholds, asked.features),
-        "seconds": asked.seconds,
-        "backend": asked.backend,
-    }
-    return stack.enter_context(TrialStore(asked.resume, source.path, settings))
+def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target]) -> None:
+    """Add a trial to the settings that were tried, with the value of each target in the unit of its curve."""
+    settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
 
 
 def nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:
@@ -359,11 +288,11 @@ def search(
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
-    path = None if output is None else os.fspath(output)
-    if path is not None:
-        check_video_output(path, recipe)
-    asked = Asked(*checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress)
-    return Search(clip, recipe, asked)
+    path = checked_output(output, recipe)
+    options = SearchOptions(
+        *checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress
+    )
+    return Search(clip, recipe, options)
 
 
 def prepare(
@@ -389,11 +318,16 @@ def checked(
     targets: Sequence[str] | str, features: Sequence[str] | str, samples: float, trials: int
 ) -> tuple[list[Threshold], list[str], float]:
     """Return the targets, the features and the length of the samples. Raises OptionError."""
-    if trials < 1:
-        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
-    if not samples > 0:
-        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")
+    check_counts(samples, trials)
     thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
     if not thresholds:
         raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
     return thresholds, [features] if isinstance(features, str) else list(features), samples
+
+
+def check_counts(samples: float, trials: int) -> None:
+    """Raise OptionError where there would be no samples or no trials."""
+    if trials < 1:
+        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
+    if not samples > 0:
+        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Self
-
-import av
 
 from ..errors import OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from .bench import Bench
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
+from .options import SearchOptions
+from .output import VideoOutput, checked_output
 from .recipe import Recipe
+from .runner import TrialRunner
+from .running import Running
 from .samples import Sample, Sampling, find_cuts
-from .search import Asked, checked, first_curves, nearest, open_store, prepare
+from .search import checked, first_curves, learn, nearest, prepare
 from .source import Scan, Source
-from .trial import Coded, Judge, Progress, Target, Trial, features_of
+from .trial import EncodedSample, Progress, TargetScorer, Trial
 
 AV1AN_NAMES = {
     "libx264": "x264 --crf",
@@ -64,42 +63,28 @@ class Shot:
     scores: dict[str, list[float]]
 
 
-class ShotSearch:
+class ShotSearch(Running[Shot]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
-    It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
+    It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source. The device
+    is open until all shots are done, or until `close`.
     """
 
-    def __init__(self, source: Source, recipe: Recipe, asked: Asked) -> None:
-        self.shots: list[Shot] = []
-        self._source = source
-        self._recipe = recipe
-        self._asked = asked
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        super().__init__(source, recipe, options)
+        self.notes: list[str] = []
         self._report: ScoreReport | None = None
-        self._running = self._run()
 
-    def __iter__(self) -> Iterator[Shot]:
-        """Yield the shots that are done, then each further one. Raises VkssimError; `shots` has what was done before."""
-        place = 0
-        while True:
-            if place == len(self.shots) and next(self._running, None) is None:
-                return
-            yield self.shots[place]
-            place += 1
+    @property
+    def shots(self) -> list[Shot]:
+        """Return the shots that are done."""
+        return self._results
 
     @property
     def report(self) -> ScoreReport:
         """Return the scores of all frames, each encoded with the setting of its shot. Raises VkssimError."""
-        for _ in self:
-            pass
-        if self._report is None:
-            raise OptionError("the search was closed, or failed, before all shots were done")
-        return self._report
-
-    @property
-    def parameter(self) -> str:
-        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
-        return self._recipe.parameter.name
+        self._finish()
+        return self._outcome_of(self._report)
 
     @property
     def bytes(self) -> int:
@@ -119,54 +104,46 @@ class ShotSearch:
             for shot in self.shots
         )
 
-    def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._running.close()
+    def _run(self, runner: TrialRunner) -> Generator[Shot, None, None]:
+        scan = runner.look()
+        cuts = find_cuts(scan.changes)
+        curves = first_curves(self._recipe, runner.targets)
+        for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
+            shot, curves = self._search_shot(runner, Sample(first, end - first), curves)
+            yield shot
+        if self._options.output is not None:
+            self._write(runner, self._options.output)
+        self._report = self._make_report(runner.scorer, scan)
 
-    def __enter__(self) -> Self:
-        return self
+    def _write(self, runner: TrialRunner, path: str) -> None:
+        """Encode each shot with its setting into one file, unless a shot meets no target."""
+        if not all(shot.meets for shot in self.shots):
+            self.notes.append("no file is written, since not every shot meets the targets")
+            return
+        with VideoOutput(path, self._source.path, self._source.facts, self._recipe, parts=True) as output:
+            for shot in self.shots:
+                sample = Sample(shot.first, shot.count)
+                place = self._recipe.parameter.values.index(shot.setting)
+                runner.run("", Sampling((sample,), shot.count), place, output)
+            output.keep()
+            self.notes += output.notes
 
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def _run(self) -> Generator[Shot, None, None]:
-        asked, facts = self._asked, self._source.facts
-        bits = av.VideoFormat(self._recipe.format).components[0].bits
-        with ExitStack() as stack:
-            features = features_of(asked.thresholds, asked.features)
-            judge = stack.enter_context(Judge(facts.width, facts.height, bits, features, asked.backend, asked.device))
-            targets = judge.targets(asked.thresholds)
-            store = open_store(stack, self._source, self._recipe, asked)
-            bench = Bench(self._source, self._recipe, judge, targets, store, asked.progress)
-            scan = bench.look()
-            cuts = find_cuts(scan.changes)
-            curves = first_curves(self._recipe, targets)
-            for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
-                shot, curves = self._search_shot(bench, targets, Sample(first, end - first), curves)
-                self.shots.append(shot)
-                yield shot
-            self._report = self._make_report(judge, bits, scan)
-            if store is not None:
-                store.remove()
-
-    def _search_shot(
-        self, bench: Bench, targets: Sequence[Target], sample: Sample, curves: Sequence[Curve]
-    ) -> tuple[Shot, list[Curve]]:
+    def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
         settings = Settings(len(self._recipe.parameter.values), curves)
-        sampling = Sampling((sample,), sample.count, 1)
-        found: dict[int, tuple[Trial, Coded]] = {}
-        while len(found) < self._asked.most_trials and (place := settings.next()) is not None:
-            coded, seconds = bench.run(f"shot {sample.first}+{sample.count}", sampling, place)
-            trial = bench.summarise(sampling, place, coded, seconds)
-            found[place] = trial, coded[0]
-            settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
-        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, targets)
+        sampling = Sampling((sample,), sample.count)
+        found: dict[int, tuple[Trial, EncodedSample]] = {}
+        while len(found) < self._options.most_trials and (place := settings.next()) is not None:
+            encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+            trial = runner.summarise(sampling, place, encoded, seconds)
+            found[place] = trial, encoded[0]
+            learn(settings, place, trial, runner.targets)
+        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, runner.targets)
         trial, chosen = found[best]
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
         return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
 
-    def _make_report(self, judge: Judge, bits: int, scan: Scan) -> ScoreReport:
+    def _make_report(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
         facts = self._source.facts
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
@@ -178,12 +155,12 @@ class ShotSearch:
             distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
             width=facts.width,
             height=facts.height,
-            bits=bits,
-            names=judge.scorer.names,
-            backend=judge.scorer.info,
+            bits=self._recipe.bits,
+            names=scorer.scorer.names,
+            backend=scorer.scorer.info,
             frames=[FrameScores(index, metrics, time) for index, (metrics, time) in enumerate(zip(frames, times, strict=True))],
             rate=float(facts.rate),
-            similarities=judge.scorer.similarities,
+            similarities=scorer.scorer.similarities,
         )
 
 
@@ -199,6 +176,7 @@ def search_shots(
     enc: Sequence[str] | str = (),
     bits: int | None = None,
     features: Sequence[str] | str = (),
+    output: str | os.PathLike[str] | None = None,
     backend: str = "vulkan",
     device: str | int | None = None,
     trials: int = MOST_TRIALS,
@@ -227,6 +205,9 @@ def search_shots(
         The depth of the encode. The default is that of the source.
     features : str or sequence of str
         Metrics with their options. The default is those that the targets name.
+    output : str or path, optional
+        A file for the clip, each shot encoded with its setting: .mkv, .mp4 or .webm, with sound and subtitles copied. Every
+        shot begins with a key frame. It is written only if every shot meets the targets.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
@@ -251,9 +232,12 @@ def search_shots(
         An encoder, an option, a target or a range is not possible.
     InputError
         The source cannot be read, or cannot be encoded.
+    OutputError
+        The output cannot be written.
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
     thresholds, chosen, _ = checked(targets, features, 1.0, trials)
-    asked = Asked(thresholds, chosen, 0.0, True, None, backend, device, trials, resume, progress)
-    return ShotSearch(clip, recipe, asked)
+    path = checked_output(output, recipe)
+    options = SearchOptions(thresholds, chosen, 0.0, True, path, backend, device, trials, resume, progress)
+    return ShotSearch(clip, recipe, options)

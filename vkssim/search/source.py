@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..utils.interruption import check
+from .costs import FrameCosts
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
@@ -65,12 +66,13 @@ class Scan:
     """Hold what one pass over the clip has found.
 
     `times` are the presentation times of the frames in units of the stream's time base, None where the container has none.
-    `changes` is how much each frame differs from the one before it, and `details` how much it varies, both on the 0..255 scale.
+    `changes` is how much each frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are
+    the bytes of each frame in a quick encode of small pictures, which say how hard it is to encode.
     """
 
     times: list[int | None] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
-    details: list[float] = field(default_factory=list)
+    costs: list[int] = field(default_factory=list)
 
     @property
     def count(self) -> int:
@@ -91,11 +93,11 @@ class Source:
 
     def scan(self, progress: Any = None) -> Scan:
         """Decode the whole clip once. `progress` is called with the number of finished frames and the expected number."""
-        scan, before = Scan(), None
+        scan, before, costs = Scan(), None, FrameCosts(self.facts.width, self.facts.height)
         for frame in self.frames(0, None):
             small = _small(luma(frame, self.facts.bits), self.facts.bits)
             scan.times.append(frame.pts)
-            scan.details.append(float(small.std()))
+            scan.costs.append(costs.cost(frame))
             scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
             before = small
             if progress is not None:

@@ -16,7 +16,7 @@ from ..storage.journal_file import journal_path
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.version import __version__
 from .source import Scan
-from .trial import Coded
+from .trial import EncodedSample
 
 Key = tuple[str, int]
 """The ranges of frames that were encoded, and the place of the setting."""
@@ -32,7 +32,7 @@ class TrialStore:
     def __init__(self, path: str | os.PathLike[str], source: str, settings: Mapping[str, Any]) -> None:
         head = {"version": __version__, "source": [list(state) for state in input_states(source)], "settings": dict(settings)}
         self.scan: Scan | None = None
-        self._coded: dict[Key, tuple[list[Coded], float]] = {}
+        self._encoded: dict[Key, tuple[list[EncodedSample], float]] = {}
         self._journal = CheckedJournal(journal_path(Path(path)), SEARCH, self._parse, most_bytes=LARGEST_JOURNAL_BYTES)
         try:
             if self._journal.head is None:
@@ -50,22 +50,24 @@ class TrialStore:
 
     def _parse(self, entry: Any) -> None:
         if "scan" in entry:
-            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "details")))
+            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "costs")))
         else:
-            coded = [Coded.of_json(one) for one in entry["coded"]]
-            self._coded[str(entry["ranges"]), int(entry["place"])] = coded, float(entry["seconds"])
+            encoded = [EncodedSample.of_json(one) for one in entry["encoded"]]
+            self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])
 
-    def find(self, ranges: str, place: int) -> tuple[list[Coded], float] | None:
+    def find(self, ranges: str, place: int) -> tuple[list[EncodedSample], float] | None:
         """Return the samples of a trial that is stored, and the seconds that it took; None where it is not."""
-        return self._coded.get((ranges, place))
+        return self._encoded.get((ranges, place))
 
     def add_scan(self, scan: Scan) -> None:
         """Store the scan of the clip. Raises OutputError."""
         self._journal.add([{"scan": asdict(scan)}])
 
-    def add(self, ranges: str, place: int, coded: Sequence[Coded], seconds: float) -> None:
+    def add(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
         """Store the samples of a trial. Raises OutputError."""
-        self._journal.add([{"ranges": ranges, "place": place, "coded": [one.as_json() for one in coded], "seconds": seconds}])
+        self._journal.add(
+            [{"ranges": ranges, "place": place, "encoded": [one.as_json() for one in encoded], "seconds": seconds}]
+        )
 
     def remove(self) -> None:
         """Remove the journal of a search that is done. Raises OutputError."""

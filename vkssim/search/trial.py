@@ -23,15 +23,21 @@ from .samples import Sampling
 Progress = Callable[[int, int | None], None]
 """A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
 
-_HIGHEST = 50.0  # dB: beyond it encodes become lossless, and scores leave their curve
+_DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
+HIGHEST = 50.0
+"""In dB: beyond it encodes become lossless, and scores leave their curve."""
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedSample:
     """Hold one sample as it was encoded: the scores of its frames by name, and what the encoder wrote."""
 
     scores: dict[str, list[float]]
     stream: Stream
+
+    def column(self, name: str) -> Doubles:
+        """Return one score of all frames."""
+        return np.array(self.scores[name], np.float64)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as values of JSON; a score that does not exist is null."""
@@ -101,27 +107,29 @@ class Target:
 
     @property
     def limit(self) -> float:
-        """Return the least value that meets the target."""
-        assert self.threshold.limit is not None
-        return self.threshold.limit
+        """Return the least value that meets the target; every value meets a score that is only looked at."""
+        return -math.inf if self.threshold.limit is None else self.threshold.limit
 
     def unit(self, value: float) -> float:
         """Return a value in the unit of the model; infinite for a similarity that a curve does not follow."""
         if not self.decibels:
             return value
         converted = float(decibel(np.array(value)))
-        return converted if converted < _HIGHEST else math.inf
+        return converted if converted < HIGHEST else math.inf
 
-    def value(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+    def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
-        return pooled_value(self.threshold.pooling, [np.array(one.scores[self.threshold.name]) for one in coded], weights)
+        return pooled_value(self.threshold.pooling, [one.column(self.threshold.name) for one in encoded], weights)
 
-    def deviation(self, coded: Sequence[Coded], weights: Sequence[float]) -> float:
+    def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
-        if len(coded) < 2:
-            return 0.0
+        if len(encoded) < 2:
+            return _DEVIATION_OF_ONE
         left: Doubles = np.array(
-            [self.unit(self.value([*coded[:n], *coded[n + 1 :]], [*weights[:n], *weights[n + 1 :]])) for n in range(len(coded))]
+            [
+                self.unit(self.value([*encoded[:n], *encoded[n + 1 :]], [*weights[:n], *weights[n + 1 :]]))
+                for n in range(len(encoded))
+            ]
         )
         return float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2)))
 
@@ -136,7 +144,7 @@ def parse_targets(texts: Sequence[str]) -> list[Threshold]:
     return [parse_threshold(text, "targets") for text in texts]
 
 
-class Judge:
+class TargetScorer:
     """Score pairs of luma planes on a device that stays open; use it with `with`. Arguments as those of `Scorer`."""
 
     def __init__(self, width: int, height: int, bits: int, features: Sequence[str], backend: str, device: Any) -> None:
@@ -160,7 +168,9 @@ class Judge:
         for frame in self._scorer.score(pairs):
             yield dict(frame.metrics)
 
-    def coded(self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None) -> Coded:
+    def sample(
+        self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None
+    ) -> EncodedSample:
         """Return a sample with its scores. Raises InputError where it has no frames."""
         scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
         for metrics in self.score(pairs):
@@ -171,7 +181,7 @@ class Judge:
                 progress(done, total)
         if not any(scores.values()):
             raise InputError("the encoder wrote no frame")
-        return Coded(scores, stream)
+        return EncodedSample(scores, stream)
 
     def close(self) -> None:
         """Close the device."""
@@ -186,7 +196,7 @@ class Judge:
 
 def summarise(
     setting: float,
-    coded: Sequence[Coded],
+    encoded: Sequence[EncodedSample],
     sampling: Sampling,
     targets: Sequence[Target],
     recipe: Recipe,
@@ -195,42 +205,50 @@ def summarise(
 ) -> Trial:
     """Return the trial of samples that were encoded with a setting. `rate` is in frames a second."""
     weights = [sample.weight for sample in sampling.samples]
-    values = {target.name: target.value(coded, weights) for target in targets}
-    size = forecast_bytes([one.stream for one in coded], sampling, recipe)
+    values = {target.name: target.value(encoded, weights) for target in targets}
+    size = forecast_bytes([one.stream for one in encoded], sampling, recipe)
     return Trial(
         setting=setting,
         values=values,
         meets=all(values[target.name] >= target.limit for target in targets),
         bytes=size,
         kbps=round(size * 8 * rate / sampling.frames / 1000, 3),
-        frames=sum(one.stream.frames for one in coded),
+        frames=sum(one.stream.frames for one in encoded),
         seconds=seconds,
         whole=sampling.is_whole,
-        deviations={target.name: target.deviation(coded, weights) for target in targets},
+        deviations={target.name: 0.0 if sampling.is_whole else target.deviation(encoded, weights) for target in targets},
     )
 
 
 def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> int:
     """Return the size of the video stream of the whole clip in bytes.
 
-    Each sample begins with headers, which the clip has once, and with a key frame, which it has at its cuts and every so many
-    frames only. So the samples are counted without headers and as if their key frames had the size of the other frames, and
-    the headers and the key frames of the clip come on top. A frame behind a cut is as large as a key frame even where the
-    encoder does not make it one.
+    The samples stand for all frames, those behind cuts among them. The headers and the key frame that begin the clip, and the
+    key frames that it has every so many frames, come on top, since a sample is too short to have these.
     """
     if sampling.is_whole:
         return streams[0].bytes
     header = streams[0].header_bytes
-    frames, keys = sum(stream.frames for stream in streams), sum(stream.key_frames for stream in streams)
+    keys, frames = sum(stream.key_frames for stream in streams), sum(stream.frames for stream in streams)
     ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
-    more = (sum(stream.key_bytes for stream in streams) - header * len(streams)) / max(1, keys) - ordinary
-    weighted = sum(
-        sample.weight * (stream.bytes - header - more * stream.key_frames)
+    more = sum(stream.first_bytes for stream in streams) / len(streams) - header - ordinary
+    size = header + more
+    for stream, sample in zip(streams, sampling.samples, strict=True):
+        begins = 0 if sample.lead else header + more  # that is in the sample, and no other part of the clip has it
+        size += sample.weight * (stream.bytes - begins)
+    return round(size + more * _periodic_keys(streams, sampling, recipe))
+
+
+def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> float:
+    """Return how many more key frames the clip has than the samples stand for."""
+    shots = sampling.shots if recipe.encoder.keys_at_cuts else [sampling.frames]
+    if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
+        return sum((count - 1) // recipe.key_frames for count in shots)
+    stood_for = sum(
+        sample.weight * (stream.key_frames - (sample.lead == 0))
         for stream, sample in zip(streams, sampling.samples, strict=True)
     )
-    periodic = math.ceil(sampling.frames / recipe.key_frames)
-    expected = max(sampling.cuts, periodic) if recipe.encoder.keys_at_cuts else sampling.cuts - 1 + periodic
-    return round(header + weighted + more * expected)
+    return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
 
 class Clock:

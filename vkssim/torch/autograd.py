@@ -44,6 +44,11 @@ class Job:
     where: Where
     average: bool
 
+    @classmethod
+    def of(cls, where: Where, average: bool, **options: Any) -> Job:
+        """Return the job of a loss with some options. Raises OptionError, and FrameError for images that are too small."""
+        return cls(Loss(**options), where, average)
+
     def gradients(self, first: Tensor, second: Tensor, wanted: Wanted) -> tuple[Tensor, tuple[Tensor | None, Tensor | None]]:
         """Return the value, and the gradients by the images for which `wanted` is set.
 
@@ -91,9 +96,11 @@ def value(first: Tensor, second: Tensor, job: Job) -> Tensor:
     gradients use PyTorch's own operations (composed.py).
     """
     wanted = torch.is_grad_enabled() and first.requires_grad, torch.is_grad_enabled() and second.requires_grad
-    if not any(wanted) and not transforms_active() and not has_tangent(first, second):
+    plain = not transforms_active() and not has_tangent(first, second)
+    if plain and not any(wanted):
         return job.gradients(first, second, wanted)[0]  # a node costs time and has no use here
-    result: Tensor = _Value.apply(first, second, _Call(job, wanted))  # type: ignore[no-untyped-call, unused-ignore]
+    node: Any = _PlainValue if plain else _Value
+    result: Tensor = node.apply(first, second, _Call(job, wanted))
     return result
 
 
@@ -163,6 +170,18 @@ class _Value(torch.autograd.Function):
         by_image = value(first.flatten(0, 1), second.flatten(0, 1), replace(call.job, average=False))
         by_image = by_image.view(info.batch_size, -1)
         return by_image.mean(dim=1) if call.job.average else by_image, 0
+
+
+class _PlainValue(torch.autograd.Function):
+    """`_Value` outside of transforms and of forward mode, whose rules take PyTorch longer than all else that it does here."""
+
+    @staticmethod
+    def forward(ctx: Any, first: Tensor, second: Tensor, call: _Call) -> Tensor:
+        ctx.call = call
+        ctx.save_for_backward(first, second)
+        return call.value(first, second)
+
+    backward = staticmethod(_Value.backward)
 
 
 class _Gradients(torch.autograd.Function):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from ..backends.loss_evaluation import BACKENDS
 from ..errors import FrameError, OptionError
-from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
+from ..loss.spec import MS_SSIM_WEIGHTS, Negative, Padding, Pyramid, chosen, constants
 from ..types import has_colours_last
 from .autograd import Job, Where, value
 from .traced import traced_value
@@ -69,8 +70,10 @@ def fused_ssim(
        structural similarity", IEEE Transactions on Image Processing 13 (4), 2004.
 
     """
-    with torch.set_grad_enabled(train and torch.is_grad_enabled()):
-        options = {"padding": chosen(Padding, padding), **constants(data_range)}
+    options = {"padding": chosen(Padding, padding), **constants(data_range)}
+    if train:
+        return _value(img1, img2, options, Where(backend, device), average=True)
+    with torch.no_grad():
         return _value(img1, img2, options, Where(backend, device), average=True)
 
 
@@ -232,10 +235,17 @@ def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where,
     if has_colours_last(first.shape) and options["padding"] is Padding.VALID:
         raise FrameError(f"the images are {_described(first)}, with the colours last; pass (N, C, H, W): {_COLOURS_FIRST[4]}")
     height, width = first.shape[2:]
-    job = Job(Loss(height, width, **options), where, average)
+    made = Job.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of what is kept
+    job = made(where, average, height=height, width=width, **options)
     if first.dtype in (torch.float16, torch.bfloat16):
         first, second = first.float(), second.float()
     return traced_value(first, second, job) if torch.compiler.is_compiling() else value(first, second, job)
+
+
+@lru_cache(maxsize=64)
+def _kept_job(where: Where, average: bool, **options: Any) -> Job:
+    """Return a job; the same one for the same arguments, because to make it takes a tenth of a small step's time."""
+    return Job.of(where, average, **options)
 
 
 def _check_images(first: Tensor, second: Tensor, backend: str) -> None:

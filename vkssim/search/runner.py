@@ -12,16 +12,16 @@ from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
-from .trial import Clock, Coded, Judge, Progress, Target, Trial, summarise
+from .trial import Clock, EncodedSample, Progress, Target, TargetScorer, Trial, summarise
 
 
 @dataclass
-class Bench:
+class TrialRunner:
     """Hold what every trial of a clip needs. `store` is None where nothing is stored."""
 
     source: Source
     recipe: Recipe
-    judge: Judge
+    scorer: TargetScorer
     targets: Sequence[Target]
     store: TrialStore | None = None
     progress: Progress | None = None
@@ -47,7 +47,9 @@ class Bench:
         """Return the trial of a setting over samples; arguments and errors as those of `run`."""
         return self.summarise(sampling, place, *self.run(name, sampling, place, output))
 
-    def run(self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None) -> tuple[list[Coded], float]:
+    def run(
+        self, name: str, sampling: Sampling, place: int, output: VideoOutput | None = None
+    ) -> tuple[list[EncodedSample], float]:
         """Return the samples as they were encoded with a setting, and the seconds that it took.
 
         They come from the store where it has them and nothing is to be written. `name` tells the samples from others of the
@@ -57,31 +59,34 @@ class Bench:
         if stored is None:
             clock = Clock()
             header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
-            coded = self._coded(sampling.samples, place, output, header)
-            stored = coded, clock.seconds()
+            encoded = self._encode_samples(sampling.samples, place, output, header)
+            stored = encoded, clock.seconds()
             if self.store is not None and output is None:
                 self.store.add(name, place, *stored)
         return stored
 
-    def summarise(self, sampling: Sampling, place: int, coded: Sequence[Coded], seconds: float) -> Trial:
+    def summarise(self, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
         """Return the trial of samples that were encoded with a setting."""
         setting = self.recipe.parameter.values[place]
-        return summarise(setting, coded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
+        return summarise(setting, encoded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
 
-    def _coded(self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int) -> list[Coded]:
+    def _encode_samples(
+        self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int
+    ) -> list[EncodedSample]:
         total = sum(sample.count for sample in samples)
-        coded: list[Coded] = []
+        encoded: list[EncodedSample] = []
         done = 0
         for sample in samples:
             stream = Stream(header)
             pairs = encoded_pairs(
-                partial(self.source.frames, sample.first, sample.count, self.look().times),
+                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look().times),
+                sample,
                 self.source.facts,
                 self.recipe,
                 place,
                 stream,
                 output,
             )
-            coded.append(self.judge.coded(pairs, stream, self.progress, done, total))
+            encoded.append(self.scorer.sample(pairs, stream, self.progress, done, total))
             done += sample.count
-        return coded
+        return encoded

@@ -13,7 +13,9 @@ from ..types import Doubles
 from ..utils.extras import need
 from ..utils.wording import counted
 
-_LEAST_POINTS = 4
+LEAST_POINTS = 4
+"""The fewest points of a curve."""
+
 _ENOUGH_OVERLAP = 0.75
 
 
@@ -28,8 +30,8 @@ class Curve:
     @classmethod
     def of(cls, name: str, points: Sequence[tuple[float, float]]) -> Curve:
         """Return the ladder of points (rate, score) in any order. Raises InputError if no curve can be drawn through them."""
-        if len(points) < _LEAST_POINTS:
-            raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {_LEAST_POINTS} or more")
+        if len(points) < LEAST_POINTS:
+            raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {LEAST_POINTS} or more")
         rates, scores = np.array(sorted(points), np.float64).T
         if rates[0] <= 0:
             raise InputError(f"{name} has a bit rate of {rates[0]:g}; all must be over 0")

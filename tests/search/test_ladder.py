@@ -1,0 +1,207 @@
+"""Ladders: the model of renditions, the search itself on a tiny clip, and the command with its page."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+import vkssim as library
+from vkssim.errors import OptionError
+from vkssim.search.defaults import APPLE_H264
+from vkssim.search.ladder import LadderSearch, parse_fixed
+from vkssim.search.renditions import convex_hull, spaced_rates
+
+from ..support.commands import vkssim
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+WIDTH, HEIGHT, FRAMES = 192, 144, 6
+HEIGHTS = (144, 96, 72)
+COMMON: dict[str, Any] = {"encoder": "libx264", "enc": "preset=ultrafast", "features": "float_ssim=scale=1"}
+LIMITS: dict[str, Any] = {"least_bitrate": 60.0, "most_bitrate": 4000.0, "fixed": "144:1000,96:400,72:200,72:100"}
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A moving picture that is soft enough for a small rendition to be the better one at a low bit rate."""
+    path = tmp_path_factory.mktemp("ladder") / "clip.mkv"
+    rng = np.random.default_rng(6)
+    coarse = rng.integers(0, 200, (24, 30)).repeat(8, 0).repeat(8, 1)[: HEIGHT + FRAMES, : WIDTH + FRAMES]
+    texture = coarse + rng.integers(0, 30, coarse.shape)
+    with av.open(str(path), "w") as container:
+        stream: Any = container.add_stream("ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for number in range(FRAMES):
+            luma = texture[number : number + HEIGHT, number : number + WIDTH].astype(np.uint8)
+            planes = np.concatenate([luma, np.full((HEIGHT // 2, WIDTH), 128, np.uint8)])
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(planes, format="yuv420p")))
+        container.mux(stream.encode(None))
+    return str(path)
+
+
+def searched(clip: str, **more: Any) -> LadderSearch:
+    asked: dict[str, Any] = {**COMMON, **LIMITS, "heights": HEIGHTS, "score": "float_ssim", **more}
+    return library.search_ladder(clip, **asked)
+
+
+@pytest.fixture(scope="module")
+def done(clip: str, shared_device: object) -> LadderSearch:
+    search = searched(clip)
+    assert search.choice
+    return search
+
+
+def test_rungs_have_the_best_scores_for_their_bit_rates(done: LadderSearch) -> None:
+    rungs, trials = done.choice.rungs, [one for one in done.trials if one.height in HEIGHTS]
+    assert len(rungs) >= 3
+    for rung in rungs:
+        cheaper = [one for one in trials if one.trial.kbps <= rung.trial.kbps]
+        best = max(one.trial.values["float_ssim:mean"] for one in cheaper)
+        assert rung.trial.values["float_ssim:mean"] == best
+    rates = [rung.trial.kbps for rung in rungs]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] <= 4000
+
+
+def test_few_of_all_encodes_are_made(done: LadderSearch) -> None:
+    assert len(done.trials) < 3 * 52 / 4
+    assert len({(one.height, one.trial.setting) for one in done.trials}) == len(done.trials)
+
+
+def test_the_fixed_ladder_is_encoded_near_its_bit_rates(done: LadderSearch) -> None:
+    assert [one.height for one in done.choice.fixed] == [144, 96, 72, 72]
+    for one, rate in zip(done.choice.fixed, (1000, 400, 200, 100), strict=True):
+        assert abs(math.log2(one.trial.kbps / rate)) < 0.2
+    assert done.choice.deltas is not None
+
+
+def test_a_rendition_is_scored_as_score_files_does(clip: str, done: LadderSearch, tmp_path: Path) -> None:
+    """The same frames are scaled, encoded and written here, and scored with `scale`."""
+    one = next(one for one in done.trials if one.height == 96)
+    path = tmp_path / "small.mkv"
+    with av.open(clip) as source, av.open(str(path), "w") as container:
+        options = {"preset": "ultrafast", "crf": f"{one.trial.setting:g}"}
+        stream: Any = container.add_stream("libx264", rate=25, options=options)
+        stream.width, stream.height, stream.pix_fmt = one.width, one.height, "yuv420p"
+        for frame in source.decode(video=0):
+            small = frame.reformat(width=one.width, height=one.height, interpolation=4 | 0x40000 | 0x80000)
+            small.pict_type = 0
+            container.mux(stream.encode(small))
+        container.mux(stream.encode(None))
+    report = library.score_files(clip, path, features="float_ssim=scale=1", pictures=library.PictureOptions(scale="reference"))
+    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(one.trial.values["float_ssim:mean"], abs=1e-6)
+
+
+def test_the_first_rung_is_the_cheapest_that_meets_the_target(clip: str) -> None:
+    search = searched(clip, targets="float_ssim=0.9", score=None, fixed=None)
+    choice = search.choice
+    met = [one for one in search.trials if one.trial.meets]
+    assert choice.meets
+    assert choice.rungs[0].trial.kbps == min(one.trial.kbps for one in met)
+    assert choice.fixed == ()
+    assert choice.deltas is None
+
+
+def test_a_search_goes_on_from_stored_trials(clip: str, done: LadderSearch, tmp_path: Path) -> None:
+    running = searched(clip, resume=tmp_path / "state")
+    first = next(iter(running))
+    running.close()
+    again = searched(clip, resume=tmp_path / "state")
+    assert next(iter(again)) == first
+    assert [(one.height, one.trial.setting) for one in again.choice.rungs] == [
+        (one.height, one.trial.setting) for one in done.choice.rungs
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fixed_ladder_with_too_few_rungs_is_not_encoded(clip: str) -> None:
+    search = searched(clip, fixed=APPLE_H264, heights=[144], targets="float_ssim=0.9", score=None)
+    choice = search.choice
+    assert {one.height for one in search.trials} == {144}
+    assert choice.notes[0].startswith("no BD-rate: of the fixed ladder, 0 rungs have no more lines than the source")
+
+
+def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
+    choice = searched(clip, fixed=None, heights=[144], targets="float_ssim=0.5", score=None, least_bitrate=3000).choice
+    assert len(choice.rungs) == 1
+    assert "less than `least_bitrate`, which is 3000" in choice.notes[0]
+
+
+def test_the_number_of_trials_is_limited(clip: str) -> None:
+    search = searched(clip, trials=2)
+    assert "no more trials" in search.choice.notes[0]
+    assert len(search.trials) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({"heights": [288]}, "`heights` 288: it must be even, between 64 and the source's height, which is 144"),
+        ({"heights": [97]}, "`heights` 97: it must be even"),
+        ({"heights": []}, "a ladder needs sizes"),
+        ({"fixed": "1080"}, "`fixed` '1080' is not of the form"),
+        ({"factor": 1.0}, "`factor` is 1"),
+        ({"least_bitrate": 5000}, "`least_bitrate` is 5000"),
+        ({"parameter": "bitrate"}, "searched by the quality"),
+        ({"trials": 0}, "`trials` is 0"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_what_is_refused(clip: str, more: dict[str, Any], text: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        searched(clip, **more)
+    assert text in str(caught.value)
+
+
+def test_rungs_of_a_fixed_ladder() -> None:
+    assert parse_fixed("1080:5800, 720:3000") == [(1080, 5800), (720, 3000)]
+    assert parse_fixed(None) == []
+
+
+def test_bit_rates_are_spaced_evenly() -> None:
+    rates = spaced_rates(100, 800, 2.0)
+    assert rates == pytest.approx([800, 400, 200, 100])
+    assert len(spaced_rates(100, 801, 2.0)) == 5
+    assert spaced_rates(100, 50, 2.0) == [50]
+
+
+def test_the_convex_hull() -> None:
+    points = [(0.0, 0.0), (1.0, 4.0), (2.0, 5.0), (3.0, 5.5), (1.5, 1.0), (2.5, 5.1), (3.5, 5.2)]
+    assert convex_hull(points) == [(0.0, 0.0), (1.0, 4.0), (2.0, 5.0), (3.0, 5.5)]
+
+
+WORDS = ("--heights", "144,96,72", "--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
+
+
+def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    limits = ("--least-bitrate", "60", "--most-bitrate", "4000", "--fixed", LIMITS["fixed"], "--score", "float_ssim")
+    result = vkssim("ladder", clip, *WORDS, *limits, "--html", str(page))
+    assert result.exit_code == 0, result.stderr
+    assert "the new ladder" in result.stdout
+    assert "BD-rate of the new ladder against the fixed one" in result.stdout
+    text = page.read_text()
+    for name in ("192x144", "128x96", "the new ladder", "the fixed ladder"):
+        assert name in text
+    assert f"wrote {page}" in result.stderr
+
+
+def test_json_and_a_target_that_no_rung_meets(clip: str) -> None:
+    words = ("--target", "float_ssim=0.999", "--most-bitrate", "300", "--fixed", "none", "--json")
+    result = vkssim("ladder", clip, *WORDS, *words)
+    assert result.exit_code == 1
+    answer = json.loads(result.stdout)
+    assert not answer["choice"]["meets"]
+    assert all(one["trial"]["kbps"] <= 300 for one in answer["choice"]["rungs"])
+    assert "meets the targets" in result.stderr
+
+
+def test_heights_that_are_no_numbers(clip: str) -> None:
+    result = vkssim("ladder", clip, "--heights", "big", "--encoder", "libx264")
+    assert result.exit_code == 2
+    assert "--heights 'big' is not of the form" in result.stderr

@@ -1,0 +1,123 @@
+"""Declare the options of the commands that encode clips, and show how far an encode is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, STEP
+from ..utils.progress import ProgressBar
+from ..utils.sections import Section
+from .command import Choice as WordChoice
+from .command import option
+
+if TYPE_CHECKING:
+    from ..search.ladder import LadderChoice, LadderSearch
+    from ..search.search import Choice, Search
+
+_OPTIONS = (
+    option(
+        "--encoder",
+        section=Section.ENCODER,
+        required=True,
+        type=WordChoice(ENCODER_NAMES),
+        help="Encode with that encoder of FFmpeg.",
+    ),
+    option(
+        "--enc",
+        section=Section.ENCODER,
+        multiple=True,
+        metavar="NAME=VALUE[:…]",
+        help="Give the encoder these options: preset=6:film-grain=8. May be repeated.",
+    ),
+    option(
+        "--parameter",
+        section=Section.ENCODER,
+        metavar="NAME",
+        help="Search that parameter: crf, qp, cq, or bitrate in kbit/s. Default: crf, of NVENC cq.",
+    ),
+    option(
+        "--step",
+        section=Section.ENCODER,
+        type=float,
+        default=STEP,
+        show_default=True,
+        metavar="X",
+        help="Try values in that distance; bit rates are 3 % apart.",
+    ),
+    option(
+        "--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source."
+    ),
+    option(
+        "--feature",
+        "features",
+        section=Section.METRICS,
+        multiple=True,
+        metavar="NAME[=K=V:K=V]",
+        help="Compute that metric, with options; may be repeated. Default: the metrics that the targets name.",
+    ),
+    option(
+        "--samples",
+        section=Section.FRAMES,
+        type=float,
+        default=LEAST_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="Encode samples of that length altogether; 1 % of a longer clip. A clip that is not much longer is encoded whole.",
+    ),
+    option(
+        "--resume",
+        section=Section.OUTPUTS,
+        metavar="PATH",
+        help="Store trials in PATH.journal until the search is done, and go on from those that are there.",
+    ),
+    option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table."),
+    option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no table, only what was found."),
+)
+
+
+def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of encoder, parameter, samples and outputs that all searches have."""
+    for add in reversed(_OPTIONS):
+        command = add(command)
+    return command
+
+
+def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -> str:
+    """Return the outcome of a search, its trials and its samples as JSON."""
+    from ..report.numbers import finite
+
+    sampling = running.sampling
+    answer = {
+        "choice": asdict(choice),
+        "trials": [asdict(trial) for trial in running.trials],
+        "samples": [] if sampling is None else [asdict(sample) for sample in sampling.samples],
+        "frames": None if sampling is None else sampling.frames,
+        "shots": None if sampling is None else len(sampling.cuts),
+    }
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
+
+
+class EncodeProgress:
+    """Show a progress bar for each step, and remove it before a line is printed; without a terminal show nothing."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._shows = sys.stderr.isatty() and not quiet
+        self._bar: ProgressBar | None = None
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that `done` frames of `total` are finished."""
+        if not self._shows:
+            return
+        if self._bar is None:
+            self._bar = ProgressBar()
+        self._bar(done, total)
+
+    def close(self) -> None:
+        """Remove the bar; the next step has a new one."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

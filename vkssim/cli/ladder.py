@@ -1,0 +1,203 @@
+"""Search a ladder of sizes and settings: the command `vkssim ladder`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import DemandError, OptionError
+from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
+from ..utils.sections import Section
+from .command import make_command, option
+from .encoding import EncodeProgress, encoder_options, search_json
+from .flags import with_flags
+from .messages import say, say_written
+from .options import backend_options, split_devices
+from .output import check_target, print_text
+from .tables import decimals, print_table
+
+if TYPE_CHECKING:
+    from ..search.ladder import LadderChoice, LadderSearch, LadderTrial
+
+_APPLE, _NONE = "apple", "none"
+
+
+@make_command(
+    "ladder",
+    brief="Find sizes and settings of an encoder for streaming.",
+    examples=(
+        (
+            "vkssim ladder reference.mp4 --heights 1080,720,540,360 --encoder libx264 --target float_ms_ssim=0.99",
+            "Find rungs from 145 kbit/s up to the lowest bit rate that has the score, and compare them with Apple's ladder.",
+        ),
+        (
+            "vkssim ladder reference.mp4 --heights 1080,720 --encoder libsvtav1 --fixed 1080:4000,720:2000 --html page.html",
+            "Compare with another ladder, and draw the scores over the bit rates of every size.",
+        ),
+    ),
+)
+@click.argument("source", type=click.Path())
+@option(
+    "--heights",
+    section=Section.ENCODER,
+    required=True,
+    metavar="N,N…",
+    help="Encode with these heights, no larger than the source's; the widths keep the shape.",
+)
+@option(
+    "--target",
+    "targets",
+    section=Section.VERDICT,
+    multiple=True,
+    metavar="NAME[:POOLING]=X",
+    help="Let the first rung be the cheapest one where that score is X or more. May be repeated: all must hold.",
+)
+@option(
+    "--score",
+    section=Section.METRICS,
+    metavar="NAME[:POOLING]",
+    help="Make the ladder for that score. Default: that of the first target, else the mean of float_ms_ssim.",
+)
+@option(
+    "--least-bitrate",
+    section=Section.ENCODER,
+    type=float,
+    default=LEAST_BITRATE,
+    show_default=True,
+    metavar="KBPS",
+    help="Let the lowest rung have about that bit rate.",
+)
+@option(
+    "--most-bitrate",
+    section=Section.ENCODER,
+    type=float,
+    default=MOST_BITRATE,
+    show_default=True,
+    metavar="KBPS",
+    help="Let the first rung have about that bit rate, or less.",
+)
+@option(
+    "--factor",
+    section=Section.ENCODER,
+    type=float,
+    default=RATE_FACTOR,
+    show_default=True,
+    metavar="X",
+    help="Let a rung have at most X times the bit rate of the next lower one.",
+)
+@option(
+    "--fixed",
+    section=Section.VERDICT,
+    default=_APPLE,
+    show_default=True,
+    metavar="HEIGHT:KBPS,…",
+    help="Compare with that ladder. apple is the one of H.264 in Apple's HLS authoring specification; none compares with none.",
+)
+@option(
+    "--trials",
+    section=Section.FRAMES,
+    type=int,
+    default=LADDER_TRIALS,
+    show_default=True,
+    metavar="N",
+    help="Encode the samples N times at most, all sizes together.",
+)
+@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with the scores over the bit rates there.")
+@encoder_options
+@backend_options
+def command(
+    source: str,
+    heights: str,
+    fixed: str,
+    html: str | None,
+    where: dict[str, Any],
+    as_json: bool,
+    quiet: bool,
+    **wishes: Any,
+) -> None:
+    """Find the sizes and settings of an encoder that have the best scores for their bit rates, against the SOURCE.
+
+    Samples of the clip are made smaller, encoded, scaled back and scored. The exit code is 1 where the first rung misses a
+    target.
+    """
+    from ..search.defaults import APPLE_H264
+    from ..search.ladder import search_ladder
+    from ..storage.folder import check_output, write_output
+
+    if html is not None:
+        from ..page.render import check_installed
+
+        check_installed()
+        check_target(html, "--html", [source])
+        check_output(html)
+    progress = EncodeProgress(quiet=quiet)
+    ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
+    asked = wishes | split_devices(where)[1] | {"heights": _heights(heights), "fixed": ladder, "progress": progress}
+    try:
+        with search_ladder(source, **asked) as running:
+            for one in running:
+                progress.close()
+                if not quiet:
+                    _say(running, one)
+            choice = running.choice
+    finally:
+        progress.close()
+    if as_json:
+        print_text(search_json(running, choice))
+    elif quiet:
+        print_text("".join(f"{one.height} {one.trial.setting:g} {one.trial.kbps:.0f}\n" for one in choice.rungs))
+    else:
+        _print(running, choice)
+    for note in choice.notes:
+        say(f"note: {with_flags(note)}")
+    if html is not None:
+        from ..search.ladder_page import ladder_page
+
+        write_output(ladder_page(running), html)
+        if not quiet:
+            say_written(html)
+    if not choice.rungs:
+        raise DemandError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
+    if not choice.meets:
+        first = choice.rungs[0].trial
+        values = ", ".join(f"{name} {decimals(value)}" for name, value in first.values.items())
+        raise DemandError(
+            f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {values}"
+        )
+
+
+def _heights(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise OptionError(f"`heights` {text!r} is not of the form N,N: whole numbers with commas between them") from None
+
+
+def _say(running: LadderSearch, one: LadderTrial) -> None:
+    trial = one.trial
+    values = ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
+    size = f"{one.width}x{one.height}"
+    say(f"{size}, {running.parameter} {trial.setting:g}: {values}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
+
+
+def _print(running: LadderSearch, choice: LadderChoice) -> None:
+    """Print the rungs, and what the fixed ladder has."""
+    names = list(choice.rungs[0].trial.values) if choice.rungs else []
+    columns = ("size", running.parameter, *names, "kbit/s")
+    for title, rungs in (("the new ladder", choice.rungs), ("the fixed ladder, as it was encoded", choice.fixed)):
+        rows = [
+            [
+                f"{one.width}x{one.height}",
+                f"{one.trial.setting:g}",
+                *(decimals(one.trial.values[name]) for name in names),
+                f"{one.trial.kbps:,.0f}",
+            ]
+            for one in rungs
+        ]
+        if rows:
+            print_table(f"{title}, {len(running.trials)} trials", columns, rows, sys.stdout, elsewhere="--json has all")
+    if choice.deltas is not None:
+        rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
+        print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")

@@ -1,0 +1,163 @@
+"""Open a clip with PyAV and decode its stream: with threads, without, or by hardware, and from the beginning once more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InputError
+from .boxes import lacks_index
+from .decoder import Begin, Decoder, UndecodableError, reason
+from .demuxer import open_container
+from .forks import keep_in_forks, keep_no_longer
+from .hardware import HardwareDecoder
+from .layout import check_size
+from .raw import unreadable
+from .sequence import Sequence, sequence
+from .streams import choose_stream
+
+
+class UnknownFormatError(InputError):
+    """Report that a file has no format that FFmpeg knows, or none that is read here."""
+
+
+class ClipDecoder:
+    """The container of a clip, and the decoder of its stream. It has to be closed.
+
+    `index` is that of the stream, None for the one that `choose_stream` takes. `container`, `stream` and `decoder` are there
+    from the first `start` on, which replaces them each time it is called. `codec` is the one that FFmpeg chose at first.
+    """
+
+    def __init__(self, path: str, index: int | None) -> None:
+        import av  # here, since its import takes time and only containers need it
+
+        self.failures = av.FFmpegError, OSError
+        """What reading a packet and decoding it may raise; OSError where a URL cannot be read on."""
+        self.decoding_failure = av.FFmpegError
+        self._invalid_data = av.InvalidDataError
+        self.path = path
+        self.index = index
+        self.sequence: Sequence | None = None
+        """The files of a sequence of pictures, which is one container."""
+        self.notes: tuple[str, ...] = ()
+        """What has to be said of the choice of the stream."""
+        self.container: Any = None
+        self.stream: Any = None
+        self.codec: Any = None
+        self.decoder: Decoder
+        self._bytes_before = 0
+
+    @property
+    def bytes_read(self) -> int:
+        """Return the bytes of all packets that were read."""
+        return self._bytes_before + self.decoder.bytes_read
+
+    def open(self, hwaccel: Any = None) -> Any:
+        """Return the container, opened once more.
+
+        Raises UnknownFormatError, InputError for a file whose index is missing, and what PyAV raises for `hwaccel`.
+        """
+        self.sequence = sequence(self.path)
+        try:
+            if self.sequence is not None:
+                return open_container(self.sequence.name, "image2", self.sequence.options)
+            container = open_container(self.path, hwaccel=hwaccel)
+        except (*self.failures, ValueError) as error:
+            if hwaccel is not None:
+                raise
+            if isinstance(error, self._invalid_data):
+                self._check_index()
+            raise UnknownFormatError(f"{self.path}: FFmpeg cannot open it ({reason(error)})") from None
+        if not len(container.streams):
+            self._check_index()
+        return container
+
+    def _check_index(self) -> None:
+        if lacks_index(self.path):
+            raise InputError(f"{self.path}: the index (moov) is missing: the file is cut off, or still being written") from None
+
+    def start(
+        self,
+        *,
+        threads: bool,
+        begin: Begin = Begin(),  # noqa: B008 - frozen
+        hardware: HardwareDecoder | None = None,
+    ) -> None:
+        """Open the container, in place of the one that is open, and decode from its beginning."""
+        self._let_go()
+        own = None if hardware is None else hardware.own_codec(self.codec)
+        self.container = self.open(None if hardware is None or own is not None else hardware.request())
+        self.stream, self.notes = choose_stream(self.path, self.container, self.index)
+        context = self.stream.codec_context
+        if context is None:
+            raise InputError(f"{self.path}: FFmpeg has no decoder for its video")
+        self.check_size(max(1, context.width), max(1, context.height))  # 0 means that it is not known
+        self.codec = self.codec or context.codec
+        if hardware is not None and own is not None:
+            context = hardware.open_codec(own, self.stream)
+        self.decoder = Decoder(
+            self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
+        )
+        keep_in_forks(self, context)
+
+    def check_size(self, width: int, height: int) -> None:
+        """Raise InputError, which names the clip, for a size that no frame may have."""
+        try:
+            check_size(width, height)
+        except InputError as error:
+            raise InputError(f"{self.path}: {error}") from None
+
+    def begin(self, *, threads: bool) -> Any:
+        """Decode from the beginning, and return the first frame.
+
+        A recording may begin between key frames: what cannot be decoded there is passed over, and is no damage.
+        """
+        first = self._begin_with_threads() if threads else None
+        if first is None:
+            self.start(threads=False)
+            first = self._first_frame()
+        return first
+
+    def _begin_with_threads(self) -> Any:
+        """Return the first frame, None where it is to be decoded without threads."""
+        self.start(threads=True)
+        first = self._first_frame(doubt=True)
+        if first is not None:
+            return first
+        self.start(threads=False)
+        first = self._first_frame()
+        if not self.decoder.passed_over:
+            return None
+        self.start(threads=True, begin=self.decoder.begin)
+        again = self._first_frame(doubt=True)
+        return again if again is not None and again.pts == first.pts else None
+
+    def _first_frame(self, *, doubt: bool = False) -> Any:
+        """Return the first frame; None where there is `doubt` that it is right."""
+        why = None
+        try:
+            first = self.decoder.next()
+        except (self.decoding_failure, UndecodableError) as failure:
+            first, why = None, reason(failure)
+        except OSError as failure:
+            raise unreadable(self.path, failure) from None
+        if doubt and (first is None or self.decoder.doubtful):
+            return None
+        if first is None:
+            why = why or self.decoder.failure
+            raise InputError(f"{self.path}: no frame can be decoded from it" + (f" ({why})" if why else ""))
+        return first
+
+    def _let_go(self) -> None:
+        decoder = getattr(self, "decoder", None)
+        if decoder is not None:
+            self._bytes_before += decoder.bytes_read
+            decoder.close()
+            decoder.bytes_read = 0
+        if self.container is not None:
+            self.container.close()
+
+    def close(self) -> None:
+        """Close the container, and let go of its decoder; a second call does nothing."""
+        self._let_go()
+        keep_no_longer(self)
+        self.container = self.stream = None

@@ -1,0 +1,453 @@
+"""Search a ladder: the sizes and settings whose scores are best for their bit rates, and the rungs to take of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import OptionError, VkssimError
+from ..report.bd_rate import LEAST_POINTS, Deltas, bjontegaard_deltas
+from ..report.bd_rate import Curve as RateCurve
+from ..report.results import PooledReport
+from ..report.thresholds import parse_pooled
+from ..utils.wording import counted
+from .defaults import (
+    APPLE_H264,
+    LADDER_TRIALS,
+    LEAST_BITRATE,
+    LEAST_SECONDS,
+    MOST_BITRATE,
+    RATE_FACTOR,
+    SAMPLE_SECONDS,
+    SHARE,
+    STEP,
+)
+from .encoders import encoder_of
+from .model import Curve, Settings
+from .options import SearchOptions
+from .pooling import pooled_values
+from .recipe import Recipe, make_recipe, split_options
+from .renditions import (
+    Rendition,
+    convex_hull,
+    learn_from,
+    next_for_rate,
+    next_for_targets,
+    rate_prior,
+    spaced_rates,
+)
+from .runner import TrialRunner
+from .running import Running
+from .samples import Sampling
+from .search import check_counts, first_curves
+from .source import Facts, Source
+from .trial import HIGHEST, Progress, Target, Trial, parse_targets
+
+SCORES = ("float_ms_ssim", "float_ssim")
+"""The score of a ladder without a target: the first one that frames are large enough for."""
+
+NEW, FIXED = "the new ladder", "the fixed ladder"
+"""The names of the ladders in messages and on a page."""
+
+_LEAST_MS_SSIM = 176  # samples of a side
+_LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
+_NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: settings are that far apart
+
+
+@dataclass(frozen=True)
+class LadderTrial:
+    """Hold what encoding with one size and one setting gave.
+
+    Parameters
+    ----------
+    width, height : int
+        The size of the rendition.
+    trial : Trial
+        What was measured, on frames that were scaled back to the size of the source.
+    pooled : dict of str to dict of str to float
+        The pooled values of each score.
+
+    """
+
+    width: int
+    height: int
+    trial: Trial
+    pooled: dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class LadderChoice:
+    """Hold the outcome of a search for a ladder.
+
+    Parameters
+    ----------
+    score : str
+        The pooled value that the ladder is made for, such as ``"float_ms_ssim:mean"``.
+    rungs : tuple of LadderTrial
+        The rungs to take, the one of the highest bit rate first.
+    hull : tuple of LadderTrial
+        The trials on the convex hull of score in dB over the logarithm of the bit rate, the lowest bit rate first.
+    fixed : tuple of LadderTrial
+        The trials that are nearest to the rungs of the fixed ladder, in its order.
+    deltas : Deltas, optional
+        The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None where there are none.
+    meets : bool
+        Whether the first rung meets every target.
+    notes : tuple of str
+        What was left out, and why.
+
+    """
+
+    score: str
+    rungs: tuple[LadderTrial, ...]
+    hull: tuple[LadderTrial, ...]
+    fixed: tuple[LadderTrial, ...]
+    deltas: Deltas | None
+    meets: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LadderOptions:
+    """Hold what a ladder was asked for beyond a search; see `search_ladder`. `fixed` has (height, kbit/s) of each rung."""
+
+    sizes: Sequence[tuple[int, int]]
+    fixed: Sequence[tuple[int, float]]
+    least_bitrate: float
+    most_bitrate: float
+    factor: float
+
+
+class LadderSearch(Running[LadderTrial]):
+    """Search a ladder; iterate over it to get each `LadderTrial` as soon as it is done, or ask for its `choice`.
+
+    It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        recipes: dict[tuple[int, int], Recipe],
+        options: SearchOptions,
+        ladder: LadderOptions,
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(source, next(iter(recipes.values())), options)
+        self.sampling: Sampling | None = None
+        self.reports: list[PooledReport] = []
+        self._recipes = recipes
+        self._ladder = ladder
+        self._notes = notes
+        self._choice: LadderChoice | None = None
+
+    @property
+    def trials(self) -> list[LadderTrial]:
+        """Return the trials that are done."""
+        return self._results
+
+    @property
+    def choice(self) -> LadderChoice:
+        """Return the outcome, after all trials. Raises VkssimError."""
+        self._finish()
+        return self._outcome_of(self._choice)
+
+    def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, None]:
+        ladder, facts = self._ladder, self._source.facts
+        self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.seconds, SHARE)
+        score, *targets = runner.targets
+        renditions = [self._rendition(size, facts, score, targets) for size in self._recipes]
+        candidates = [one for one in renditions if one.is_rung]
+        found: dict[tuple[int, int, int], LadderTrial] = {}
+        for rendition, place in self._wanted(renditions, candidates, targets, found):
+            done = self._encode(runner, rendition, place, found)
+            learn = [target.unit(done.trial.values[target.name]) for target in targets]
+            if rendition.targets is not None:
+                rendition.targets.add(place, learn, meets=done.trial.meets)
+            rendition.add(place, done.trial.kbps, score.unit(done.trial.values[score.name]))
+            known = [one for one in renditions if one.tried]
+            for other in renditions:
+                if not other.tried:
+                    learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
+            self.reports.append(self._report(runner, done))
+            yield done
+            if len(found) >= self._options.most_trials:
+                break
+        choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
+        self._choice = replace(choice, notes=(*self._notes, *choice.notes))
+
+    def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
+        recipe = self._recipes[size]
+        (curve,) = first_curves(recipe, [score])
+        rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(facts.rate))
+        count = len(recipe.parameter.values)
+        settings = Settings(count, first_curves(recipe, targets)) if targets else None
+        return Rendition(*size, count, Curve(rate, 0.0), curve, settings, size in self._ladder.sizes)
+
+    def _wanted(
+        self,
+        renditions: Sequence[Rendition],
+        candidates: Sequence[Rendition],
+        targets: Sequence[Target],
+        found: dict[tuple[int, int, int], LadderTrial],
+    ) -> Iterator[tuple[Rendition, int]]:
+        """Yield the encodes that are worth it, each after the one before was learned from."""
+        while targets and (wanted := next_for_targets(candidates)) is not None:
+            yield wanted
+        for rate in rung_rates(found.values(), self._ladder, candidates, targets):
+            while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
+                yield wanted
+        for height, rate in self._ladder.fixed:
+            (rendition,) = [one for one in renditions if one.height == height]
+            while (place := rendition.place_of(math.log2(rate))) not in rendition.tried:
+                yield rendition, place
+
+    def _encode(
+        self, runner: TrialRunner, rendition: Rendition, place: int, found: dict[tuple[int, int, int], LadderTrial]
+    ) -> LadderTrial:
+        """Return the trial of a rendition with a setting, and note it."""
+        width, height = rendition.width, rendition.height
+        of_size = replace(runner, recipe=self._recipes[width, height])
+        assert self.sampling is not None
+        encoded, seconds = of_size.run(f"samples {width}x{height}", self.sampling, place)
+        trial = of_size.summarise(self.sampling, place, encoded, seconds)
+        weights = [sample.weight for sample in self.sampling.samples]
+        scorer = runner.scorer.scorer
+        pooled = {
+            name: pooled_values([one.column(name) for one in encoded], weights, similarity=name in scorer.similarities)
+            for name in scorer.names
+        }
+        found[width, height, place] = LadderTrial(width, height, trial, pooled)
+        return found[width, height, place]
+
+    def _report(self, runner: TrialRunner, done: LadderTrial) -> PooledReport:
+        """Return the report of a trial, for a page."""
+        scorer, facts = runner.scorer.scorer, self._source.facts
+        return PooledReport(
+            reference=self._source.path,
+            distorted=f"{done.width}x{done.height} {self.parameter} {done.trial.setting:g}",
+            width=facts.width,
+            height=facts.height,
+            bits=self._recipe.bits,
+            names=scorer.names,
+            backend=scorer.info,
+            rate=float(facts.rate),
+            similarities=scorer.similarities,
+            values=done.pooled,
+            count=done.trial.frames,
+        )
+
+
+def rung_rates(
+    found: Collection[LadderTrial], ladder: LadderOptions, candidates: Sequence[Rendition], targets: Sequence[Target]
+) -> list[float]:
+    """Return the bit rates of the rungs, the highest first: that of the cheapest trial that meets the targets, or the limit."""
+    sizes = {(one.width, one.height) for one in candidates}
+    met = [one.trial.kbps for one in found if targets and one.trial.meets and (one.width, one.height) in sizes]
+    high = min([*met, ladder.most_bitrate])
+    return spaced_rates(ladder.least_bitrate, high, ladder.factor)
+
+
+def choose(
+    found: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
+) -> LadderChoice:
+    """Return the ladder that trials show. `limited` is whether there may be no more trials than these."""
+    sizes = set(ladder.sizes)
+    able = [one for one in found if (one.width, one.height) in sizes and one.trial.kbps > 0]
+    places = {_point(one, score): one for one in able if math.isfinite(_point(one, score)[1])}
+    hull = tuple(places[point] for point in convex_hull(places))
+    met = [one for one in able if targets and one.trial.meets]
+    top = min(met, key=lambda one: one.trial.kbps, default=None)
+    high = ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
+    rungs: list[LadderTrial] = []
+    for rate in spaced_rates(ladder.least_bitrate, high, ladder.factor):
+        within = [one for one in places.values() if one.trial.kbps <= rate * _NEAR]
+        best = max(within, key=lambda one: (_point(one, score)[1], -one.trial.kbps), default=None)
+        if not rungs and top is not None and top.trial.kbps <= ladder.most_bitrate:
+            best = top
+        if best is not None and (not rungs or _point(best, score) < _point(rungs[-1], score)) and best not in rungs:
+            rungs.append(best)
+    fixed = tuple(
+        min((one for one in found if one.height == height), key=lambda one: abs(math.log(one.trial.kbps / rate)))
+        for height, rate in ladder.fixed
+        if any(one.height == height for one in found)
+    )
+    notes = ["there were no more trials than were allowed, so that rungs may be missing"] if limited else []
+    least = ladder.least_bitrate
+    if rungs and rungs[0].trial.kbps < least:
+        has = f"{rungs[0].trial.kbps:.0f} kbit/s"
+        notes.append(f"the first rung has {has}, less than `least_bitrate`, which is {least:g}; a smaller one gives more rungs")
+    deltas = None
+    if ladder.fixed:
+        try:
+            deltas = bjontegaard_deltas(_curve(FIXED, fixed, score), _curve(NEW, rungs, score))
+            notes += deltas.warnings
+        except VkssimError as error:
+            notes.append(f"no BD-rate: {error}")
+    meets = bool(rungs) and (not targets or rungs[0].trial.meets)
+    return LadderChoice(score.name, tuple(rungs), hull, fixed, deltas, meets, tuple(notes))
+
+
+def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve:
+    """Return trials as a curve; two rungs of a fixed ladder may have the same one. Raises InputError where they are too few."""
+    points = dict.fromkeys((one.trial.kbps, _point(one, score)[1]) for one in trials)
+    return RateCurve.of(name, list(points))
+
+
+def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
+    """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
+    value = score.unit(one.trial.values[score.name])
+    return math.log2(one.trial.kbps), min(value, HIGHEST) if score.decibels else value
+
+
+def search_ladder(
+    source: str | os.PathLike[str],
+    *,
+    heights: Sequence[int],
+    encoder: str,
+    targets: Sequence[str] | str = (),
+    score: str | None = None,
+    least_bitrate: float = LEAST_BITRATE,
+    most_bitrate: float = MOST_BITRATE,
+    factor: float = RATE_FACTOR,
+    fixed: str | None = APPLE_H264,
+    parameter: str | None = None,
+    step: float = STEP,
+    enc: Sequence[str] | str = (),
+    bits: int | None = None,
+    features: Sequence[str] | str = (),
+    samples: float = LEAST_SECONDS,
+    backend: str = "vulkan",
+    device: str | int | None = None,
+    trials: int = LADDER_TRIALS,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> LadderSearch:
+    """Search the sizes and settings of an encoder that have the best scores for their bit rates: a ladder for streaming.
+
+    Samples of the clip are made smaller, encoded with PyAV, decoded, scaled back to the size of the source, and scored against
+    it. Both ways libswscale scales with its bicubic filter.
+
+    Parameters
+    ----------
+    source : str or path
+        The clip, a file that FFmpeg reads, in Y'CbCr or grey.
+    heights : sequence of int
+        The heights that the ladder may have, in samples; no larger than the source's. The widths keep the shape.
+    encoder : str
+        FFmpeg's name; see `search`.
+    targets : str or sequence of str
+        Pooled scores that the first rung must reach; see `search`. Without them it has about `most_bitrate`.
+    score : str, optional
+        The score that the ladder is made for, ``"float_ms_ssim"`` for its mean or ``"float_ms_ssim:p5"``. The default is that
+        of the first target, else float_ms_ssim, for frames that are too small for it float_ssim.
+    least_bitrate, most_bitrate : float
+        The bit rates of the lowest and the highest rung in kbit/s.
+    factor : float
+        The bit rate of a rung over that of the next lower one, at most.
+    fixed : str, optional
+        The ladder to compare with, as ``"1080:5800,720:3000"``: height and kbit/s. The default is Apple's for H.264; heights
+        above the source's are left out. None compares with nothing.
+    parameter : str, optional
+        The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``. The default is the first that the encoder has.
+    step : float
+        The distance of two values.
+    enc : str or sequence of str
+        Options of the encoder, ``"preset=6:film-grain=8"``.
+    bits : int, optional
+        The depth of the encodes. The default is that of the source.
+    features : str or sequence of str
+        Metrics with their options. The default is those that `score` and the targets name.
+    samples : float
+        The length of all samples together, in seconds; see `search`.
+    backend : {"vulkan", "cpu"}
+        The backend that computes the scores. No other backend ever replaces it.
+    device : str or int, optional
+        Index, part of the name, or UUID of the Vulkan device.
+    trials : int
+        The most trials of all sizes together, 1 or more.
+    resume : str or path, optional
+        A path beside which trials are stored until the search is done; see `search`.
+    progress : callable, optional
+        A function that is called with the number of finished frames of a step and the expected number, which is None where it
+        is not known.
+
+    Returns
+    -------
+    LadderSearch
+        Iterate over it to get each `LadderTrial` as soon as it is done. Its `choice` is the outcome, a `LadderChoice`.
+
+    Raises
+    ------
+    OptionError
+        An encoder, an option, a target, a height or a bit rate is not possible.
+    InputError
+        The source cannot be read, or cannot be encoded.
+
+    """
+    if not 0 < least_bitrate <= most_bitrate:
+        raise OptionError(
+            f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s; both must be above 0, the least"
+            " one no larger"
+        )
+    if not 1.05 <= factor <= 10:
+        raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
+    kind = encoder_of(encoder)
+    values = kind.parameter(parameter, step)
+    if values.is_bitrate:
+        raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
+    check_counts(samples, trials)
+    thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
+    options = split_options([enc] if isinstance(enc, str) else enc)
+    clip = Source(os.fspath(source))
+    sizes = [_size(height, clip.facts) for height in dict.fromkeys(heights)]
+    if not sizes:
+        raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
+    left: list[str] = []
+    compared = [(height, rate) for height, rate in parse_fixed(fixed) if height <= clip.facts.height]
+    if len(compared) < LEAST_POINTS:
+        if fixed is not None:
+            left.append(
+                f"no BD-rate: of the fixed ladder, {counted(len(compared), 'rung')} have no more lines than the source, and a"
+                f" Bjøntegaard delta needs {LEAST_POINTS}"
+            )
+        compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    others = [_size(height, clip.facts) for height, _ in compared]
+    recipes = {
+        size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])
+    }
+    if score is None:
+        large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
+        score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
+    chosen = [features] if isinstance(features, str) else list(features)
+    asked = SearchOptions(
+        [parse_pooled(score, "score"), *thresholds], chosen, samples, False, None, backend, device, trials, resume, progress
+    )
+    return LadderSearch(clip, recipes, asked, LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor), left)
+
+
+def parse_fixed(text: str | None) -> list[tuple[int, float]]:
+    """Return the rungs of a fixed ladder, (height, kbit/s), from ``HEIGHT:KBPS,HEIGHT:KBPS``. Raises OptionError."""
+    rungs = []
+    for part in (text or "").split(",") if text else ():
+        height, colon, rate = part.strip().partition(":")
+        try:
+            rungs.append((int(height), float(rate)))
+        except ValueError:
+            colon = ""
+        if not colon or not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
+            raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
+    return rungs
+
+
+def _size(height: int, facts: Facts) -> tuple[int, int]:
+    """Return the size of a rendition; the chroma of most formats needs it to be even. Raises OptionError."""
+    if height == facts.height:
+        return facts.width, facts.height
+    width = round(facts.width * height / facts.height / 2) * 2
+    if height % 2 or not _LEAST_SIDE <= height < facts.height or width < _LEAST_SIDE:
+        raise OptionError(
+            f"`heights` {height}: it must be even, between {_LEAST_SIDE} and the source's height, which is {facts.height}"
+        )
+    return width, height

@@ -1,0 +1,207 @@
+"""Model the renditions of a ladder: for each size, the bit rate and the score over the settings; and choose the next encode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from .encoders import Encoder, Parameter
+from .model import Curve, Prior, Settings, normal_cdf
+
+_ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
+_UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
+
+# docs/adr/0043-ladders.md says where these numbers come from.
+_BITS_OF_PIXEL = 0.06  # at the middle setting of an encoder
+_OCTAVES_OF_DECIBEL = 0.33  # the usual change of the bit rate, in octaves, where the score changes by 1 dB
+_RATE_DEVIATION = 1.5  # octaves
+_RATE_SLOPE_SPREAD = 0.3  # in parts of the slope
+_RATE_BEND = 0.1  # in parts of the slope
+_RATE_NOISE = 0.02  # octaves
+_RATE_OF_SIZE = 0.8  # the bit rate goes with this power of the pixels
+_OFF_RATE, _SLOPE_OF_RATE = 0.4, 0.2  # how a rendition's bit rate differs from what another one's says: octaves, and parts
+_SCORE_OF_SIZE = 2.5  # dB that are lost where a rendition has half as many pixels, at the same setting
+_OFF_SCORE, _SLOPE_OF_SCORE = 2.0, 0.5  # how the score differs from that: dB, and parts of the slope
+_BEND_OF_SCORE = 2.0  # a rendition's curve bends so much more: what is lost by scaling stays
+
+
+@dataclass
+class Rendition:
+    """Follow the trials of one size.
+
+    `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
+    settings. `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the
+    fixed one has it.
+    """
+
+    width: int
+    height: int
+    count: int
+    rate: Curve
+    score: Curve
+    targets: Settings | None = None
+    is_rung: bool = True
+    tried: set[int] = field(default_factory=set)
+
+    @property
+    def pixels(self) -> int:
+        """Return the pixels of a frame."""
+        return self.width * self.height
+
+    def add(self, place: int, kbps: float, score: float) -> None:
+        """Learn from a trial."""
+        self.tried.add(place)
+        if kbps > 0:
+            self.rate.add(place, math.log2(kbps))
+        if math.isfinite(score):
+            self.score.add(place, score)
+
+    def place_of(self, rate: float) -> int:
+        """Return the setting whose bit rate is probably nearest to `rate`, in octaves."""
+        rates, _ = self.rate.predict(range(self.count))
+        return int(np.argmin(np.abs(rates - rate)))
+
+    def score_at(self, rate: float) -> tuple[float, float]:
+        """Return the expected score at a bit rate, and its standard deviation; a setting beyond the last is not expected."""
+        place = self.place_of(rate)
+        (score,), (deviation,) = self.score.predict([place])
+        (expected,), (off,) = self.rate.predict([place])
+        slope = self.score.slope(place) / self.rate.slope(place)
+        if 0 < place < self.count - 1:
+            score += slope * (rate - expected)
+        return float(score), math.hypot(float(deviation), slope * float(off))
+
+    def cheapest(self) -> tuple[float, float] | None:
+        """Return the expected bit rate of the cheapest setting that meets the targets, and its deviation; None without one."""
+        assert self.targets is not None
+        best = self.targets.best
+        if self.targets.next() is None:
+            if best is None:
+                return None
+            (rate,), (deviation,) = self.rate.predict([best])
+            return float(rate), float(deviation)
+        found = self.targets.probabilities()
+        place = max((place for place in range(self.count) if found[place] >= 0.5), default=0)
+        (rate,), (deviation,) = self.rate.predict([place])
+        off = [curve.predict([place])[1][0] / abs(curve.slope(place)) for curve in self.targets.curves]
+        return float(rate), math.hypot(float(deviation), max(off) * self.rate.slope(place))
+
+    def met(self) -> float:
+        """Return the bit rate of the cheapest trial that meets the targets, in octaves; infinite without one."""
+        assert self.targets is not None
+        return math.inf if self.targets.best is None else float(self.rate.predict([self.targets.best])[0][0])
+
+    def least(self) -> float:
+        """Return the bit rate above which every setting is that meets the targets: that of the best trial that failed."""
+        assert self.targets is not None
+        failed = [place for place, meets in self.targets.tried.items() if not meets]
+        return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
+
+
+def rate_prior(encoder: Encoder, parameter: Parameter, score: Prior, pixels: int, frames_a_second: float) -> Prior:
+    """Return what is expected of the bit rate over the places of a parameter, before the first trial."""
+    level = math.log2(_BITS_OF_PIXEL * pixels * frames_a_second / 1000)
+    step = abs(parameter.values[-1] - parameter.values[0]) / max(1, len(parameter.values) - 1)
+    slope = encoder.slope * _OCTAVES_OF_DECIBEL * step
+    return Prior(
+        middle=score.middle,
+        level=level,
+        level_deviation=_RATE_DEVIATION,
+        slope=slope,
+        slope_deviation=abs(slope) * _RATE_SLOPE_SPREAD,
+        bend=abs(slope) * _RATE_BEND,
+        noise=_RATE_NOISE,
+    )
+
+
+def learn_from(rendition: Rendition, other: Rendition) -> None:
+    """Let a rendition without trials expect what another one has shown, at its trial that is nearest to the middle setting.
+
+    Near the best quality a curve is flat where scaling has lost more than the encoder: that says little of another size.
+    """
+    place = min(other.tried, key=lambda tried: abs(tried - other.count / 2))
+    octaves = math.log2(rendition.pixels / other.pixels)
+
+    def shifted(curve: Curve, off: float, spread: float, shift: float, bend: float = 1.0) -> Curve:
+        around = curve.around(place, off, spread)
+        prior = replace(around.prior, level=around.prior.level + shift, bend=around.prior.bend * bend)
+        return Curve(prior, curve.limit)
+
+    def score(curve: Curve) -> Curve:
+        return shifted(curve, _OFF_SCORE, _SLOPE_OF_SCORE, _SCORE_OF_SIZE * octaves, _BEND_OF_SCORE)
+
+    rendition.rate = shifted(other.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)
+    rendition.score = score(other.score)
+    if rendition.targets is not None and other.targets is not None:
+        rendition.targets = Settings(rendition.count, [score(curve) for curve in other.targets.curves])
+
+
+def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] | None:
+    """Return the encode that says most about which size meets the targets at the lowest bit rate; None where that is known."""
+    if not any(one.tried for one in renditions):
+        largest = max(renditions, key=lambda one: one.pixels)
+        assert largest.targets is not None
+        return largest, largest.targets.next() or 0
+    met = min(one.met() for one in renditions)
+    able = [one for one in renditions if one.met() == met or one.least() < met]
+    expected = [(found, one) for one in able if (found := one.cheapest()) is not None]
+    if not expected:
+        return None
+    (low, deviation), leader = min(expected, key=lambda pair: pair[0][0])
+    assert leader.targets is not None
+    if (place := leader.targets.next()) is not None:
+        return leader, place
+    chances = []
+    for (rate, off), one in expected:
+        assert one.targets is not None
+        place = one.targets.next()
+        if one is not leader and place is not None:
+            chances.append((normal_cdf((low - rate) / math.hypot(off, deviation)), one, place))
+    probability, rendition, place = max(chances, key=lambda chance: chance[0], default=(0.0, leader, 0))
+    return (rendition, place) if probability >= _UNSURE else None
+
+
+def next_for_rate(renditions: Sequence[Rendition], rate: float) -> tuple[Rendition, int] | None:
+    """Return the encode that says most about which size is best at a bit rate, in octaves; None where that is known."""
+    if not any(one.tried for one in renditions):
+        largest = max(renditions, key=lambda one: one.pixels)
+        return largest, largest.place_of(rate)
+    expected = [(one.score_at(rate), one) for one in renditions]
+    (score, deviation), leader = max(expected, key=lambda pair: pair[0][0])
+    if (place := leader.place_of(rate)) not in leader.tried:
+        return leader, place
+    for (other, off), one in sorted(expected, key=lambda pair: -pair[0][0]):
+        place = one.place_of(rate)
+        better = normal_cdf((other - score - _ALIKE) / math.hypot(off, deviation))
+        if one is not leader and place not in one.tried and better >= _UNSURE:
+            return one, place
+    return None
+
+
+def spaced_rates(low: float, high: float, factor: float) -> list[float]:
+    """Return bit rates from `high` down to `low`, each lower than the one before by the same factor, `factor` at most."""
+    if high <= low:
+        return [high]
+    steps = math.ceil(math.log(high / low) / math.log(factor) - 1e-9)
+    return [high * (low / high) ** (number / steps) for number in range(steps + 1)]
+
+
+def convex_hull(points: Collection[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the points (rate, score) on the upper convex hull, from the lowest rate up to the best score."""
+    hull: list[tuple[float, float]] = []
+    for point in sorted(set(points), key=lambda one: (one[0], -one[1])):
+        if hull and point[1] <= hull[-1][1]:
+            continue  # it costs more and is no better
+        while len(hull) > 1 and not _turns_right(hull[-2], hull[-1], point):
+            hull.pop()
+        hull.append(point)
+    return hull
+
+
+def _turns_right(first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]) -> bool:
+    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise((first, second, third))]
+    return slopes[0] > slopes[1]

@@ -1,0 +1,87 @@
+"""Run a search step by step: what all searches share, which is the device, the store, and how their results are handed out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from typing import Generic, Self, TypeVar
+
+from ..errors import OptionError
+from .options import SearchOptions, open_store
+from .recipe import Recipe
+from .runner import TrialRunner
+from .source import Source
+from .trial import TargetScorer, features_of
+
+Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
+
+
+class Running(ABC, Generic[Result]):
+    """Iterate over a search to get each result as soon as it is there.
+
+    The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done.
+    """
+
+    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
+        self._results: list[Result] = []
+        self._source = source
+        self._recipe = recipe
+        self._options = options
+        self._steps = self._opened()
+
+    def __iter__(self) -> Iterator[Result]:
+        """Yield the results that are there, then each further one. Raises VkssimError; what was there before stays."""
+        place = 0
+        while True:
+            if place == len(self._results):
+                result = next(self._steps, None)
+                if result is None:
+                    return
+                self._results.append(result)
+            yield self._results[place]
+            place += 1
+
+    @property
+    def parameter(self) -> str:
+        """Return the name of the parameter whose value is searched, such as ``"crf"``."""
+        return self._recipe.parameter.name
+
+    def close(self) -> None:
+        """Close the device; a second call does nothing."""
+        self._steps.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @abstractmethod
+    def _run(self, runner: TrialRunner) -> Generator[Result, None, None]:
+        """Yield each result. The store is removed afterwards."""
+
+    def _finish(self) -> None:
+        """Run to the end. Raises VkssimError."""
+        for _ in self:
+            pass
+
+    @staticmethod
+    def _outcome_of(outcome: Outcome | None) -> Outcome:
+        """Return the outcome of a search that has run to its end. Raises OptionError where it did not get there."""
+        if outcome is None:
+            raise OptionError("the search was closed, or failed, before it was done")
+        return outcome
+
+    def _opened(self) -> Generator[Result, None, None]:
+        options, facts = self._options, self._source.facts
+        with ExitStack() as stack:
+            features = features_of(options.thresholds, options.features)
+            scorer = TargetScorer(facts.width, facts.height, self._recipe.bits, features, options.backend, options.device)
+            stack.enter_context(scorer)
+            targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
+            store = open_store(stack, self._source, self._recipe, options)
+            yield from self._run(TrialRunner(self._source, self._recipe, scorer, targets, store, options.progress))
+            if store is not None:
+                store.remove()
