@@ -22,7 +22,15 @@ from vkssim.backends import decoding, nvdec
 from vkssim.backends.decoding import hardware_decoder, sessions
 from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
 from vkssim.distributed import pair
-from vkssim.errors import DeviceError, InputError, UnsuitableDeviceError, VkssimError
+from vkssim.errors import (
+    DeviceError,
+    DeviceMemoryError,
+    InputError,
+    NoDeviceError,
+    NoLoaderError,
+    UnsuitableDeviceError,
+    VkssimError,
+)
 from vkssim.frames import hardware
 from vkssim.frames.clip_decoder import ClipDecoder
 from vkssim.frames.container import ContainerFile
@@ -61,6 +69,19 @@ def driver(monkeypatch: pytest.MonkeyPatch, device: Device, stand_in: list[Chang
     monkeypatch.setattr(nvdec, "cuda_of", lambda _gpu: SimpleNamespace(ordinal=0))
     monkeypatch.setattr(nvdec, "ask", lambda _context, *codec: answers.get(codec, Answer(False)))
     return answers
+
+
+@pytest.mark.parametrize(("error", "ends"), [(NoDeviceError, False), (NoLoaderError, False), (DeviceMemoryError, True)])
+def test_a_failure_while_devices_are_listed(error: type[Exception], ends: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no device, the backend says so. Another failure ends the run, or the processor would decode in silence."""
+
+    def fail(_instance: object) -> None:
+        raise error("it fails")
+
+    monkeypatch.setattr(decoding, "find_spec", lambda _name: object())
+    monkeypatch.setattr(decoding, "list_devices", fail)
+    with pytest.raises(error) if ends else nullcontext():
+        assert hardware_decoder("auto", "vulkan", None) is None
 
 
 def test_without_a_gpu_of_nvidia_it_is_the_processor(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

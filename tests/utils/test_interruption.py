@@ -518,6 +518,21 @@ def test_a_signal_is_heard_while_the_main_thread_waits(wait: str) -> None:
     heard.set()
 
 
+def test_no_signal_comes_while_a_future_is_asked() -> None:
+    """An exception in the wait of a future can leave its lock released. Then a RuntimeError hides the signal."""
+
+    class Watched(Future[str]):
+        def result(self, timeout: float | None = None) -> str:
+            assert self.done()
+            assert not interruption._signals.waiting
+            return super().result(timeout)
+
+    answer = Watched()
+    threading.Timer(0.2, answer.set_result, ("it",)).start()
+    with interruption.listening():
+        assert interruption.result_of(answer) == "it"
+
+
 def test_what_was_waited_for_is_given() -> None:
     answer: Future[str] = Future()
     queue: SimpleQueue[str] = SimpleQueue()

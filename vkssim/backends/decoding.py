@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from importlib.util import find_spec
 
-from ..errors import DeviceError
+from ..errors import NoDeviceError, NoLoaderError, UnsuitableDeviceError
 from ..frames.hardware import HardwareDecoder, check_decode
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
@@ -43,7 +43,7 @@ def _nvidia(device: str | int | None) -> DeviceInfo | None:
     """Return the device that scores where it is a GPU of NVIDIA's."""
     try:
         info = choose_device(list_devices(shared_instance()), device)
-    except DeviceError:  # the backend says so, after the clips were opened
+    except (NoLoaderError, NoDeviceError, UnsuitableDeviceError):  # the backend says so, after the clips were opened
         return None
     return info if info.vendor_id == _NVIDIA else None
 

@@ -130,21 +130,25 @@ def at_once() -> Iterator[None]:
 
 
 def take(queue: SimpleQueue[Thing]) -> Thing:
-    """Return the next entry of a queue, however long that takes. Raise Interruption as soon as a signal comes."""
+    """Return the next entry of a queue, however long that takes. Raise Interruption as soon as a signal comes.
+
+    Such a queue has no lock in Python, so a handler may raise at any time while it waits.
+    """
     while True:
         with suppress(Empty), at_once():
             return queue.get(timeout=_SECONDS_BETWEEN_LOOKS)
 
 
 def result_of(future: Future[Thing]) -> Thing:
-    """Return the result of a future, however long that takes. Raise Interruption as soon as a signal comes."""
-    while True:
-        try:
-            with at_once():
-                return future.result(_SECONDS_BETWEEN_LOOKS)
-        except TimeoutError:
-            if future.done():  # the error belongs to the future, or the future ended at this moment
-                return future.result()
+    """Return the result of a future, however long that takes. Raise Interruption as soon as a signal comes.
+
+    The wait is not that of the future: a handler that raises within it can leave the lock of its condition released, and then
+    a RuntimeError hides the signal.
+    """
+    done: SimpleQueue[None] = SimpleQueue()
+    future.add_done_callback(lambda _: done.put(None))
+    take(done)
+    return future.result()
 
 
 @contextmanager
