@@ -68,6 +68,7 @@ def render_page(
     rates: Sequence[float | None] = (),
     dates: Sequence[str] = (),
     warnings: Sequence[str] = (),
+    alike: bool = False,
 ) -> str:
     """Return the page of one or several reports. All text from outside is escaped in it.
 
@@ -88,6 +89,8 @@ def render_page(
         When each report was written, as text.
     warnings
         Warnings that concern all clips.
+    alike
+        Whether one run scored all clips in the same way, so that the reports need no comparison.
 
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -123,7 +126,7 @@ def render_page(
         compared=compared,
         clip_facts=tables.facts_table(tables.clip_facts(reports)),
         device_facts=tables.facts_table(tables.device_facts(reports)),
-        warnings=[*_unlike(reports, labels, warnings), *_warnings(reports, labels)],
+        warnings=[*_together([] if alike else scored(reports, labels), warnings), *_warnings(reports, labels)],
         few=_FEW,
         common_tiles=_common_tiles(reports, limits, rates, ladders.unit),
         metric_tiles=[tiles.metric_tiles(reports, name) for name in (*metrics, *terms)],
@@ -171,9 +174,9 @@ def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tupl
     return [(name, text) for name, report in zip(names, reports, strict=True) for text in report.warnings]
 
 
-def _unlike(reports: Sequence[ScoreReport], names: Sequence[str], warnings: Sequence[str]) -> list[tuple[str, str]]:
+def _together(compared: Sequence[Scored], warnings: Sequence[str]) -> list[tuple[str, str]]:
     """Return warnings about all clips together, because clips side by side on a page look comparable."""
-    found = find_differences(scored(reports, names))
+    found = find_differences(compared)
     return [("all clips", text) for text in (*found.refused, *found.warnings, *found.notes, *warnings)]
 
 

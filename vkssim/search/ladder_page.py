@@ -20,6 +20,7 @@ def ladder_page(search: LadderSearch) -> str:
         ladders=_ladders(choice, trials, reports[0].reference),
         rates=[one.trial.kbps for one in trials],
         warnings=choice.notes,
+        alike=True,
     )
 
 
