@@ -10,8 +10,14 @@ from vkssim.host.machine import Machine
 
 
 def lavapipe_library() -> Path:
-    """Return the library of lavapipe, which every machine that runs the tests has."""
-    return next(Path(str(file.library)) for file in driver_files(Machine()) if "lvp" in file.path.name)
+    """Return the library of lavapipe, which every machine that runs the tests has.
+
+    Newer packages of Mesa name it without a folder, and the dynamic loader finds it where libraries are.
+    """
+    named = next(Path(str(file.library)) for file in driver_files(Machine()) if "lvp" in file.path.name)
+    if named.is_absolute():
+        return named
+    return next(path for folder in ("/usr/lib", "/usr/lib64") for path in Path(folder).rglob(named.name))
 
 
 def broken_library(path: Path, count: int = 2) -> tuple[str, ...]:
