@@ -9,12 +9,17 @@ from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 
 
+def lavapipe_name() -> str:
+    """Return the library of lavapipe as its file names it; every machine that runs the tests has one."""
+    return next(str(file.library) for file in driver_files(Machine()) if "lvp" in file.path.name)
+
+
 def lavapipe_library() -> Path:
-    """Return the library of lavapipe, which every machine that runs the tests has.
+    """Return the path of that library.
 
     Newer packages of Mesa name it without a folder, and the dynamic loader finds it where libraries are.
     """
-    named = next(Path(str(file.library)) for file in driver_files(Machine()) if "lvp" in file.path.name)
+    named = Path(lavapipe_name())
     if named.is_absolute():
         return named
     return next(path for folder in ("/usr/lib", "/usr/lib64") for path in Path(folder).rglob(named.name))

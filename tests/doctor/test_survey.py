@@ -18,7 +18,7 @@ from vkssim.host.device import Device
 from vkssim.host.driver_files import NAMED_FILES, DriverFile, driver_files
 from vkssim.host.machine import Machine
 
-from .libraries import broken_library, lavapipe_library
+from .libraries import broken_library, lavapipe_library, lavapipe_name
 
 
 def test_the_drivers_of_this_machine() -> None:
@@ -27,7 +27,7 @@ def test_the_drivers_of_this_machine() -> None:
     assert found.loader_version is not None
     assert found.loader_version.startswith("1.")
     assert "libvulkan.so" in str(found.loader_path)
-    assert found.problems[str(lavapipe_library())] is None
+    assert found.problems[lavapipe_name()] is None
     assert found.chosen is not None
     assert found.devices[found.chosen].name.startswith("llvmpipe")
 
