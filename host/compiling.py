@@ -9,7 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import TypeVar
 
 from .device import Device
 from .errors import DeviceTimeoutError
@@ -20,6 +23,8 @@ NOTICE_SECONDS = 5.0
 """The time after which the first notice is given."""
 
 _NEXT_NOTICE_SECONDS = 30.0
+
+Compiled = TypeVar("Compiled")
 
 
 class Compilations:
@@ -32,40 +37,39 @@ class Compilations:
         self._started = time.monotonic()
         self._next_notice = NOTICE_SECONDS
 
-    def run(self, kernel: str, compile_kernel: Callable[[], Any]) -> Any:
+    def run(self, kernel: str, compile_kernel: Callable[[], Compiled]) -> Compiled:
         """Return the result of `compile_kernel`, a call of the device's driver that compiles the kernel of that name.
 
         Raises DeviceTimeoutError if it takes longer than `compilation_seconds`. The device is abandoned then, and also if the
         wait is interrupted, because the driver is still at work.
         """
-        results: list[Any] = []
-        errors: list[BaseException] = []
+        future: Future[Compiled] = Future()
+        # Not `Thread.join`: if a signal handler raises within it, Python 3.11 and 3.12 take the thread for ended while the
+        # driver is still at work (https://github.com/python/cpython/issues/90882).
+        ended: SimpleQueue[None] = SimpleQueue()
 
-        def run() -> None:
+        def work() -> None:
             try:
-                results.append(compile_kernel())
+                future.set_result(compile_kernel())
             except BaseException as error:
-                errors.append(error)
+                future.set_exception(error)
+            ended.put(None)
 
         self._begun += 1
-        thread = threading.Thread(target=run, name=f"vkssim-compile-{kernel}", daemon=True)
-        thread.start()
         try:
-            self._wait(kernel, thread)
+            threading.Thread(target=work, name=f"vkssim-compile-{kernel}", daemon=True).start()
+            self._wait(kernel, ended)
         except BaseException:
-            if thread.is_alive():
+            if not future.done():
                 self._device.abandon()
             raise
-        if errors:
-            raise errors[0]
-        return results[0]
+        return future.result()
 
-    def _wait(self, kernel: str, thread: threading.Thread) -> None:
+    def _wait(self, kernel: str, ended: SimpleQueue[None]) -> None:
         began, limit = time.monotonic(), compilation_seconds()
         while True:
-            thread.join(SLICE_SECONDS)
-            if not thread.is_alive():
-                return
+            with suppress(Empty):
+                return ended.get(timeout=SLICE_SECONDS)
             now = time.monotonic()
             if now - began >= limit:
                 raise DeviceTimeoutError(

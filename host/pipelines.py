@@ -180,7 +180,7 @@ class PipelineBuilder:
             used = (code, values, data, entries, specialisation, entry_point, stage)
 
             def create(_kept: Any = used) -> Any:  # a call that takes too long goes on, and still reads all of this
-                return vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
+                handle = vk.vkCreateComputePipelines(device.handle, self._cache.handle, 1, [info], None)[0]
+                return device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline)
 
-            handle = compilations.run(kernel.module, create)
-        return Pipeline(device.own(self._stack, "pipeline", handle, vk.vkDestroyPipeline), layout)
+            return Pipeline(compilations.run(kernel.module, create), layout)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from typing import cast
@@ -98,6 +99,25 @@ def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch
     monkeypatch.setattr(compiling, "give", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Compilations(device, 2).run("kernel", released.wait)
+    assert device.abandoned
+    released.set()
+
+
+def test_a_signal_in_the_wait_leaves_the_device_alone(device: Device) -> None:
+    """A signal handler that raises makes Python 3.11 take a joined thread for ended."""
+    compiling_now, released = threading.Event(), threading.Event()
+
+    def compile_kernel() -> None:
+        compiling_now.set()
+        released.wait()
+
+    def interrupt() -> None:
+        compiling_now.wait()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        Compilations(device, 2).run("kernel", compile_kernel)
     assert device.abandoned
     released.set()
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
@@ -68,6 +69,24 @@ def test_a_thread_that_does_not_end_is_left_behind(monkeypatch: pytest.MonkeyPat
     go_on.set()
     assert future.result(PATIENCE)
     assert pool.close()
+
+
+def test_a_thread_that_works_on_after_an_interrupted_wait_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler that raises makes Python 3.11 take a joined thread for ended."""
+    pool, go_on = ThreadPool(1, "test"), threading.Event()
+    future = pool.submit(go_on.wait)
+
+    def interrupt() -> None:
+        time.sleep(0.3)  # until the main thread waits
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        pool.close()
+    monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.05)
+    assert not pool.close()
+    go_on.set()
+    assert future.result(PATIENCE)
 
 
 @pytest.mark.parametrize("in_use", [False, True])

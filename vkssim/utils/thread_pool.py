@@ -45,6 +45,7 @@ class ThreadPool:
         self._name = name
         self._threads: list[threading.Thread] = []
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._ended: SimpleQueue[threading.Thread] = SimpleQueue()
 
     def submit(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
@@ -62,6 +63,7 @@ class ThreadPool:
         while (job := self._jobs.get()) is not None:
             _do(*job)
             del job  # otherwise an idle thread would keep the job's objects alive
+        self._ended.put(threading.current_thread())
 
     def close(self, *, cancel: bool = True) -> bool:
         """Wait for all jobs, less those that have not begun if `cancel`; return False if a thread did not end in time."""
@@ -71,9 +73,14 @@ class ThreadPool:
         for _ in self._threads:
             self._jobs.put(None)
         until = time.monotonic() + SECONDS_TO_END
-        for thread in self._threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        # Only a thread that ends is joined: if a signal handler raises within `Thread.join`, Python 3.11 and 3.12 take the
+        # thread for ended (https://github.com/python/cpython/issues/90882).
+        with suppress(Empty):
+            while self._threads:
+                thread = self._ended.get(timeout=max(0.0, until - time.monotonic()))
+                thread.join()
+                self._threads.remove(thread)
+        return not self._threads
 
 
 def run_aside(name: str, function: Callable[[], Result]) -> Future[Result]:
