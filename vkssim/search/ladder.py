@@ -41,7 +41,7 @@ from .renditions import (
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
-from .search import check_counts, first_curves
+from .search import check_counts, first_curves, learn
 from .source import Facts, Source
 from .trial import HIGHEST, Progress, Target, Trial, parse_targets
 
@@ -120,7 +120,7 @@ class LadderOptions:
     factor: float
 
 
-class LadderSearch(Running[LadderTrial]):
+class LadderSearch(Running[LadderTrial, LadderChoice]):
     """Search a ladder; iterate over it to get each `LadderTrial` as soon as it is done, or ask for its `choice`.
 
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
@@ -140,7 +140,6 @@ class LadderSearch(Running[LadderTrial]):
         self._recipes = recipes
         self._ladder = ladder
         self._notes = notes
-        self._choice: LadderChoice | None = None
 
     @property
     def trials(self) -> list[LadderTrial]:
@@ -150,10 +149,9 @@ class LadderSearch(Running[LadderTrial]):
     @property
     def choice(self) -> LadderChoice:
         """Return the outcome, after all trials. Raises VkssimError."""
-        self._finish()
-        return self._outcome_of(self._choice)
+        return self._finished()
 
-    def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, None]:
+    def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, LadderChoice]:
         ladder, facts = self._ladder, self._source.facts
         self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.seconds, SHARE)
         score, *targets = runner.targets
@@ -162,9 +160,8 @@ class LadderSearch(Running[LadderTrial]):
         found: dict[tuple[int, int, int], LadderTrial] = {}
         for rendition, place in self._wanted(renditions, candidates, targets, found):
             done = self._encode(runner, rendition, place, found)
-            learn = [target.unit(done.trial.values[target.name]) for target in targets]
             if rendition.targets is not None:
-                rendition.targets.add(place, learn, meets=done.trial.meets)
+                learn(rendition.targets, place, done.trial, targets)
             rendition.add(place, done.trial.kbps, score.unit(done.trial.values[score.name]))
             known = [one for one in renditions if one.tried]
             for other in renditions:
@@ -175,7 +172,7 @@ class LadderSearch(Running[LadderTrial]):
             if len(found) >= self._options.most_trials:
                 break
         choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
-        self._choice = replace(choice, notes=(*self._notes, *choice.notes))
+        return replace(choice, notes=(*self._notes, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
@@ -195,7 +192,7 @@ class LadderSearch(Running[LadderTrial]):
         """Yield the encodes that are worth it, each after the one before was learned from."""
         while targets and (wanted := next_for_targets(candidates)) is not None:
             yield wanted
-        for rate in rung_rates(found.values(), self._ladder, candidates, targets):
+        for rate in _rung_rates(self._ladder, _cheapest_that_meets(found.values(), self._ladder, targets)):
             while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
                 yield wanted
         for height, rate in self._ladder.fixed:
@@ -239,13 +236,23 @@ class LadderSearch(Running[LadderTrial]):
         )
 
 
-def rung_rates(
-    found: Collection[LadderTrial], ladder: LadderOptions, candidates: Sequence[Rendition], targets: Sequence[Target]
-) -> list[float]:
-    """Return the bit rates of the rungs, the highest first: that of the cheapest trial that meets the targets, or the limit."""
-    sizes = {(one.width, one.height) for one in candidates}
-    met = [one.trial.kbps for one in found if targets and one.trial.meets and (one.width, one.height) in sizes]
-    high = min([*met, ladder.most_bitrate])
+def _able(found: Collection[LadderTrial], ladder: LadderOptions) -> list[LadderTrial]:
+    """Return the trials that may be rungs."""
+    sizes = set(ladder.sizes)
+    return [one for one in found if (one.width, one.height) in sizes and one.trial.kbps > 0]
+
+
+def _cheapest_that_meets(
+    found: Collection[LadderTrial], ladder: LadderOptions, targets: Sequence[Target]
+) -> LadderTrial | None:
+    """Return the trial of the lowest bit rate that meets the targets; None where none does, or there are no targets."""
+    met = [one for one in _able(found, ladder) if targets and one.trial.meets]
+    return min(met, key=lambda one: one.trial.kbps, default=None)
+
+
+def _rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
+    """Return the bit rates of the rungs, the highest first: that of the trial that is to be the first rung, or the limit."""
+    high = ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
     return spaced_rates(ladder.least_bitrate, high, ladder.factor)
 
 
@@ -253,15 +260,11 @@ def choose(
     found: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
 ) -> LadderChoice:
     """Return the ladder that trials show. `limited` is whether there may be no more trials than these."""
-    sizes = set(ladder.sizes)
-    able = [one for one in found if (one.width, one.height) in sizes and one.trial.kbps > 0]
-    places = {_point(one, score): one for one in able if math.isfinite(_point(one, score)[1])}
+    places = {_point(one, score): one for one in _able(found, ladder) if math.isfinite(_point(one, score)[1])}
     hull = tuple(places[point] for point in convex_hull(places))
-    met = [one for one in able if targets and one.trial.meets]
-    top = min(met, key=lambda one: one.trial.kbps, default=None)
-    high = ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
+    top = _cheapest_that_meets(found, ladder, targets)
     rungs: list[LadderTrial] = []
-    for rate in spaced_rates(ladder.least_bitrate, high, ladder.factor):
+    for rate in _rung_rates(ladder, top):
         within = [one for one in places.values() if one.trial.kbps <= rate * _NEAR]
         best = max(within, key=lambda one: (_point(one, score)[1], -one.trial.kbps), default=None)
         if not rungs and top is not None and top.trial.kbps <= ladder.most_bitrate:

@@ -18,14 +18,16 @@ Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
 
 
-class Running(ABC, Generic[Result]):
+class Running(ABC, Generic[Result, Outcome]):
     """Iterate over a search to get each result as soon as it is there.
 
-    The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done.
+    The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done,
+    and what the outcome is.
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         self._results: list[Result] = []
+        self._outcome: Outcome | None = None
         self._source = source
         self._recipe = recipe
         self._options = options
@@ -59,20 +61,16 @@ class Running(ABC, Generic[Result]):
         self.close()
 
     @abstractmethod
-    def _run(self, runner: TrialRunner) -> Generator[Result, None, None]:
-        """Yield each result. The store is removed afterwards."""
+    def _run(self, runner: TrialRunner) -> Generator[Result, None, Outcome]:
+        """Yield each result, and return the outcome. The store is removed afterwards."""
 
-    def _finish(self) -> None:
-        """Run to the end. Raises VkssimError."""
+    def _finished(self) -> Outcome:
+        """Run to the end, and return the outcome. Raises VkssimError, OptionError where the search ended before it was done."""
         for _ in self:
             pass
-
-    @staticmethod
-    def _outcome_of(outcome: Outcome | None) -> Outcome:
-        """Return the outcome of a search that has run to its end. Raises OptionError where it did not get there."""
-        if outcome is None:
+        if self._outcome is None:
             raise OptionError("the search was closed, or failed, before it was done")
-        return outcome
+        return self._outcome
 
     def _opened(self) -> Generator[Result, None, None]:
         options, facts = self._options, self._source.facts
@@ -82,6 +80,8 @@ class Running(ABC, Generic[Result]):
             stack.enter_context(scorer)
             targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
             store = open_store(stack, self._source, self._recipe, options)
-            yield from self._run(TrialRunner(self._source, self._recipe, scorer, targets, store, options.progress))
+            self._outcome = yield from self._run(
+                TrialRunner(self._source, self._recipe, scorer, targets, store, options.progress)
+            )
             if store is not None:
                 store.remove()

@@ -67,7 +67,7 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-class Search(Running[Trial]):
+class Search(Running[Trial, Choice]):
     """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
 
     It is what `search` returns. The device is open until all trials are done, or until `close`.
@@ -76,7 +76,6 @@ class Search(Running[Trial]):
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         super().__init__(source, recipe, options)
         self.sampling: Sampling | None = None
-        self._choice: Choice | None = None
 
     @property
     def trials(self) -> list[Trial]:
@@ -86,10 +85,9 @@ class Search(Running[Trial]):
     @property
     def choice(self) -> Choice:
         """Return the outcome, after all trials. Raises VkssimError."""
-        self._finish()
-        return self._outcome_of(self._choice)
+        return self._finished()
 
-    def _run(self, runner: TrialRunner) -> Generator[Trial, None, None]:
+    def _run(self, runner: TrialRunner) -> Generator[Trial, None, Choice]:
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
         settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
@@ -115,7 +113,7 @@ class Search(Running[Trial]):
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not found[place].whole:
             notes.append(f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them")
-        self._choice = self._outcome(place, found, settings, targets, notes)
+        return self._choose(place, found, settings, targets, notes)
 
     def _check_whole(
         self, runner: TrialRunner, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
@@ -143,7 +141,7 @@ class Search(Running[Trial]):
         if self._options.output is not None:
             notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _outcome(
+    def _choose(
         self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
     ) -> Choice:
         trial, parameter = found[place], self._recipe.parameter

@@ -63,7 +63,7 @@ class Shot:
     scores: dict[str, list[float]]
 
 
-class ShotSearch(Running[Shot]):
+class ShotSearch(Running[Shot, ScoreReport]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
     It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source. The device
@@ -73,7 +73,6 @@ class ShotSearch(Running[Shot]):
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         super().__init__(source, recipe, options)
         self.notes: list[str] = []
-        self._report: ScoreReport | None = None
 
     @property
     def shots(self) -> list[Shot]:
@@ -83,8 +82,7 @@ class ShotSearch(Running[Shot]):
     @property
     def report(self) -> ScoreReport:
         """Return the scores of all frames, each encoded with the setting of its shot. Raises VkssimError."""
-        self._finish()
-        return self._outcome_of(self._report)
+        return self._finished()
 
     @property
     def bytes(self) -> int:
@@ -104,7 +102,7 @@ class ShotSearch(Running[Shot]):
             for shot in self.shots
         )
 
-    def _run(self, runner: TrialRunner) -> Generator[Shot, None, None]:
+    def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
         scan = runner.look()
         cuts = find_cuts(scan.changes)
         curves = first_curves(self._recipe, runner.targets)
@@ -113,10 +111,10 @@ class ShotSearch(Running[Shot]):
             yield shot
         if self._options.output is not None:
             self._write(runner, self._options.output)
-        self._report = self._make_report(runner.scorer, scan)
+        return self._report_of(runner.scorer, scan)
 
     def _write(self, runner: TrialRunner, path: str) -> None:
-        """Encode each shot with its setting into one file, unless a shot meets no target."""
+        """Encode each shot with its setting into one file, unless a shot misses a target."""
         if not all(shot.meets for shot in self.shots):
             self.notes.append("no file is written, since not every shot meets the targets")
             return
@@ -143,7 +141,7 @@ class ShotSearch(Running[Shot]):
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
         return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
 
-    def _make_report(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
+    def _report_of(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
         facts = self._source.facts
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
