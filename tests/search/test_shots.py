@@ -74,7 +74,7 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
     words = ("--target", "float_ssim=0.9999", "--least", "30", "--most", "31", "--shots", str(zones))
     result = vkssim("search", clip, *WORDS, *words)
     assert result.exit_code == 1
-    assert "2 shots of 2 meet no target" in result.stderr
+    assert "no crf that was tried meets the targets in 2 shots of 2" in result.stderr
     assert [shot["meets"] for shot in json.loads(zones.read_text())["shots"]] == [False, False]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +15,7 @@ from ..utils.sections import Section
 from .command import Choice, make_command, option
 from .messages import say, say_findings
 from .options import force_option, pooling_option
-from .output import print_text
+from .output import json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -108,7 +107,6 @@ def command(
     """
     from ..ladder.tables import check_scored, how_scored, is_in_decibels, is_results, read_table, score_columns
     from ..report.bd_rate import bjontegaard_deltas
-    from ..report.numbers import finite
     from ..scoring.comparability import check_alike
 
     rows = read_table(results)
@@ -135,7 +133,7 @@ def command(
     means = _means(found) if len(references) > 1 else []
     if as_json:
         answer = {"method": method, "rate": rate, "pooling": pooling, "db": decibels, "deltas": found, "means": means}
-        print_text(json.dumps(finite(answer), indent=2, allow_nan=False) + "\n")
+        print_text(json_text(answer))
         return
     cells = [
         [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]

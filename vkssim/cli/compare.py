@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,7 +16,7 @@ from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say_findings
 from .options import force_option
-from .output import print_text
+from .output import json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -134,8 +133,6 @@ def _print(changes: Mapping[str, Change], title: str) -> None:
 
 
 def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Findings) -> str:
-    from ..report.numbers import finite
-
     answer = {
         "scores": {name: asdict(change) for name, change in changes.items()},
         "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
@@ -143,4 +140,4 @@ def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Fin
         "warnings": found.warnings,
         "notes": found.notes,
     }
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
+    return json_text(answer)

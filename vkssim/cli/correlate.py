@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -30,7 +29,7 @@ from .options import (
     sync_option,
     urls_option,
 )
-from .output import print_text
+from .output import json_text, print_text
 from .tables import print_table
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def command(
                 raise InputError(f"{table}, {score}, {name}: {error}") from None
     if form == "json":
         answer = {"opinion": opinion, "by": by, "pooling": pooling, "confidence": 0.95, "correlations": found}
-        print_text(json.dumps(answer, indent=2, allow_nan=False) + "\n")
+        print_text(json_text(answer))
     elif form == "csv":
         print_text(csv_text([{key: value for key, value in row.items() if key != "fit"} for row in found]))
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,10 +12,13 @@ from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import Choice as WordChoice
 from .command import option
+from .output import json_text
+from .tables import decimals
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderChoice, LadderSearch
     from ..search.search import Choice, Search
+    from ..search.trial import Trial
 
 _OPTIONS = (
     option(
@@ -86,10 +88,13 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def scores_text(trial: Trial) -> str:
+    """Return the scores of a trial as a sentence has them."""
+    return ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
+
+
 def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -> str:
     """Return the outcome of a search, its trials and its samples as JSON."""
-    from ..report.numbers import finite
-
     sampling = running.sampling
     answer = {
         "choice": asdict(choice),
@@ -98,7 +103,7 @@ def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -
         "frames": None if sampling is None else sampling.frames,
         "shots": None if sampling is None else len(sampling.cuts),
     }
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
+    return json_text(answer)
 
 
 class EncodeProgress:

@@ -11,7 +11,7 @@ from ..errors import DemandError, OptionError
 from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
 from ..utils.sections import Section
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, search_json
+from .encoding import EncodeProgress, encoder_options, scores_text, search_json
 from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
@@ -161,10 +161,9 @@ def command(
     if not choice.rungs:
         raise DemandError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
-        first = choice.rungs[0].trial
-        values = ", ".join(f"{name} {decimals(value)}" for name, value in first.values.items())
+        scores = scores_text(choice.rungs[0].trial)
         raise DemandError(
-            f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {values}"
+            f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
         )
 
 
@@ -176,10 +175,8 @@ def _heights(text: str) -> list[int]:
 
 
 def _say(running: LadderSearch, one: LadderTrial) -> None:
-    trial = one.trial
-    values = ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
-    size = f"{one.width}x{one.height}"
-    say(f"{size}, {running.parameter} {trial.setting:g}: {values}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
+    trial, size = one.trial, f"{one.width}x{one.height}"
+    say(f"{size}, {running.parameter} {trial.setting:g}: {scores_text(trial)}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
 
 
 def _print(running: LadderSearch, choice: LadderChoice) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -14,6 +15,7 @@ import click
 
 from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
+from ..report.numbers import finite
 from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
@@ -143,6 +145,11 @@ def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport
     numbers = NumberFormat.parse(precision)
     values = [threshold.value(report) for threshold in asked]
     print_text("".join(numbers.text(value, "null" if math.isnan(value) else str(value)) + "\n" for value in values))
+
+
+def json_text(answer: dict[str, Any]) -> str:
+    """Return what a command found as JSON, with null for every number that is NaN or infinite."""
+    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
 
 
 def print_text(text: str) -> None:

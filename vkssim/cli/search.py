@@ -11,7 +11,7 @@ from ..errors import DemandError, OptionError
 from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, search_json
+from .encoding import EncodeProgress, encoder_options, scores_text, search_json
 from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
@@ -161,9 +161,8 @@ def command(
 
 
 def _say(parameter: str, trial: Trial) -> None:
-    values = ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
     kind = "the whole clip" if trial.whole else "samples"
-    say(f"{parameter} {trial.setting:g}: {values}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
+    say(f"{parameter} {trial.setting:g}: {scores_text(trial)}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
 
 
 def _print(running: Search, choice: Choice) -> None:
@@ -199,5 +198,5 @@ def _sentences(choice: Choice) -> str:
 
 
 def _shortfall(running: Search, choice: Choice) -> str:
-    values = ", ".join(f"{name} {decimals(value)}" for name, value in choice.trial.values.items())
-    return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {values}"
+    scores = scores_text(choice.trial)
+    return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores}"

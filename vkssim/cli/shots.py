@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DemandError, OptionError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
+from .encoding import scores_text
+from .flags import with_flags
 from .messages import say, say_written
-from .output import check_target, print_text
+from .output import check_target, json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
@@ -55,18 +56,17 @@ def search_for_shots(
         for path in filter(None, (zones, scores, None if short else output)):
             say_written(path)
     for note in running.notes:
-        say(f"note: {note}")
+        say(f"note: {with_flags(note)}")
     if short:
         raise DemandError(
-            f"{counted(len(short), 'shot')} of {len(running.shots)} meet no target with any {running.parameter} that was tried;"
+            f"no {running.parameter} that was tried meets the targets in {counted(len(short), 'shot')} of {len(running.shots)};"
             f" the first one begins at frame {short[0].first}"
         )
 
 
 def _say(parameter: str, shot: Shot) -> None:
-    values = ", ".join(f"{name} {decimals(value)}" for name, value in shot.trial.values.items())
-    frames = f"frames {shot.first} to {shot.first + shot.count - 1}"
-    say(f"{frames}: {parameter} {shot.setting:g}, {values}, {shot.trial.kbps:,.0f} kbit/s, {counted(shot.trials, 'trial')}")
+    frames, scores = f"frames {shot.first} to {shot.first + shot.count - 1}", scores_text(shot.trial)
+    say(f"{frames}: {parameter} {shot.setting:g}, {scores}, {shot.trial.kbps:,.0f} kbit/s, {counted(shot.trials, 'trial')}")
 
 
 def _print(running: ShotSearch) -> None:
@@ -88,8 +88,6 @@ def _print(running: ShotSearch) -> None:
 
 
 def _json(running: ShotSearch) -> str:
-    from ..report.numbers import finite
-
     shots = [{name: value for name, value in asdict(shot).items() if name != "scores"} for shot in running.shots]
     answer = {"parameter": running.parameter, "bytes": running.bytes, "shots": shots}
-    return json.dumps(finite(answer), indent=2, allow_nan=False) + "\n"
+    return json_text(answer)
