@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -232,6 +233,33 @@ def test_the_clip_is_written_with_its_score_and_its_sound(tmp_path: Path) -> Non
 
 def _opened_again(*containers: Any) -> list[Any]:
     return [av.open(container.name) for container in containers]
+
+
+def with_exif(path: str, name: Path) -> str:
+    """Return a copy of an MJPEG clip in which each frame has EXIF data, as cameras write it."""
+    tiff = struct.pack("<4sIHHHIII", b"II*\0", 8, 1, 0x112, 3, 1, 1, 0)
+    segment = b"Exif\0\0" + tiff
+    with av.open(path) as read, av.open(str(name), "w") as written:
+        stream = written.add_stream_from_template(read.streams.video[0])
+        for packet in read.demux(video=0):
+            data = bytes(packet)
+            if not data:
+                continue
+            copy = av.Packet(data[:2] + b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:])
+            copy.pts, copy.dts, copy.time_base, copy.stream = packet.pts, packet.dts, packet.time_base, stream
+            written.mux(copy)
+    return str(name)
+
+
+@pytest.mark.parametrize(("transfer", "notes"), [(1, ()), (16, ("HDR metadata is not kept: PyAV reads none",))])
+def test_frames_with_side_data_that_pyav_does_not_know(tmp_path: Path, transfer: int, notes: tuple[str, ...]) -> None:
+    """It then gives none of their side data, so that HDR metadata could not be read either."""
+    plain = source(tmp_path / "plain.mkv", codec="mjpeg", colours=(1, transfer, 1, 2))
+    clip = with_exif(plain, tmp_path / "clip.mkv")
+    with searched(clip, output=tmp_path / "out.mkv") as running:
+        assert running.choice.meets
+    assert len(running.choice.notes) == len(notes)
+    assert all(note.startswith(start) for note, start in zip(running.choice.notes, notes, strict=True))
 
 
 HDR = "master-display=G(13250,34500)B(7500,3000)R(34000,16000)WP(15635,16450)L(10000000,1):max-cll=1000,400"

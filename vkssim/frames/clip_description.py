@@ -15,6 +15,7 @@ from .fields import field_order
 from .info import VideoInfo
 from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
+from .side_data import side_data
 from .streams import is_cover
 from .times import are_in_file_order
 
@@ -137,11 +138,11 @@ def _track(clip: ClipDecoder) -> Track:
 def _orientation(first: Any) -> tuple[Orientation | None, tuple[str, ...]]:
     """Return how a frame is to be shown, and a note where it is turned in a way that is not done."""
     try:
-        matrix = first.side_data.get("DISPLAYMATRIX")
-    except ValueError:  # PyAV gives no side data at all where it does not know one of them, such as EXIF
+        matrix = side_data(first, "DISPLAYMATRIX")
+    except ValueError:
         turned = by_degrees(first.rotation)
     else:
-        turned = None if matrix is None else orientation(bytes(matrix))
+        turned = None if matrix is None else orientation(matrix)
     if turned is None and first.rotation:
         return None, (f"to be shown turned by {first.rotation} degrees, which is no multiple of 90 and was not done",)
     return turned, ()

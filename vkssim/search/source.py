@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..frames.side_data import side_data
 from ..utils.interruption import check
 from .costs import FrameCosts
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
 
-_MASTERING, _LIGHT, _MATRIX = "MASTERING_DISPLAY_METADATA", "CONTENT_LIGHT_LEVEL", "DISPLAYMATRIX"
+_HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,14 @@ class Mastering:
 
     `primaries` are the chromaticities of red, green and blue, and `white` of the white point, each (x, y). `luminance` is the
     least and the largest in cd/m². `light` is MaxCLL and MaxFALL in cd/m². A part that the clip does not have is None.
+    `unread` says that PyAV could not read whether an HDR clip has any.
     """
 
     primaries: tuple[tuple[float, float], ...] | None = None
     white: tuple[float, float] | None = None
     luminance: tuple[float, float] | None = None
     light: tuple[int, int] | None = None
+    unread: bool = False
 
     @property
     def display(self) -> bool:
@@ -208,8 +211,11 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
 
 def _mastering(frame: Any) -> Mastering:
     """Return the HDR metadata of a frame, from FFmpeg's structs AVMasteringDisplayMetadata and AVContentLightMetadata."""
-    display = _side_data(frame, _MASTERING)
-    light = _side_data(frame, _LIGHT)
+    try:
+        display = _integers(side_data(frame, "MASTERING_DISPLAY_METADATA"))
+        light = _integers(side_data(frame, "CONTENT_LIGHT_LEVEL"))
+    except ValueError:
+        return Mastering(unread=frame.color_trc in _HDR_TRANSFERS)
     found = Mastering() if light is None else Mastering(light=(int(light[0]), int(light[1])))
     if display is None:
         return found
@@ -224,7 +230,6 @@ def _mastering(frame: Any) -> Mastering:
     )
 
 
-def _side_data(frame: Any, name: str) -> npt.NDArray[np.int32] | None:
-    """Return side data of a frame as integers, None where it has none."""
-    data = frame.side_data.get(name)
-    return None if data is None else np.frombuffer(bytes(data)[: len(bytes(data)) // 4 * 4], np.int32)
+def _integers(data: bytes | None) -> npt.NDArray[np.int32] | None:
+    """Return a struct as integers; its last bytes may be padding."""
+    return None if data is None else np.frombuffer(data[: len(data) // 4 * 4], np.int32)
