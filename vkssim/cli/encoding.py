@@ -16,7 +16,8 @@ from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
-    from ..search.ladder import LadderChoice, LadderSearch
+    from ..search.ladder import LadderSearch
+    from ..search.rungs import LadderChoice
     from ..search.search import Choice, Search
     from ..search.trial import Trial
 

@@ -19,7 +19,8 @@ from .output import check_target, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
-    from ..search.ladder import LadderChoice, LadderSearch, LadderTrial
+    from ..search.ladder import LadderSearch
+    from ..search.rungs import LadderChoice, LadderTrial
 
 _APPLE, _NONE = "apple", "none"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 
-from ..errors import OptionError, VkssimError
-from ..report.bd_rate import LEAST_POINTS, Deltas, bjontegaard_deltas
-from ..report.bd_rate import Curve as RateCurve
+from ..errors import OptionError
+from ..report.bd_rate import LEAST_POINTS
 from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
 from ..utils.wording import counted
@@ -29,95 +28,20 @@ from .model import Curve, Settings
 from .options import SearchOptions
 from .pooling import pooled_values
 from .recipe import Recipe, make_recipe, split_options
-from .renditions import (
-    Rendition,
-    convex_hull,
-    learn_from,
-    next_for_rate,
-    next_for_targets,
-    rate_prior,
-    spaced_rates,
-)
+from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
+from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
 from .search import check_counts, first_curves, learn
 from .source import Facts, Source
-from .trial import HIGHEST, Progress, Target, Trial, parse_targets
+from .trial import Progress, Target, parse_targets
 
 SCORES = ("float_ms_ssim", "float_ssim")
 """The score of a ladder without a target: the first one that frames are large enough for."""
 
-NEW, FIXED = "the new ladder", "the fixed ladder"
-"""The names of the ladders in messages and on a page."""
-
 _LEAST_MS_SSIM = 176  # samples of a side
 _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
-_NEAR = 1.06  # a trial may have so much more than the bit rate of its rung: settings are that far apart
-
-
-@dataclass(frozen=True)
-class LadderTrial:
-    """Hold what encoding with one size and one setting gave.
-
-    Parameters
-    ----------
-    width, height : int
-        The size of the rendition.
-    trial : Trial
-        What was measured, on frames that were scaled back to the size of the source.
-    pooled : dict of str to dict of str to float
-        The pooled values of each score.
-
-    """
-
-    width: int
-    height: int
-    trial: Trial
-    pooled: dict[str, dict[str, float]]
-
-
-@dataclass(frozen=True)
-class LadderChoice:
-    """Hold the outcome of a search for a ladder.
-
-    Parameters
-    ----------
-    score : str
-        The pooled value that the ladder is made for, such as ``"float_ms_ssim:mean"``.
-    rungs : tuple of LadderTrial
-        The rungs to take, the one of the highest bit rate first.
-    hull : tuple of LadderTrial
-        The trials on the convex hull of score in dB over the logarithm of the bit rate, the lowest bit rate first.
-    fixed : tuple of LadderTrial
-        The trials that are nearest to the rungs of the fixed ladder, in its order.
-    deltas : Deltas, optional
-        The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None where there are none.
-    meets : bool
-        Whether the first rung meets every target.
-    notes : tuple of str
-        What was left out, and why.
-
-    """
-
-    score: str
-    rungs: tuple[LadderTrial, ...]
-    hull: tuple[LadderTrial, ...]
-    fixed: tuple[LadderTrial, ...]
-    deltas: Deltas | None
-    meets: bool
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class LadderOptions:
-    """Hold what a ladder was asked for beyond a search; see `search_ladder`. `fixed` has (height, kbit/s) of each rung."""
-
-    sizes: Sequence[tuple[int, int]]
-    fixed: Sequence[tuple[int, float]]
-    least_bitrate: float
-    most_bitrate: float
-    factor: float
 
 
 class LadderSearch(Running[LadderTrial, LadderChoice]):
@@ -192,7 +116,7 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         """Yield the encodes that are worth it, each after the one before was learned from."""
         while targets and (wanted := next_for_targets(candidates)) is not None:
             yield wanted
-        for rate in _rung_rates(self._ladder, _cheapest_that_meets(found.values(), self._ladder, targets)):
+        for rate in rung_rates(self._ladder, cheapest_that_meets(found.values(), self._ladder, targets)):
             while (wanted := next_for_rate(candidates, math.log2(rate))) is not None:
                 yield wanted
         for height, rate in self._ladder.fixed:
@@ -234,74 +158,6 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
             values=done.pooled,
             count=done.trial.frames,
         )
-
-
-def _able(found: Collection[LadderTrial], ladder: LadderOptions) -> list[LadderTrial]:
-    """Return the trials that may be rungs."""
-    sizes = set(ladder.sizes)
-    return [one for one in found if (one.width, one.height) in sizes and one.trial.kbps > 0]
-
-
-def _cheapest_that_meets(
-    found: Collection[LadderTrial], ladder: LadderOptions, targets: Sequence[Target]
-) -> LadderTrial | None:
-    """Return the trial of the lowest bit rate that meets the targets; None where none does, or there are no targets."""
-    met = [one for one in _able(found, ladder) if targets and one.trial.meets]
-    return min(met, key=lambda one: one.trial.kbps, default=None)
-
-
-def _rung_rates(ladder: LadderOptions, top: LadderTrial | None) -> list[float]:
-    """Return the bit rates of the rungs, the highest first: that of the trial that is to be the first rung, or the limit."""
-    high = ladder.most_bitrate if top is None else min(top.trial.kbps, ladder.most_bitrate)
-    return spaced_rates(ladder.least_bitrate, high, ladder.factor)
-
-
-def choose(
-    found: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
-) -> LadderChoice:
-    """Return the ladder that trials show. `limited` is whether there may be no more trials than these."""
-    places = {_point(one, score): one for one in _able(found, ladder) if math.isfinite(_point(one, score)[1])}
-    hull = tuple(places[point] for point in convex_hull(places))
-    top = _cheapest_that_meets(found, ladder, targets)
-    rungs: list[LadderTrial] = []
-    for rate in _rung_rates(ladder, top):
-        within = [one for one in places.values() if one.trial.kbps <= rate * _NEAR]
-        best = max(within, key=lambda one: (_point(one, score)[1], -one.trial.kbps), default=None)
-        if not rungs and top is not None and top.trial.kbps <= ladder.most_bitrate:
-            best = top
-        if best is not None and (not rungs or _point(best, score) < _point(rungs[-1], score)) and best not in rungs:
-            rungs.append(best)
-    fixed = tuple(
-        min((one for one in found if one.height == height), key=lambda one: abs(math.log(one.trial.kbps / rate)))
-        for height, rate in ladder.fixed
-        if any(one.height == height for one in found)
-    )
-    notes = ["there were no more trials than were allowed, so that rungs may be missing"] if limited else []
-    least = ladder.least_bitrate
-    if rungs and rungs[0].trial.kbps < least:
-        has = f"{rungs[0].trial.kbps:.0f} kbit/s"
-        notes.append(f"the first rung has {has}, less than `least_bitrate`, which is {least:g}; a smaller one gives more rungs")
-    deltas = None
-    if ladder.fixed:
-        try:
-            deltas = bjontegaard_deltas(_curve(FIXED, fixed, score), _curve(NEW, rungs, score))
-            notes += deltas.warnings
-        except VkssimError as error:
-            notes.append(f"no BD-rate: {error}")
-    meets = bool(rungs) and (not targets or rungs[0].trial.meets)
-    return LadderChoice(score.name, tuple(rungs), hull, fixed, deltas, meets, tuple(notes))
-
-
-def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve:
-    """Return trials as a curve; two rungs of a fixed ladder may have the same one. Raises InputError where they are too few."""
-    points = dict.fromkeys((one.trial.kbps, _point(one, score)[1]) for one in trials)
-    return RateCurve.of(name, list(points))
-
-
-def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
-    """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
-    value = score.unit(one.trial.values[score.name])
-    return math.log2(one.trial.kbps), min(value, HIGHEST) if score.decibels else value
 
 
 def search_ladder(

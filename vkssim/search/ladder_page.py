@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ..page.ladders import Delta, Ladder, Ladders, Rung
 from ..page.pictures import no_pictures
 from ..page.render import render_page
-from .ladder import FIXED, NEW, LadderChoice, LadderSearch, LadderTrial
+from .ladder import LadderSearch
+from .rungs import FIXED, NEW, LadderChoice, LadderTrial
 
 
 def ladder_page(search: LadderSearch) -> str:
