@@ -26,6 +26,7 @@ def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
     assert out.exists()
     assert "float_ssim:p5" in result.stdout
     assert "The whole clip was encoded, and meets the targets" in result.stdout
+    assert f"\nffmpeg -i {clip} -map 0:v:0 -c:v libx264 -preset ultrafast -crf " in result.stdout
     assert result.stderr.count("vkssim: crf ") >= 2
     assert f"wrote {out}" in result.stderr
 
@@ -49,6 +50,7 @@ def test_a_target_that_cannot_be_met_exits_with_1_and_says_what_came_nearest(cli
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9999", "--least", "30", "--most", "31")
     assert result.exit_code == 1
     assert "crf 30 comes nearest" in result.stdout
+    assert "ffmpeg" not in result.stdout
     assert "no crf that was tried meets the targets" in result.stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,8 @@ WORDS = ("--heights", "144,96,72", "--encoder", "libx264", "--enc", "preset=ultr
 def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     limits = ("--least-bitrate", "60", "--most-bitrate", "4000", "--fixed", LIMITS["fixed"], "--score", "float_ssim")
-    result = vkssim("ladder", clip, *WORDS, *limits, "--html", str(page))
+    script = tmp_path / "rungs.sh"
+    result = vkssim("ladder", clip, *WORDS, *limits, "--html", str(page), "--commands", str(script))
     assert result.exit_code == 0, result.stderr
     assert "the new ladder" in result.stdout
     assert "BD-rate of the new ladder against the fixed one" in result.stdout
@@ -190,6 +192,11 @@ def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path:
         assert name in text
     assert "it is unknown how" not in text, "one run scored them all"
     assert f"wrote {page}" in result.stderr
+    first, second, *commands = script.read_text().splitlines()
+    assert (first, second) == ("#!/bin/sh", "set -e")
+    rungs = re.findall(r"(\d+x\d+)\W+(\d+)\b", result.stdout.split("the fixed ladder, as")[0])
+    assert all(command.endswith(f"_{size}_crf{crf}.mkv") for command, (size, crf) in zip(commands, rungs, strict=True))
+    assert all(command.startswith(f"ffmpeg -i {clip} ") for command in commands)
 
 
 def test_json_and_a_target_that_no_rung_meets(clip: str) -> None:

@@ -10,6 +10,7 @@ import click
 from ..errors import DemandError, OptionError
 from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
 from ..utils.sections import Section
+from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, scores_text, search_json
 from .flags import with_flags
@@ -106,6 +107,9 @@ _APPLE, _NONE = "apple", "none"
     help="Encode the samples N times at most, all sizes together.",
 )
 @option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with the scores over the bit rates there.")
+@option(
+    "--commands", section=Section.OUTPUTS, metavar="FILE", help="Write FFmpeg's command for each rung there, as a shell script."
+)
 @encoder_options
 @backend_options
 def command(
@@ -113,6 +117,7 @@ def command(
     heights: str,
     fixed: str,
     html: str | None,
+    commands: str | None,
     where: dict[str, Any],
     as_json: bool,
     quiet: bool,
@@ -133,6 +138,9 @@ def command(
         check_installed()
         check_target(html, "--html", [source])
         check_output(html)
+    if commands is not None:
+        check_target(commands, "--commands", [source, *filter(None, [html])])
+        check_output(commands)
     progress = EncodeProgress(quiet=quiet)
     ladder = {_APPLE: APPLE_H264, _NONE: None}.get(fixed, fixed)
     asked = wishes | split_devices(where)[1] | {"heights": _heights(heights), "fixed": ladder, "progress": progress}
@@ -159,6 +167,10 @@ def command(
         write_output(ladder_page(running), html)
         if not quiet:
             say_written(html)
+    if commands is not None:
+        write_output("".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *choice.commands)), commands)
+        if not quiet:
+            say_written(commands)
     if not choice.rungs:
         raise DemandError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
@@ -184,7 +196,8 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
     """Print the rungs, and what the fixed ladder has."""
     names = list(choice.rungs[0].trial.values) if choice.rungs else []
     columns = ("size", running.parameter, *names, "kbit/s")
-    for title, rungs in (("the new ladder", choice.rungs), ("the fixed ladder, as it was encoded", choice.fixed)):
+    made = f"the new ladder, {counted(len(running.trials), 'trial')}"
+    for title, rungs in ((made, choice.rungs), ("the fixed ladder, as it was encoded", choice.fixed)):
         rows = [
             [
                 f"{one.width}x{one.height}",
@@ -195,7 +208,7 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
             for one in rungs
         ]
         if rows:
-            print_table(f"{title}, {len(running.trials)} trials", columns, rows, sys.stdout, elsewhere="--json has all")
+            print_table(title, columns, rows, sys.stdout, elsewhere="--json has all")
     if choice.deltas is not None:
         rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
         print_text(f"BD-rate of the new ladder against the fixed one: {rate:+.1f} %, BD-score {score:+.2f} dB.\n")

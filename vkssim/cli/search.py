@@ -10,6 +10,7 @@ import click
 from ..errors import DemandError, OptionError
 from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
+from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, scores_text, search_json
 from .flags import with_flags
@@ -180,7 +181,9 @@ def _print(running: Search, choice: Choice) -> None:
         ]
         for trial in sorted(running.trials, key=lambda trial: (trial.whole, trial.setting))
     ]
-    print_table(f"{choice.encoder}, {len(rows)} trials", columns, rows, sys.stdout, texts=2, elsewhere="--json has all")
+    print_table(
+        f"{choice.encoder}, {counted(len(rows), 'trial')}", columns, rows, sys.stdout, texts=2, elsewhere="--json has all"
+    )
     print_text(_sentences(choice))
 
 
@@ -190,11 +193,13 @@ def _sentences(choice: Choice) -> str:
         return f"No setting meets the targets; {choice.parameter} {choice.setting:g} comes nearest.\n"
     size = f"{trial.bytes / 1e6:,.3f} MB, {trial.kbps:,.0f} kbit/s"
     if trial.whole:
-        return f"{choice.parameter} {choice.setting:g}: {size}. The whole clip was encoded, and meets the targets.\n"
-    return (
-        f"{choice.parameter} {choice.setting:g}: about {size}. The whole clip meets the targets with a probability of"
-        f" {choice.probability:.0%}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it.\n"
-    )
+        answer = f"{choice.parameter} {choice.setting:g}: {size}. The whole clip was encoded, and meets the targets."
+    else:
+        answer = (
+            f"{choice.parameter} {choice.setting:g}: about {size}. The whole clip meets the targets with a probability of"
+            f" {choice.probability:.0%}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it."
+        )
+    return f"{answer}\n\n{choice.command}\n"
 
 
 def _shortfall(running: Search, choice: Choice) -> str:

@@ -12,6 +12,7 @@ from ..report.bd_rate import LEAST_POINTS
 from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
 from ..utils.wording import counted
+from .command_line import command_line
 from .defaults import (
     APPLE_H264,
     LADDER_TRIALS,
@@ -96,7 +97,8 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
             if len(found) >= self._options.most_trials:
                 break
         choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
-        return replace(choice, notes=(*self._notes, *choice.notes))
+        commands = tuple(self._command(rung) for rung in choice.rungs)
+        return replace(choice, commands=commands, notes=(*self._notes, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
@@ -141,6 +143,11 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         }
         found[width, height, place] = LadderTrial(width, height, trial, pooled)
         return found[width, height, place]
+
+    def _command(self, rung: LadderTrial) -> str:
+        recipe = self._recipes[rung.width, rung.height]
+        place = recipe.parameter.values.index(rung.trial.setting)
+        return command_line(self._source.path, self._source.facts, recipe, place)
 
     def _report(self, runner: TrialRunner, done: LadderTrial) -> PooledReport:
         """Return the report of a trial, for a page."""

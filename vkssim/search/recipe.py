@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from ..errors import OptionError
@@ -18,6 +19,8 @@ _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 
 _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
 """Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
@@ -63,14 +66,18 @@ class Recipe:
         context.time_base, context.framerate = facts.time_base, facts.rate
         context.sample_aspect_ratio = facts.aspect
         context.color_primaries, context.color_trc, context.colorspace, context.color_range = facts.colours
-        context.options = self.options_of(facts, place, run)
+        passes = {} if run is None else {"pass": str(run[0]), "stats": run[1]}
+        context.options = self.options_of(facts, place, {**self.encoder.quiet, **passes})
         if self.parameter.is_bitrate:
             context.bit_rate = round(self.parameter.values[place] * 1000)
         elif not self.encoder.name.startswith("lib"):
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
-    def options_of(self, facts: Facts, place: int, run: tuple[int, str] | None = None) -> dict[str, str]:
-        """Return the options of a setting, by FFmpeg's names; a bit rate is not among them."""
+    def options_of(self, facts: Facts, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+        """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
+
+        `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
+        """
         options = {**self.encoder.fixed, **self.options}
         if not self.parameter.is_bitrate:
             options[self.parameter.name] = self.parameter.text(place)
@@ -79,9 +86,7 @@ class Recipe:
             elif self.encoder.name.endswith("_nvenc"):
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
-            own = {**self.encoder.quiet, **_mastering_options(self.encoder.name, facts.mastering), **self.own}
-            if run is not None:
-                own |= {"pass": str(run[0]), "stats": run[1]}
+            own = {**more, **_mastering_options(self.encoder.name, facts.mastering), **self.own}
             if own:
                 options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
         return options

@@ -57,6 +57,8 @@ class LadderChoice:
         The Bjøntegaard deltas of the rungs against the fixed ladder, with scores in dB; None where there are none.
     meets : bool
         Whether the first rung meets every target.
+    commands : tuple of str
+        FFmpeg's command line for each rung, for a POSIX shell.
     notes : tuple of str
         What was left out, and why.
 
@@ -68,6 +70,7 @@ class LadderChoice:
     fixed: tuple[LadderTrial, ...]
     deltas: Deltas | None
     meets: bool
+    commands: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -133,7 +136,7 @@ def choose(
         except VkssimError as error:
             notes.append(f"no BD-rate: {error}")
     meets = bool(rungs) and (not targets or rungs[0].trial.meets)
-    return LadderChoice(score.name, tuple(rungs), hull, fixed, deltas, meets, tuple(notes))
+    return LadderChoice(score.name, tuple(rungs), hull, fixed, deltas, meets, notes=tuple(notes))
 
 
 def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve:

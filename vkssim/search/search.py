@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
+from .command_line import command_line
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
@@ -50,6 +51,8 @@ class Choice:
         How far the setting may be from the one of the whole clip, as a standard deviation; 0 where that was encoded.
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
+    command : str
+        FFmpeg's command line for the encode, for a POSIX shell.
     notes : tuple of str
         What a file that was written could not take over from the source, and what is to be known of the answer.
 
@@ -64,6 +67,7 @@ class Choice:
     probability: float
     spread: float
     options: dict[str, str]
+    command: str
     notes: tuple[str, ...] = ()
 
 
@@ -163,6 +167,7 @@ class Search(Running[Trial, Choice]):
             probability=probability,
             spread=0.0 if trial.whole else spread,
             options=self._recipe.options_of(self._source.facts, place),
+            command=command_line(self._source.path, self._source.facts, self._recipe, place),
             notes=tuple(notes),
         )
 

@@ -1,0 +1,91 @@
+"""FFmpeg's command line for an encode."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from vkssim.search.command_line import command_line
+from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import Recipe, make_recipe
+from vkssim.search.source import Facts, Source
+
+from .clips import source
+
+START = ["ffmpeg", "-i", "clip.mkv", "-map", "0:v:0", "-c:v"]
+COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    return Source(source(tmp_path_factory.mktemp("command") / "clip.mkv")).facts
+
+
+def words(
+    facts: Facts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
+) -> list[str]:
+    kind = encoder_of(encoder)
+    recipe = make_recipe(kind, kind.parameter(parameter, least=value, most=value), facts, more.pop("options", {}), **more)
+    return shlex.split(command_line(path, facts, recipe, 0))
+
+
+def test_the_setting_and_the_options(facts: Facts) -> None:
+    found = words(facts, "libx264", 27, options={"preset": "veryfast", "deblock": "1"}, parameter="qp")
+    assert found == [*START, "libx264", "-preset", "veryfast", "-deblock", "1", "-qp", "27", *COPIED, "clip_qp27.mkv"]
+
+
+def test_what_only_the_encoder_knows(facts: Facts) -> None:
+    found = words(facts, "libx265", 27.5, options={"aq-mode": "3", "rd": "2"})
+    assert found == [*START, "libx265", "-crf", "27.5", "-x265-params", "aq-mode=3:rd=2", *COPIED, "clip_crf27.5.mkv"]
+
+
+def test_another_depth(facts: Facts) -> None:
+    assert words(facts, "libx265", 30, bits=10)[6:9] == ["libx265", "-pix_fmt", "yuv420p10le"]
+
+
+def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
+    assert words(facts, "libvpx-vp9", 40)[6:11] == ["libvpx-vp9", "-crf", "40", "-b:v", "0"]
+
+
+def test_nvenc_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
+    kind = encoder_of("hevc_nvenc")
+    recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts.format)
+    found = shlex.split(command_line("clip.mkv", facts, recipe, 0))
+    assert found[6:13] == ["hevc_nvenc", "-cq", "30", "-rc", "vbr", "-b:v", "0"]
+
+
+def test_two_passes_are_two_commands(facts: Facts) -> None:
+    found = words(facts, "libx264", 500, parameter="bitrate", two_passes=True)
+    both = [*START, "libx264", "-b:v", "500k", "-pass"]
+    assert found == [*both, "1", "-f", "null", "-", "&&", *both, "2", *COPIED, "clip_bitrate500.mkv"]
+
+
+def test_a_rendition_is_scaled_and_has_no_sound(facts: Facts) -> None:
+    found = words(facts, "libx264", 30, size=(32, 24))
+    scaled = ["-vf", "scale=32:24:flags=bicubic+accurate_rnd"]
+    assert found == [*START, "libx264", *scaled, "-crf", "30", "clip_32x24_crf30.mkv"]
+    whole = words(facts, "libx264", 30, size=(facts.width, facts.height))
+    assert whole == [*START, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
+
+
+def test_a_rotation_is_kept(facts: Facts) -> None:
+    found = words(replace(facts, rotation=90), "libx264", 30)
+    assert found[:4] == ["ffmpeg", "-noautorotate", "-i", "clip.mkv"]
+    assert found[-1] == "clip_crf30.mp4"
+
+
+@pytest.mark.parametrize(
+    ("path", "read", "written"),
+    [
+        ("-r.mkv", "./-r.mkv", "./-r_crf30.mkv"),
+        ("a b's/the clip.mp4", "a b's/the clip.mp4", "the clip_crf30.mkv"),
+        ("/x/$HOME;.mkv", "/x/$HOME;.mkv", "$HOME;_crf30.mkv"),
+    ],
+)
+def test_any_name_is_one_word(facts: Facts, path: str, read: str, written: str) -> None:
+    found = words(facts, "libx264", 30, path)
+    assert found[2] == read
+    assert found[-1] == written

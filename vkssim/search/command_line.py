@@ -1,0 +1,56 @@
+"""Write FFmpeg's command line for an encode: what a search found, for a machine that has no vkssim."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from .defaults import RESAMPLER
+from .recipe import Recipe
+from .source import Facts
+
+_COPIED = ("-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy")
+_TO_NOTHING = ("-f", "null", "-")
+
+
+def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
+    """Return the line for a POSIX shell that encodes the clip at `path` with a setting.
+
+    The line writes a file in the current folder, whose name has the clip, the size of a rendition and the setting. Sound and
+    subtitles are copied; a rendition has none, because all of them share one. An encode in two passes is a line with two
+    commands. What FFmpeg writes is not to the byte what a search has measured, because versions of an encoder differ.
+    """
+    setting = f"{recipe.parameter.name}{recipe.parameter.text(place)}"
+    size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
+    others = _COPIED if recipe.size is None else ()
+    # A rotation is kept and not done, as in the trials; FFmpeg before 6 writes it to MP4 alone.
+    turned, ending = (["-noautorotate"], ".mp4") if facts.rotation else ([], ".mkv")
+    output = _operand("_".join((Path(path).stem, *size, setting)) + ending)
+    video = ["ffmpeg", *turned, "-i", _operand(path), "-map", "0:v:0", *_video(facts, recipe, place)]
+    if not recipe.two_passes:
+        return shlex.join([*video, *others, output])
+    first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
+    return f"{shlex.join(first)} && {shlex.join(second)}"
+
+
+def _video(facts: Facts, recipe: Recipe, place: int) -> list[str]:
+    """Return the words that say how the video is encoded."""
+    words = ["-c:v", recipe.encoder.name]
+    if recipe.size not in (None, (facts.width, facts.height)):
+        words += ["-vf", f"scale={recipe.size[0]}:{recipe.size[1]}:flags={RESAMPLER}+accurate_rnd"]
+    if recipe.format != facts.format:
+        words += ["-pix_fmt", recipe.format]
+    options = dict(recipe.options_of(facts, place))
+    rate = options.pop("b", None)
+    if recipe.parameter.is_bitrate:
+        rate = f"{recipe.parameter.text(place)}k"
+    elif not recipe.encoder.name.startswith("lib"):
+        rate = "0"
+    for name, value in options.items():
+        words += [f"-{name}", value]
+    return words if rate is None else [*words, "-b:v", rate]
+
+
+def _operand(path: str) -> str:
+    """Return a path that FFmpeg takes for no option."""
+    return f"./{path}" if path.startswith("-") else path
