@@ -59,6 +59,7 @@ def test_a_target_that_cannot_be_met_exits_with_1_and_says_what_came_nearest(cli
     [
         (("--target", "float_ssim"), "--target 'float_ssim' is not of the form"),
         (("--target", "float_ssim=0.9", "--two-pass"), "--two-pass is for bit rates"),
+        (("--target", "float_ssim=0.9", "--bits", "12"), "libx264 encodes 8, 10 bits, not 12: choose one with --bits"),
         (("--target", "float_ssim=0.9", "--enc", "made-up=1"), "--enc: libx264 says"),
     ],
 )

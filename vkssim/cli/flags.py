@@ -20,8 +20,8 @@ _ALIASES = {
 def with_flags(text: str) -> str:
     """Return a message with the flag of each parameter that it names in backticks.
 
-    Flags are those of the command that runs, and those that the options of clips declare. Names that neither of them has stay
-    as they are.
+    Flags are those of the command that runs, and behind them those that the options of clips declare. Names that neither of
+    them has stay as they are.
     """
     if "`" not in text:
         return text
@@ -44,10 +44,8 @@ def _flags() -> dict[str, str]:
 
     declared = (facts_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
     flags = _ALIASES | {name: fact.flag for facts in declared for name, fact in facts.items() if fact.flag is not None}
-    for parameter in _parameters():
-        if parameter.name is not None and isinstance(parameter, click.Option):
-            flags.setdefault(parameter.name, max(parameter.opts, key=len))
-    return flags
+    own = [parameter for parameter in _parameters() if isinstance(parameter, click.Option)]
+    return flags | {option.name: max(option.opts, key=len) for option in own if option.name is not None}
 
 
 def _parameters() -> list[click.Parameter]:

@@ -13,7 +13,6 @@ from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
 from .encoding import EncodeProgress, encoder_options, scores_text, search_json
-from .flags import with_flags
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -154,7 +153,7 @@ def command(
     else:
         _print(running, choice)
     for note in choice.notes:
-        say(f"note: {with_flags(note)}")
+        say(f"note: {note}")
     if output is not None and choice.meets and not quiet:
         say_written(output)
     if not choice.meets:

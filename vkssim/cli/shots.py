@@ -10,7 +10,6 @@ from ..errors import DemandError, OptionError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
 from .encoding import scores_text
-from .flags import with_flags
 from .messages import say, say_written
 from .output import check_target, json_text, print_text
 from .tables import decimals, print_table
@@ -56,7 +55,7 @@ def search_for_shots(
         for path in filter(None, (zones, scores, None if short else output)):
             say_written(path)
     for note in running.notes:
-        say(f"note: {with_flags(note)}")
+        say(f"note: {note}")
     if short:
         raise DemandError(
             f"no {running.parameter} that was tried meets the targets in {counted(len(short), 'shot')} of {len(running.shots)};"
