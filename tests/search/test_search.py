@@ -19,6 +19,7 @@ from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
 from vkssim.search.source import Source, luma
 
+from ..frames.encoding import encode_frames
 from .clips import CUT, FRAMES, QUICK, SCALED, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -372,15 +373,35 @@ def test_what_only_the_encoder_knows_goes_to_its_own_options(clip: str) -> None:
 )
 def test_nvenc_without_a_gpu_that_encodes_is_named(said: str) -> None:
     encoder = encoder_of("h264_nvenc")
-    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), "64x48", said)
+    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), 64, 48, said)
     assert text.startswith("h264_nvenc needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: ")
     assert text.endswith("The encoders that need no GPU are libx264, libx265, libsvtav1, libvpx-vp9")
 
 
 def test_what_an_encoder_refuses_is_said_with_the_size() -> None:
     encoder = encoder_of("h264_nvenc")
-    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), "64x48", "InitializeEncoder failed: invalid param (8)")
+    text = refusal(Recipe(encoder, encoder.parameter(None), "yuv420p"), 64, 48, "InitializeEncoder failed: invalid param (8)")
     assert text == "h264_nvenc cannot encode 64x48 yuv420p: InitializeEncoder failed: invalid param (8)"
+
+
+def test_interlaced_video_is_noted(tmp_path: Path) -> None:
+    options = {"qp": "0", "flags": "+ildct+ilme", "x264-params": "tff=1"}
+    interlaced = source(tmp_path / "fields.mkv", codec="libx264", options=options)
+    note = "the source is interlaced; it was encoded as frames, so deinterlace it first"
+    asked: dict[str, Any] = {"encoder": "libx264", "enc": "preset=ultrafast", **SCALED}
+    shots = vkssim.search_shots(interlaced, targets=LIMIT, **asked)
+    assert shots.report
+    assert shots.notes == [note]
+    assert note in searched(interlaced).choice.notes
+
+
+@pytest.mark.parametrize("encoder", ["libx264", "libx265"])
+def test_an_odd_size_that_chroma_cannot_have_is_explained(tmp_path: Path, encoder: str) -> None:
+    frame = av.VideoFrame.from_ndarray(np.full((71, 63), 99, np.uint8), "gray")
+    path = encode_frames(tmp_path / "odd.mkv", [frame.reformat(format="yuv420p")], "ffv1")
+    with pytest.raises(OptionError, match="63x71 yuv420p: its width must be a multiple of 2 and its height of 2, because"):
+        searched(path, encoder=encoder)
+    assert searched(path, encoder="libvpx-vp9", enc="cpu-used=8").choice.setting > 0
 
 
 def test_the_function_is_there_beside_the_package_of_its_name() -> None:

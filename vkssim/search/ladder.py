@@ -64,7 +64,7 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         self.reports: list[PooledReport] = []
         self._recipes = recipes
         self._ladder = ladder
-        self._notes = notes
+        self._notes = *source.facts.notes, *notes
 
     @property
     def trials(self) -> list[LadderTrial]:

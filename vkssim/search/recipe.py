@@ -22,6 +22,9 @@ _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
+_ANY_SIZE = ("libsvtav1", "libvpx-vp9")
+"""The encoders that take chroma of fewer samples with an odd size."""
+
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
 
@@ -151,7 +154,7 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         said = messages[-1][2].strip() if messages else str(error)
-        raise OptionError(refusal(recipe, f"{context.width}x{context.height}", said)) from None
+        raise OptionError(refusal(recipe, context.width, context.height, said)) from None
     finally:
         av.logging.set_level(level)
         av.logging.set_skip_repeated(skips)
@@ -161,8 +164,10 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
     return list(context.options)
 
 
-def refusal(recipe: Recipe, size: str, said: str) -> str:
-    """Return the message of an encoder that cannot be opened, with what FFmpeg said of it."""
+def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:
+    """Return the message of an encoder that cannot be opened for frames of a size, with what FFmpeg said of it."""
+    import av
+
     name = recipe.encoder.name
     if name.endswith("_nvenc") and any(text in said for text in _NO_NVENC):
         others = ", ".join(other for other in ENCODER_NAMES if not other.endswith("_nvenc"))
@@ -170,7 +175,13 @@ def refusal(recipe: Recipe, size: str, said: str) -> str:
             f"{name} needs an NVIDIA GPU that can encode, and NVIDIA's driver; FFmpeg says: {said}. `vkssim doctor` says what"
             f" this machine has. The encoders that need no GPU are {others}"
         )
-    return f"{name} cannot encode {size} {recipe.format}: {said}"
+    columns, rows = _chroma(av.VideoFormat(recipe.format))
+    if columns and name not in _ANY_SIZE and (width % columns or height % rows):
+        return (
+            f"{name} cannot encode {width}x{height} {recipe.format}: its width must be a multiple of {columns} and its height"
+            f" of {rows}, because so many samples share one of chroma. Crop the clip first, or choose {' or '.join(_ANY_SIZE)}"
+        )
+    return f"{name} cannot encode {width}x{height} {recipe.format}: {said}"
 
 
 class ordinary_priority:  # noqa: N801 - used as a statement, like a function

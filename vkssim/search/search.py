@@ -101,9 +101,7 @@ class Search(Running[Trial, Choice]):
             learn(settings, place, found[place], targets)
             yield found[place]
         place = nearest(found, settings, targets)
-        notes: list[str] = []
-        if self._source.facts.interlaced:
-            notes.append("the source is interlaced; it was encoded as frames, so deinterlace it first")
+        notes = [*self._source.facts.notes]
         if options.output is not None or (options.whole and not sampling.is_whole):
             whole = Sampling.whole(sampling.frames, sampling.cuts)
             if not sampling.is_whole:

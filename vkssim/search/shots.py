@@ -66,13 +66,13 @@ class Shot:
 class ShotSearch(Running[Shot, ScoreReport]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
-    It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source. The device
-    is open until all shots are done, or until `close`.
+    It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source, and what is
+    to be known of the answer. The device is open until all shots are done, or until `close`.
     """
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         super().__init__(source, recipe, options)
-        self.notes: list[str] = []
+        self.notes = [*source.facts.notes]
 
     @property
     def shots(self) -> list[Shot]:

@@ -63,6 +63,13 @@ class Facts:
     interlaced: bool = False
     codec: str = ""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what the user has to know of an encode of the clip."""
+        if not self.interlaced:
+            return ()
+        return ("the source is interlaced; it was encoded as frames, so deinterlace it first",)
+
 
 @dataclass
 class Scan:
