@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
     assert "The whole clip was encoded, and meets the targets" in result.stdout
     assert f"\nffmpeg -i {clip} -map 0:v:0 -c:v libx264 -preset ultrafast -crf " in result.stdout
     assert result.stderr.count("vkssim: crf ") >= 2
+    settings = re.findall(r"│ (\d+) +│ whole ", result.stdout)
+    assert len(settings) == len(set(settings)) >= 1, "the encode that is written is not listed beside its trial"
     assert f"wrote {out}" in result.stderr
 
 

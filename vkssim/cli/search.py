@@ -167,6 +167,7 @@ def _say(parameter: str, trial: Trial) -> None:
 
 def _print(running: Search, choice: Choice) -> None:
     names = list(choice.trial.values)
+    trials = {(trial.whole, trial.setting): trial for trial in running.trials}  # a short clip is encoded again to be written
     columns = (running.parameter, "encoded", *names, "met", "kbit/s", "MB", "seconds")
     rows = [
         [
@@ -178,7 +179,7 @@ def _print(running: Search, choice: Choice) -> None:
             f"{trial.bytes / 1e6:,.3f}",
             f"{trial.seconds:.1f}",
         ]
-        for trial in sorted(running.trials, key=lambda trial: (trial.whole, trial.setting))
+        for _, trial in sorted(trials.items())
     ]
     print_table(
         f"{choice.encoder}, {counted(len(rows), 'trial')}", columns, rows, sys.stdout, texts=2, elsewhere="--json has all"
