@@ -25,15 +25,13 @@ from .colour import RGB_DEFAULT, YCBCR_BITS, Colour
 from .decoder import UndecodableError, reason, threads_help
 from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
 from .info import VideoInfo
-from .marks import KeyMarks, Marks
-from .packets import PacketCount
+from .marks import Marks
+from .packet_scan import PacketScan
 from .pixels import RowsOf, pixel_format, plane_rows
 from .source import SequentialSource
-from .streams import choose_stream
 from .surfaces import DecodedFrame, SurfaceReader, format_name
-from .times import FrameTimes, Packet, are_rising, packets_are_frames, rising_seconds
+from .times import FrameTimes, packets_are_frames, rising_seconds
 
-_TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 _SEEK_SECONDS = 0, 1, 4, 16  # how long before a frame to seek: without an index FFmpeg goes by decoding times, past key frames
 _MOST_PLANES = 3
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
@@ -57,8 +55,6 @@ class ContainerFile(SequentialSource):
         self._promised: npt.NDArray[np.int64] | None = None
         self._waiting: Any = None
         self._again = threading.RLock()  # held while decoding starts again, when `damage` is incomplete
-        self._all_packets: VideoPackets | None = None
-        self._hidden = 0
         self._unconverted: VideoInfo
         self._hardware: HardwareDecoder | None = None
         self._surfaces: SurfaceReader | None = None
@@ -212,6 +208,7 @@ class ContainerFile(SequentialSource):
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
         self._times_begin = 0  # the frame that the first of the times belongs to
         self._first_tick = self._tick(first)
+        self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
         self._reformatter = VideoReformatter()
         if self.is_rgb:
@@ -398,7 +395,7 @@ class ContainerFile(SequentialSource):
         if self.info.fps is None or self._first_tick is None:
             return None
         try:
-            packets = self._packets()
+            packets = self._packets.read()
         except self._clip.failures as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs only frames") from None
         time_base = float(self._facts.time_base)
@@ -406,7 +403,7 @@ class ContainerFile(SequentialSource):
             stamps = [packet.dts for packet in packets if packet.dts is not None]
             return rising_seconds(sorted(stamps), self._first_tick, time_base)
         if packets_are_frames(packets, self._facts.codec, interlaced=self._facts.interlaced):
-            self._promised = self._ticks(packets)
+            self._promised = self._packets.ticks(packets)
             return rising_seconds(list(self._promised), self._first_tick, time_base)
         return self._times_by_decoding()
 
@@ -438,49 +435,21 @@ class ContainerFile(SequentialSource):
         """See FrameSource.marks: its key frames, by the packets, read from the container once more."""
         if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None or self._facts.in_file_order:
             return None
-        try:
-            packets = self._packets()
-        except self._clip.failures:
-            return None
-        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not are_rising(packets):
-            return None
-        ticks = self._ticks(packets)
-        keys = self._ticks([packet for packet in packets if packet.is_key])
-        return KeyMarks(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
-
-    def _packets(self) -> list[Packet]:
-        """Return what the container says of each packet whose frame is shown; counts the bytes of all on the way."""
-        with self._clip.open() as container:
-            count = PacketCount()
-            found = []
-            for packet in container.demux(choose_stream(self._path, container, self.stream)[0]):
-                count.add(packet)
-                if packet.size and not packet.is_discard:
-                    found.append(Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
-            self._all_packets, self._hidden = self._total(count), count.hidden
-            return found
+        return self._packets.marks()
 
     def packets(self) -> VideoPackets | None:
         """See FrameSource.packets."""
         if self.info.fps is None or self._facts.codec.name in UNCOMPRESSED:
             return None
         if self._clip.decoder.count.complete:
-            return self._total(self._clip.decoder.count)
-        with suppress(*self._clip.failures):
-            if self._all_packets is None:
-                self._packets()
-        return self._all_packets
+            return self._packets.total_of(self._clip.decoder.count)
+        return self._packets.total()
 
     def hidden_frames(self) -> int:
         """See FrameSource.hidden_frames."""
         if self._clip.decoder.count.complete:
             return self._clip.decoder.count.hidden
-        with suppress(*self._clip.failures):
-            self._packets()
-        return self._hidden
-
-    def _total(self, count: PacketCount) -> VideoPackets:
-        return count.total(self._facts.time_base, self.info.fps)
+        return self._packets.hidden()
 
     def clip_facts(self) -> ClipFacts:
         """See FrameSource.clip_facts."""
@@ -504,11 +473,6 @@ class ContainerFile(SequentialSource):
             files = () if self._clip.sequence is None else self._clip.sequence.files
             return (self._facts.container_bytes or sum(map(os.path.getsize, files))) or None
         return None
-
-    def _ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
-        """Return the rising times of the frames; before the first frame none is decoded."""
-        first = self._first_tick or 0
-        return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 

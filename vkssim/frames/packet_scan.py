@@ -1,0 +1,79 @@
+"""Read what a container says of the packets of a stream, without decoding them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+from .clip_decoder import ClipDecoder
+from .clip_description import ClipDescription
+from .clip_facts import VideoPackets
+from .marks import KeyMarks, Marks
+from .packets import PacketCount
+from .streams import choose_stream
+from .times import Packet, are_rising
+
+
+class PacketScan:
+    """Read the packets of a clip from its file once more, and keep what they come to.
+
+    `first_tick` is the presentation time of the first frame that is decoded, in ticks of the stream.
+    """
+
+    def __init__(self, clip: ClipDecoder, facts: ClipDescription, first_tick: int | None) -> None:
+        self._clip = clip
+        self._facts = facts
+        self._first_tick = first_tick
+        self._total: VideoPackets | None = None
+        self._hidden = 0
+
+    def read(self) -> list[Packet]:
+        """Return what the container says of each packet whose frame is shown. Raises the `failures` of the clip."""
+        with self._clip.open() as container:
+            count = PacketCount()
+            found = []
+            for packet in container.demux(choose_stream(self._clip.path, container, self._clip.index)[0]):
+                count.add(packet)
+                if packet.size and not packet.is_discard:
+                    found.append(Packet(packet.pts, packet.dts, packet.is_keyframe, packet.is_corrupt))
+            self._total, self._hidden = self.total_of(count), count.hidden
+            return found
+
+    def total_of(self, count: PacketCount) -> VideoPackets:
+        """Return what packets that were counted come to."""
+        return count.total(self._facts.time_base, self._facts.info.fps)
+
+    def total(self) -> VideoPackets | None:
+        """Return what all packets come to; None where they cannot be read."""
+        self._read_once()
+        return self._total
+
+    def hidden(self) -> int:
+        """Return how many packets are decoded and never shown; 0 where they cannot be read."""
+        self._read_once()
+        return self._hidden
+
+    def _read_once(self) -> None:
+        if self._total is None:
+            with suppress(*self._clip.failures):
+                self.read()
+
+    def marks(self) -> Marks | None:
+        """Return the key frames, None where it is not sure which frames they are."""
+        try:
+            packets = self.read()
+        except self._clip.failures:
+            return None
+        if any(packet.pts is None or packet.is_corrupt for packet in packets) or not are_rising(packets):
+            return None
+        ticks = self.ticks(packets)
+        keys = self.ticks([packet for packet in packets if packet.is_key])
+        return KeyMarks(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+
+    def ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
+        """Return the rising times of the frames; before the first frame none is decoded."""
+        first = self._first_tick or 0
+        return np.array(sorted(packet.pts for packet in packets if packet.pts is not None and packet.pts >= first), np.int64)
