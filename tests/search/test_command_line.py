@@ -83,6 +83,12 @@ def test_a_rotation_is_kept(facts: Facts) -> None:
         ("-r.mkv", "./-r.mkv", "./-r_crf30.mkv"),
         ("a b's/the clip.mp4", "a b's/the clip.mp4", "the clip_crf30.mkv"),
         ("/x/$HOME;.mkv", "/x/$HOME;.mkv", "$HOME;_crf30.mkv"),
+        ("12:30 clip.mkv", "./12:30 clip.mkv", "./12:30 clip_crf30.mkv"),
+        ("a:b/clip.mkv", "./a:b/clip.mkv", "clip_crf30.mkv"),
+        ("-a/clip.mkv", "./-a/clip.mkv", "clip_crf30.mkv"),
+        ("a/b:c.mkv", "a/b:c.mkv", "./b:c_crf30.mkv"),
+        ("/a:b/c:d.mkv", "/a:b/c:d.mkv", "./c:d_crf30.mkv"),
+        ("https://host:80/clip.mkv", "https://host:80/clip.mkv", "clip_crf30.mkv"),
     ],
 )
 def test_any_name_is_one_word(facts: Facts, path: str, read: str, written: str) -> None:

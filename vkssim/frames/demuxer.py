@@ -58,10 +58,10 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     confined = {**_CONFINED, "format_whitelist": _formats(remote), **(options or {})}
     # Tags may be in any encoding; from 19 on PyAV takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
-    return av.open(open_url(path) if remote else _local(path), format=format, options=confined, hwaccel=hwaccel, **tags)
+    return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
-def _local(path: str) -> str:
+def local_name(path: str) -> str:
     """Return a path that nobody takes for a URL: a file may have a name such as `http:` or `concat:a|b`."""
     return path if os.path.isabs(path) else os.path.join(os.curdir, path)
 

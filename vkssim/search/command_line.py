@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 
+from ..frames.demuxer import local_name
+from ..storage.remote import is_url
 from .defaults import RESAMPLER
 from .recipe import Recipe
 from .source import Facts
@@ -52,5 +55,6 @@ def _video(facts: Facts, recipe: Recipe, place: int) -> list[str]:
 
 
 def _operand(path: str) -> str:
-    """Return a path that FFmpeg takes for no option."""
-    return f"./{path}" if path.startswith("-") else path
+    """Return a name that FFmpeg takes neither for an option nor for a protocol, as a file `12:30.mp4` would be."""
+    first = path.partition(os.sep)[0]
+    return local_name(path) if not is_url(path) and (first.startswith("-") or ":" in first) else path

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..frames.demuxer import open_container
 from ..frames.side_data import side_data
 from ..utils.interruption import check
 from .costs import FrameCosts
@@ -161,7 +162,7 @@ class Source:
         import av
 
         try:
-            with av.open(self.path) as container:
+            with open_container(self.path) as container:
                 if not container.streams.video:
                     raise InputError(f"{self.path} has no video stream")
                 stream = container.streams.video[0]
