@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -60,4 +61,29 @@ def source(
             tone.sample_rate, tone.pts = 8000, 0
             container.mux(audio.encode(tone))
             container.mux(audio.encode(None))
+    return str(path)
+
+
+def remuxed(
+    clip: str, path: Path, *, subtitles: Sequence[str] = (), font: bool = False, times: Sequence[int] = (), twice: bool = False
+) -> str:
+    """Copy a clip, with subtitles in each of these codecs, an attachment, other times, or its video as two streams."""
+    with av.open(clip) as read, av.open(str(path), "w") as written:
+        streams: list[Any] = [written.add_stream_from_template(read.streams.video[0]) for _ in range(1 + twice)]
+        texts: list[Any] = [written.add_mux_stream(codec) for codec in subtitles]
+        if font:
+            written.add_attachment("font.ttf", "font/ttf", b"no font at all")
+        packets = [packet for packet in read.demux(video=0) if packet.size]
+        for number, packet in enumerate(packets):
+            time = times[number] if times else packet.pts
+            for stream in streams:
+                copy = av.Packet(bytes(packet))
+                copy.pts = copy.dts = time
+                copy.time_base, copy.stream, copy.is_keyframe = packet.time_base, stream, packet.is_keyframe
+                written.mux(copy)
+        for stream, codec in zip(texts, subtitles, strict=True):
+            text = av.Packet(b"\0\5Hello" if codec == "mov_text" else b"Hello")
+            text.pts = text.dts = 0
+            text.duration, text.time_base, text.stream = 500, Fraction(1, 1000), stream
+            written.mux(text)
     return str(path)

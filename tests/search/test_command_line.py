@@ -10,6 +10,7 @@ import pytest
 
 from vkssim.search.command_line import command_line
 from vkssim.search.encoders import encoder_of
+from vkssim.search.other_streams import OtherStreams
 from vkssim.search.recipe import Recipe, make_recipe
 from vkssim.search.source import Facts, Source
 
@@ -43,7 +44,35 @@ def test_what_only_the_encoder_knows(facts: Facts) -> None:
 
 
 def test_another_depth(facts: Facts) -> None:
-    assert words(facts, "libx265", 30, bits=10)[6:9] == ["libx265", "-pix_fmt", "yuv420p10le"]
+    assert words(facts, "libx265", 30, bits=10)[6:10] == ["libx265", "-pix_fmt", "yuv420p10le", "-crf"]
+
+
+FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limited"
+
+
+@pytest.mark.parametrize(
+    ("layout", "span", "found"),
+    [
+        ("yuvj420p", 2, ["-vf", f"scale={FULL}", "-pix_fmt", "yuv420p", "-color_range", "pc", "-crf"]),
+        ("gray", 2, ["-vf", f"scale={FULL}", "-pix_fmt", "yuv420p", "-color_range", "pc", "-crf"]),
+        ("gray", 0, ["-vf", f"scale={LIMITED}", "-pix_fmt", "yuv420p", "-crf"]),
+        ("yuv420p", 2, ["-crf"]),
+    ],
+)
+def test_another_format_keeps_the_range(facts: Facts, layout: str, span: int, found: list[str]) -> None:
+    clip = replace(facts, format=layout, colours=(*facts.colours[:3], span))
+    assert words(clip, "libvpx-vp9", 40)[7 : 7 + len(found)] == found
+
+
+def test_a_rendition_of_another_format_keeps_the_range(facts: Facts) -> None:
+    found = words(replace(facts, colours=(1, 1, 1, 2)), "libx265", 30, bits=10, size=(32, 24))
+    assert found[found.index("-vf") + 1] == f"scale=32:24:flags=bicubic+accurate_rnd:{FULL}"
+
+
+def test_subtitles_that_the_file_cannot_hold_become_others(facts: Facts) -> None:
+    clip = replace(facts, others=OtherStreams(("mov_text",)))
+    assert words(clip, "libx264", 30)[-3:] == ["-c:s", "srt", "clip_crf30.mkv"]
+    assert words(replace(clip, rotation=90), "libx264", 30)[-3:] == ["-c:s", "copy", "clip_crf30.mp4"]
 
 
 def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
@@ -66,9 +95,10 @@ def test_two_passes_are_two_commands(facts: Facts) -> None:
 def test_a_rendition_is_scaled_and_has_no_sound(facts: Facts) -> None:
     found = words(facts, "libx264", 30, size=(32, 24))
     scaled = ["-vf", "scale=32:24:flags=bicubic+accurate_rnd"]
-    assert found == [*START, "libx264", *scaled, "-crf", "30", "clip_32x24_crf30.mkv"]
+    start = ["ffmpeg", "-nostdin", *START[1:]]
+    assert found == [*start, "libx264", *scaled, "-crf", "30", "clip_32x24_crf30.mkv"]
     whole = words(facts, "libx264", 30, size=(facts.width, facts.height))
-    assert whole == [*START, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
+    assert whole == [*start, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
 
 
 def test_a_rotation_is_kept(facts: Facts) -> None:

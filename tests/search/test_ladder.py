@@ -196,7 +196,7 @@ def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path:
     assert (first, second) == ("#!/bin/sh", "set -e")
     rungs = re.findall(r"(\d+x\d+)\W+(\d+)\b", result.stdout.split("the fixed ladder, as")[0])
     assert all(command.endswith(f"_{size}_crf{crf}.mkv") for command, (size, crf) in zip(commands, rungs, strict=True))
-    assert all(command.startswith(f"ffmpeg -i {clip} ") for command in commands)
+    assert all(command.startswith(f"ffmpeg -nostdin -i {clip} ") for command in commands)
 
 
 def test_json_and_a_target_that_no_rung_meets(clip: str) -> None:

@@ -9,27 +9,29 @@ from pathlib import Path
 from ..frames.demuxer import local_name
 from ..storage.remote import is_url
 from .defaults import RESAMPLER
+from .other_streams import copying_words
 from .recipe import Recipe
 from .source import Facts
 
-_COPIED = ("-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy")
+_FULL = 2  # FFmpeg's number of the full range
 _TO_NOTHING = ("-f", "null", "-")
 
 
 def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting.
 
-    The line writes a file in the current folder, whose name has the clip, the size of a rendition and the setting. Sound and
-    subtitles are copied; a rendition has none, because all of them share one. An encode in two passes is a line with two
-    commands. What FFmpeg writes is not to the byte what a search has measured, because versions of an encoder differ.
+    The line writes a file in the current folder, whose name has the clip, the size of a rendition and the setting. Sound,
+    subtitles and attachments are copied. A rendition has none, because all of them share one; and since a script has its line,
+    FFmpeg asks nothing there, and ends where the file exists. An encode in two passes is a line with two commands. What FFmpeg
+    writes is not to the byte what a search has measured, because versions of an encoder differ.
     """
     setting = f"{recipe.parameter.name}{recipe.parameter.text(place)}"
     size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
-    others = _COPIED if recipe.size is None else ()
     # A rotation is kept and not done, as in the trials; FFmpeg before 6 writes it to MP4 alone.
     turned, ending = (["-noautorotate"], ".mp4") if facts.rotation else ([], ".mkv")
     output = _operand("_".join((Path(path).stem, *size, setting)) + ending)
-    video = ["ffmpeg", *turned, "-i", _operand(path), "-map", "0:v:0", *_video(facts, recipe, place)]
+    others, asks = (copying_words(facts.others, ending), []) if recipe.size is None else ([], ["-nostdin"])
+    video = ["ffmpeg", *asks, *turned, "-i", _operand(path), "-map", "0:v:0", *_video(facts, recipe, place)]
     if not recipe.two_passes:
         return shlex.join([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
@@ -39,10 +41,18 @@ def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
 def _video(facts: Facts, recipe: Recipe, place: int) -> list[str]:
     """Return the words that say how the video is encoded."""
     words = ["-c:v", recipe.encoder.name]
+    scale = []
     if recipe.size not in (None, (facts.width, facts.height)):
-        words += ["-vf", f"scale={recipe.size[0]}:{recipe.size[1]}:flags={RESAMPLER}+accurate_rnd"]
+        scale += [f"{recipe.size[0]}:{recipe.size[1]}", f"flags={RESAMPLER}+accurate_rnd"]
+    full, grey = facts.colours[3] == _FULL, facts.format.startswith("gray")
+    if recipe.format != facts.format and (full or grey):
+        span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes grey for full where nothing says
+        scale += [f"in_range={span}", f"out_range={span}"]
+    if scale:
+        words += ["-vf", f"scale={':'.join(scale)}"]
     if recipe.format != facts.format:
         words += ["-pix_fmt", recipe.format]
+        words += ["-color_range", "pc"] if full else []
     options = dict(recipe.options_of(facts, place))
     rate = options.pop("b", None)
     if recipe.parameter.is_bitrate:

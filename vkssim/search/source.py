@@ -16,6 +16,7 @@ from ..frames.demuxer import open_container
 from ..frames.side_data import side_data
 from ..utils.interruption import check
 from .costs import FrameCosts
+from .other_streams import OtherStreams, other_streams
 
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
@@ -63,6 +64,7 @@ class Facts:
     rotation: int = 0
     interlaced: bool = False
     codec: str = ""
+    others: OtherStreams = field(default_factory=OtherStreams)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -214,6 +216,7 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
         rotation=int(frame.rotation),
         interlaced=bool(frame.interlaced_frame),
         codec=context.name,
+        others=other_streams(stream.container),
     )
 
 

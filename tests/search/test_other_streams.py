@@ -1,0 +1,51 @@
+"""What FFmpeg's command line does with sound, subtitles and attachments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vkssim.search.other_streams import OtherStreams, copying_words
+from vkssim.search.source import Source
+
+from .clips import remuxed, source
+
+SOUND = ["-map", "0:a?"]
+ALL = [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s"]
+
+
+def test_the_streams_of_a_clip(tmp_path: Path) -> None:
+    clip = source(tmp_path / "clip.mkv", codec="libx264", options={"preset": "ultrafast"})
+    assert Source(clip).facts.others == OtherStreams()
+    more = remuxed(clip, tmp_path / "more.mkv", subtitles=["subrip", "hdmv_pgs_subtitle"], font=True)
+    assert Source(more).facts.others == OtherStreams(("subrip", "hdmv_pgs_subtitle"), attachments=True)
+    assert Source(remuxed(clip, tmp_path / "more.mp4", subtitles=["mov_text"])).facts.others == OtherStreams(("mov_text",))
+
+
+@pytest.mark.parametrize(
+    ("subtitles", "ending", "words"),
+    [
+        ((), ".mkv", [*ALL, "copy"]),
+        (("subrip", "hdmv_pgs_subtitle"), ".mkv", [*ALL, "copy"]),
+        (("mov_text", "mov_text"), ".mkv", [*ALL, "srt"]),
+        (("mov_text",), ".mp4", [*ALL, "copy"]),
+        (("subrip", "ass"), ".mp4", [*ALL, "mov_text"]),
+        (("ass", "mov_text"), ".mkv", [*SOUND, "-map", "0:s?", "-c:a", "copy", "-c:s:0", "copy", "-c:s:1", "srt"]),
+        (
+            ("hdmv_pgs_subtitle", "ass", "dvd_subtitle"),
+            ".mp4",
+            [*SOUND, "-map", "0:s:1", "-map", "0:s:2", "-c:a", "copy", "-c:s:0", "mov_text", "-c:s:1", "copy"],
+        ),
+        (("subrip", "", "dvb_teletext"), ".mkv", [*SOUND, "-map", "0:s:0", "-c:a", "copy", "-c:s", "copy"]),
+        (("hdmv_pgs_subtitle",), ".mp4", [*SOUND, "-c:a", "copy"]),
+    ],
+)
+def test_subtitles_become_what_the_file_can_hold(subtitles: tuple[str, ...], ending: str, words: list[str]) -> None:
+    assert copying_words(OtherStreams(subtitles), ending) == words
+
+
+def test_attachments_go_to_matroska_alone() -> None:
+    others = OtherStreams(("ass",), attachments=True)
+    assert copying_words(others, ".mkv") == [*SOUND, "-map", "0:s?", "-map", "0:t?", "-c:a", "copy", "-c:s", "copy"]
+    assert "0:t?" not in copying_words(others, ".mp4")

@@ -1,0 +1,67 @@
+"""Say which streams a clip has beside its video, and what FFmpeg's command line does with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webvtt"))
+"""The codecs of subtitles that are text, which FFmpeg makes text of another codec of; bitmaps it does not."""
+
+_PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
+
+_COPIED = {
+    ".mkv": frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES,
+    ".mp4": frozenset(("dvd_subtitle", "mov_text")),
+}
+"""The codecs of subtitles that FFmpeg copies into a file, by the file's ending."""
+
+_TEXT_OF = {".mkv": "srt", ".mp4": "mov_text"}
+"""The encoder that FFmpeg has for text in a file."""
+
+
+@dataclass(frozen=True)
+class OtherStreams:
+    """Hold what a clip has beside its video. `subtitles` are FFmpeg's names of their codecs, "" for an unknown one."""
+
+    subtitles: tuple[str, ...] = ()
+    attachments: bool = False
+
+
+def other_streams(container: Any) -> OtherStreams:
+    """Return what an opened clip has beside its video."""
+    return OtherStreams(
+        tuple(
+            "" if one.codec_context is None else one.codec_context.codec.canonical_name for one in container.streams.subtitles
+        ),
+        attachments=bool(container.streams.attachments),
+    )
+
+
+def copying_words(others: OtherStreams, ending: str) -> list[str]:
+    """Return the words of a command line that copy sound, subtitles and attachments into a file with that ending.
+
+    Text that the file cannot hold as it is becomes text of another codec. Bitmaps that it cannot hold, and codecs that nobody
+    knows, are left out, because FFmpeg would write nothing at all.
+    """
+    maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
+    named = {number: _codec(name, ending) for number, name in enumerate(others.subtitles)}
+    kept = {number: codec for number, codec in named.items() if codec is not None}
+    if kept == named:
+        maps += ["-map", "0:s?"]
+    else:
+        maps += [word for number in kept for word in ("-map", f"0:s:{number}")]
+    if len(set(kept.values())) > 1:
+        codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
+    elif kept or not named:
+        codecs += ["-c:s", next(iter(kept.values()), "copy")]
+    if others.attachments and ending == ".mkv":
+        maps += ["-map", "0:t?"]  # fonts of subtitles
+    return [*maps, *codecs]
+
+
+def _codec(name: str, ending: str) -> str | None:
+    """Return the codec that FFmpeg gives subtitles in a file with that ending; None where they cannot be in it."""
+    if name in _COPIED[ending]:
+        return "copy"
+    return _TEXT_OF[ending] if name in _TEXTS else None
