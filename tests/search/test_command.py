@@ -72,6 +72,12 @@ def test_errors_name_the_flags(clip: str, words: tuple[str, ...], text: str) -> 
     assert text in result.stderr
 
 
+def test_the_help_names_what_it_limits() -> None:
+    text = " ".join(vkssim("search", "--help").stdout.split())
+    assert "Try no value of --parameter below X." in text
+    assert "Try values that are X apart" in text
+
+
 def test_the_source_is_not_overwritten(clip: str) -> None:
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9", "-o", clip)
     assert result.exit_code == 2

@@ -18,6 +18,7 @@ from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch, parse_fixed
 from vkssim.search.renditions import convex_hull, spaced_rates
 
+from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -124,7 +125,7 @@ def test_a_fixed_ladder_with_too_few_rungs_is_not_encoded(clip: str) -> None:
     search = searched(clip, fixed=APPLE_H264, heights=[144], targets="float_ssim=0.9", score=None)
     choice = search.choice
     assert {one.height for one in search.trials} == {144}
-    assert choice.notes[0].startswith("no BD-rate: of the fixed ladder, 0 rungs have no more lines than the source")
+    assert choice.notes == ("no BD-rate: it needs 4 rungs of the fixed ladder that are no larger than the source; there are 0",)
 
 
 def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
@@ -197,6 +198,22 @@ def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path:
     rungs = re.findall(r"(\d+x\d+)\W+(\d+)\b", result.stdout.split("the fixed ladder, as")[0])
     assert all(command.endswith(f"_{size}_crf{crf}.mkv") for command, (size, crf) in zip(commands, rungs, strict=True))
     assert all(command.startswith(f"ffmpeg -nostdin -i {clip} ") for command in commands)
+
+
+def test_no_script_is_written_without_rungs(clip: str, tmp_path: Path) -> None:
+    script = tmp_path / "rungs.sh"
+    limits = ("--least-bitrate", "1", "--most-bitrate", "2", "--fixed", "none", "--trials", "2")
+    result = vkssim("ladder", clip, *WORDS, *limits, "--commands", str(script))
+    assert result.exit_code == 1
+    assert f"note: {script} is not written, since there are no rungs" in result.stderr
+    assert not script.exists()
+
+
+def test_a_width_that_is_too_small_is_named(tmp_path: Path) -> None:
+    frame = av.VideoFrame.from_ndarray(np.full((176, 96), 99, np.uint8), "gray")
+    upright = encode_frames(tmp_path / "upright.mkv", [frame], "ffv1")
+    with pytest.raises(OptionError, match="`heights` 100: the width would be 54, and it must be 64 or more"):
+        searched(upright, heights=[176, 100])
 
 
 def test_json_and_a_target_that_no_rung_meets(clip: str) -> None:

@@ -49,7 +49,7 @@ _OPTIONS = (
         default=STEP,
         show_default=True,
         metavar="X",
-        help="Try values in that distance; bit rates are 3 % apart.",
+        help="Try values that are X apart; bit rates are 3 % apart.",
     ),
     option(
         "--bits", section=Section.ENCODER, type=int, metavar="N", help="Encode with that depth. Default: that of the source."

@@ -166,7 +166,9 @@ def command(
         write_output(ladder_page(running), html)
         if not quiet:
             say_written(html)
-    if commands is not None:
+    if commands is not None and not choice.commands:
+        say(f"note: {commands} is not written, since there are no rungs")
+    elif commands is not None:
         write_output("".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *choice.commands)), commands)
         if not quiet:
             say_written(commands)

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ..errors import DemandError, OptionError
 from ..search.defaults import MOST_TRIALS
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from ..search.search import Choice, Search
     from ..search.trial import Trial
 
-_OF_SAMPLES = ("samples", "whole", "two_pass")
-"""What a search for shots, which encodes each of them whole, has no use for."""
+_OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
+"""The options of a search for one setting that a search for shots has no use for."""
 
 
 @make_command(
@@ -55,8 +56,8 @@ _OF_SAMPLES = ("samples", "whole", "two_pass")
     metavar="NAME[:POOLING]=X",
     help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
 )
-@option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no lower value of it.")
-@option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no higher value of it.")
+@option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter below X.")
+@option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter above X.")
 @option(
     "--two-pass",
     section=Section.ENCODER,
@@ -129,9 +130,13 @@ def command(
     asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
     if shots is not None:
-        if wishes["two_pass"]:
-            raise OptionError("--two-pass is for one bit rate of the whole clip, and --shots finds one setting for each shot")
-        whole = {name: value for name, value in asked.items() if name not in _OF_SAMPLES}
+        for name, flag in _OF_ONE_SETTING.items():
+            if click.get_current_context().get_parameter_source(name) is not ParameterSource.DEFAULT:
+                raise OptionError(
+                    f"{flag} is for one setting of the whole clip; --shots finds one for each shot, which it encodes whole in"
+                    " one pass"
+                )
+        whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
         try:
             search_for_shots(source, shots, scores, output=output, as_json=as_json, quiet=quiet, **whole)
         finally:

@@ -11,7 +11,6 @@ from ..errors import OptionError
 from ..report.bd_rate import LEAST_POINTS
 from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
-from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import (
     APPLE_H264,
@@ -275,8 +274,8 @@ def search_ladder(
     if len(compared) < LEAST_POINTS:
         if fixed is not None:
             left.append(
-                f"no BD-rate: of the fixed ladder, {counted(len(compared), 'rung')} have no more lines than the source, and a"
-                f" Bjøntegaard delta needs {LEAST_POINTS}"
+                f"no BD-rate: it needs {LEAST_POINTS} rungs of the fixed ladder that are no larger than the source; there"
+                f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
             )
         compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
     others = [_size(height, clip.facts) for height, _ in compared]
@@ -312,8 +311,10 @@ def _size(height: int, facts: Facts) -> tuple[int, int]:
     if height == facts.height:
         return facts.width, facts.height
     width = round(facts.width * height / facts.height / 2) * 2
-    if height % 2 or not _LEAST_SIDE <= height < facts.height or width < _LEAST_SIDE:
+    if height % 2 or not _LEAST_SIDE <= height < facts.height:
         raise OptionError(
             f"`heights` {height}: it must be even, between {_LEAST_SIDE} and the source's height, which is {facts.height}"
         )
+    if width < _LEAST_SIDE:
+        raise OptionError(f"`heights` {height}: the width would be {width}, and it must be {_LEAST_SIDE} or more")
     return width, height
