@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from vkssim.search.runner import TrialRunner
 from vkssim.search.source import Source, luma
 
 from ..frames.encoding import encode_frames
-from .clips import CUT, FRAMES, QUICK, SCALED, source
+from .clips import CUT, FRAMES, QUICK, SCALED, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 LIMIT = "float_ssim=0.93"
@@ -312,6 +313,58 @@ def test_rotation_and_times_are_kept_and_a_stream_that_does_not_fit_is_noted(tmp
         [float(time * found.facts.time_base) for time in found.scan().times if time is not None] for found in (before, after)
     ]
     assert times[0] == pytest.approx(times[1], abs=1e-3)
+
+
+def test_times_that_go_back_are_an_error_before_the_first_trial(tmp_path: Path) -> None:
+    """A transport stream that was made of two by `cat` has such times."""
+    one = Path(source(tmp_path / "one.ts", codec="libx264", options={"preset": "ultrafast"}))
+    both = tmp_path / "both.ts"
+    both.write_bytes(2 * one.read_bytes())
+    running = searched(str(both), output=tmp_path / "out.mkv")
+    with pytest.raises(
+        OutputError, match=rf"`output` \S+: frame {FRAMES} of \S+ is presented at 0.000 s, and the frame before it"
+    ):
+        list(running)
+    assert running.trials == []
+    assert searched(str(both), "float_ssim=0.5", least=30, most=30).choice.trial.frames == 2 * FRAMES
+
+
+def test_attachments_are_kept_and_what_is_left_out_is_noted(clip: str, tmp_path: Path) -> None:
+    path = remuxed(clip, tmp_path / "more.mkv", subtitles=["ass"], font=True, twice=True)
+    asked: dict[str, Any] = {"targets": "float_ssim=0.5", "least": 30, "most": 30}
+    assert searched(path, **asked, output=tmp_path / "out.mkv").choice.notes == (
+        "stream 1 (video) is left out: sound, subtitles and attachments alone are copied",
+    )
+    with av.open(str(tmp_path / "out.mkv")) as written:
+        assert [stream.type for stream in written.streams] == ["video", "subtitle", "attachment"]
+        font: Any = written.streams[2]
+        assert (font.name, font.mimetype, font.data) == ("font.ttf", "font/ttf", b"no font at all")
+    assert searched(path, **asked, output=tmp_path / "out.mp4").choice.notes == (
+        "stream 1 (video) is left out: sound, subtitles and attachments alone are copied",
+        "stream 2 (subtitle) is left out: .mp4 cannot hold it",
+        "stream 3 (attachment) is left out: .mp4 cannot hold it",
+    )
+
+
+@pytest.mark.parametrize(("ending", "kept"), [(".mkv", False), (".mp4", True)])
+def test_the_shape_of_samples_is_kept_or_noted(tmp_path: Path, ending: str, kept: bool) -> None:
+    frame = av.VideoFrame.from_ndarray(np.full((64, 64), 99, np.uint8), "gray").reformat(format="yuv420p")
+    options = {"preset": "ultrafast"}
+    path = encode_frames(tmp_path / "wide.mkv", [frame], "libx264", options=options, sample_aspect_ratio=Fraction(4, 3))
+    out = tmp_path / f"out{ending}"
+    choice = searched(path, "float_ssim=0.5", encoder="libvpx-vp9", enc="cpu-used=8", least=60, most=60, output=out).choice
+    assert Source(path).facts.aspect == Fraction(4, 3)
+    assert (Source(str(out)).facts.aspect == Fraction(4, 3)) == kept
+    assert any("the shape of the samples, 4/3, is not kept" in note for note in choice.notes) != kept
+
+
+def test_names_with_a_colon_are_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("12:30").mkdir()
+    source(tmp_path / "12:30" / "clip.mkv")
+    choice = searched("12:30/clip.mkv", "float_ssim=0.5", least=30, most=30, output="12:30/a:b.mkv").choice
+    assert choice.meets
+    assert Path("12:30/a:b.mkv").exists()
 
 
 def test_an_encoder_that_fails_is_an_error_of_its_own(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,7 +16,7 @@ from ..frames.demuxer import local_name, open_container
 from ..storage.atomic import UNFINISHED, check_writable
 from ..utils.interruption import unfinished
 from .recipe import Recipe, ordinary_priority
-from .source import Facts
+from .source import Facts, Scan
 
 ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
@@ -35,6 +36,19 @@ def checked_output(output: str | os.PathLike[str] | None, recipe: Recipe) -> str
     return path
 
 
+def check_times(output: str | None, source: str, facts: Facts, scan: Scan) -> None:
+    """Raise OutputError where a file is to be written, and the presentation times of the clip do not go up."""
+    known = [(number, time) for number, time in enumerate(scan.times) if time is not None]
+    for (_, before), (number, time) in pairwise(known if output is not None else ()):
+        if time <= before:
+            seconds, earlier = (float(one * facts.time_base) for one in (time, before))
+            raise OutputError(
+                f"`output` {output}: frame {number} of {source} is presented at {seconds:.3f} s, and the frame before it at"
+                f" {earlier:.3f} s, but the times in a file must go up. Copy the source into another"
+                " file with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's command line"
+            )
+
+
 class VideoOutput:
     """Write a video file beside its final name; use with `with`, and `keep` it where it is what was wanted.
 
@@ -50,6 +64,7 @@ class VideoOutput:
         self._last: int | None = None
         self._path = path
         name = Path(path)
+        self._ending = name.suffix.lower()
         self._unfinished = str(name.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{name.suffix}"))
         self._stack = ExitStack()
         self._kept = False
@@ -80,7 +95,8 @@ class VideoOutput:
         if facts.rotation:
             self._video.set_display_rotation(facts.rotation)
         self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
-        copied = [stream for stream in self._from.streams if self._copy(stream)]
+        read = self._from.streams.video[0].index
+        copied = [stream for stream in self._from.streams if stream.index != read and self._copy(stream)]
         with suppress(ValueError, OSError, av.FFmpegError):
             self._to.set_chapters(self._from.chapters())
         if copied:
@@ -88,15 +104,19 @@ class VideoOutput:
         self._note_losses(facts, recipe)
 
     def _copy(self, stream: Any) -> bool:
-        """Add a stream that is copied; return whether the file can hold it."""
-        if stream.type not in ("audio", "subtitle"):
+        """Add a stream that is copied; return whether it has packets. What is left out is noted."""
+        if stream.type not in ("audio", "subtitle", "attachment"):
+            self._leave_out(stream, "sound, subtitles and attachments alone are copied")
             return False
         try:
+            if stream.type == "attachment":
+                self._attach(stream)
+                return False
             if stream.codec_context is None or stream.codec_context.name not in self._to.supported_codecs:
                 raise ValueError(stream.type)
             target = self._to.add_stream_from_template(stream)
         except (ValueError, OSError):
-            self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {Path(self._path).suffix} cannot hold it")
+            self._leave_out(stream, f"{self._ending} cannot hold it")
             return False
         target.metadata.update(stream.metadata)
         with suppress(AttributeError, ValueError):
@@ -104,9 +124,21 @@ class VideoOutput:
         self._targets[stream.index] = target
         return True
 
+    def _attach(self, stream: Any) -> None:
+        """Add an attachment, such as a font of subtitles. Raises ValueError where the file cannot hold it."""
+        if self._ending != ".mkv" or not (stream.name and stream.mimetype and stream.data):
+            raise ValueError(stream.type)
+        self._to.add_attachment(stream.name, stream.mimetype, stream.data)
+
+    def _leave_out(self, stream: Any, why: str) -> None:
+        self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {why}")
+
     def _note_losses(self, facts: Facts, recipe: Recipe) -> None:
-        if facts.aspect != 1 and recipe.encoder.decoder in ("vp9", "libdav1d"):
-            self.notes.append(f"the shape of the samples, {facts.aspect}, is not kept: the stream has no place for it")
+        if facts.aspect != 1 and recipe.encoder.decoder in ("vp9", "libdav1d") and self._ending != ".mp4":
+            self.notes.append(
+                f"the shape of the samples, {facts.aspect}, is not kept: {recipe.encoder.name} does not write it, and PyAV"
+                f" cannot write it into {self._ending}; .mp4 keeps it, and so does the command line of FFmpeg"
+            )
         if (facts.mastering.display or facts.mastering.light) and recipe.encoder.own is None:
             self.notes.append(f"HDR metadata is not kept: {recipe.encoder.name} takes none")
         if facts.mastering.unread:

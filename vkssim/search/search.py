@@ -15,7 +15,7 @@ from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
 from .options import SearchOptions
-from .output import VideoOutput, checked_output
+from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
 from .running import Running
@@ -94,6 +94,7 @@ class Search(Running[Trial, Choice]):
     def _run(self, runner: TrialRunner) -> Generator[Trial, None, Choice]:
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
+        check_times(options.output, self._source.path, self._source.facts, runner.look())
         settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
         found: dict[int, Trial] = {}
         while len(found) < options.most_trials and (place := settings.next()) is not None:

@@ -12,7 +12,7 @@ from ..report.results import ScoreReport
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
 from .options import SearchOptions
-from .output import VideoOutput, checked_output
+from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe
 from .runner import TrialRunner
 from .running import Running
@@ -104,6 +104,7 @@ class ShotSearch(Running[Shot, ScoreReport]):
 
     def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
         scan = runner.look()
+        check_times(self._options.output, self._source.path, self._source.facts, scan)
         cuts = find_cuts(scan.changes)
         curves = first_curves(self._recipe, runner.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
