@@ -400,6 +400,20 @@ def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
         list(found.frames(FRAMES - 2, 5, times))
 
 
+@pytest.mark.parametrize("options", [{}, {"x264-params": "open-gop=1"}], ids=["closed", "open"])
+def test_frames_of_a_range_of_a_file_without_an_index(tmp_path: Path, options: dict[str, str]) -> None:
+    """A seek goes by decoding times there, past the key frame; and no frame refers to what was passed over."""
+    path = source(tmp_path / "clip.ts", codec="libx264", options={"g": "12", "bf": "3", "qp": "20", **options}, count=96)
+    found = Source(path)
+    times = found.scan().times
+    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
+    assert len(every) == 96
+    for first in range(1, 90, 5):
+        np.testing.assert_array_equal(
+            [luma(frame, 8).copy() for frame in found.frames(first, 6, times)], every[first : first + 6]
+        )
+
+
 def test_the_cut_is_found(clip: str) -> None:
     changes = Source(clip).scan().changes
     assert int(np.argmax(changes)) == CUT

@@ -30,9 +30,8 @@ from .packet_scan import PacketScan
 from .pixels import RowsOf, pixel_format, plane_rows
 from .source import SequentialSource
 from .surfaces import DecodedFrame, SurfaceReader, format_name
-from .times import FrameTimes, packets_are_frames, rising_seconds
+from .times import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
 
-_SEEK_SECONDS = 0, 1, 4, 16  # how long before a frame to seek: without an index FFmpeg goes by decoding times, past key frames
 _MOST_PLANES = 3
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking
 
@@ -480,7 +479,7 @@ class ContainerFile(SequentialSource):
         """See FrameSource.go_to: decodes from the key frame before it on."""
         self._waiting = None
         self._range = number, place
-        for earlier in _SEEK_SECONDS:
+        for earlier in SEEK_SECONDS:
             try:
                 self._clip.decoder.seek(place - round(earlier / self._facts.time_base), self._clip.stream, from_key=True)
                 found = self._clip.decoder.next()

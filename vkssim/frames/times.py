@@ -13,6 +13,9 @@ import numpy.typing as npt
 _ONE_FRAME_A_PACKET = frozenset(("h264", "hevc", "vvc", "av1", "libdav1d", "vp9", "mpeg1video", "mpeg2video", "ffv1"))
 """Decoders for which each packet is one frame with the packet's presentation time, unless the stream is interlaced."""
 
+SEEK_SECONDS = 0, 1, 4, 16
+"""How long before a frame to seek: without an index, FFmpeg goes by decoding times, and past key frames."""
+
 _JUMP_SECONDS = 1.0
 """Times that go back further than this begin anew: the stream was joined from several."""
 

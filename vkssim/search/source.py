@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..frames.demuxer import open_container
 from ..frames.side_data import side_data
+from ..frames.times import SEEK_SECONDS
 from ..utils.interruption import check
 from .costs import FrameCosts
 from .other_streams import OtherStreams, other_streams
@@ -123,8 +125,7 @@ class Source:
         With the `times` of a scan, decoding begins at a key frame before the first one. Raises InputError where a frame is
         missing, or has another size or format.
         """
-        with self._opened() as (container, stream):
-            decoded = self._from(container, stream, first, times)
+        with self._from(first, times) as decoded:
             done = 0
             while count is None or done < count:
                 check()
@@ -141,23 +142,41 @@ class Source:
         if count is not None and done < count:
             raise InputError(f"{self.path}: it has {first + done} frames now, and had more when it was read first")
 
-    def _from(self, container: Any, stream: Any, first: int, times: list[int | None] | None) -> Iterator[Any]:
-        """Return the frames from number `first` on: behind a seek where it is certain where that ends, else from the start."""
-        if first and times is not None and len(set(times)) == len(times) and None not in times:
-            container.seek(times[first], stream=stream)
-            number = {time: place for place, time in enumerate(times)}
-            decoded = container.decode(stream)
-            for frame in decoded:
-                place = number.get(frame.pts, first + 1)
-                if place == first:
-                    return _and_rest(frame, decoded)
-                if place > first:
-                    break
-            container.seek(times[0], stream=stream)
-        decoded = container.decode(stream)
-        for _ in range(first):
-            next(decoded, None)
-        return decoded  # type: ignore[no-any-return]  # PyAV's iterator
+    @contextmanager
+    def _from(self, first: int, times: list[int | None] | None) -> Iterator[Iterator[Any]]:
+        """Open the clip, and give its frames from number `first` on: behind a seek, else decoded from the start."""
+        if first and times is not None and None not in times and len(set(times)) == len(times):
+            with self._opened() as (container, stream):
+                sought = self._sought(container, stream, first, times)
+                if sought is not None:
+                    yield sought
+                    return
+        with self._opened() as (container, stream):  # opened anew, because a seek to the start may end behind it
+            yield islice(container.decode(stream), first, None)
+
+    def _sought(self, container: Any, stream: Any, first: int, times: Sequence[int | None]) -> Iterator[Any] | None:
+        """Return the frames from number `first` on, decoded from a key frame before it; None where no seek ends before it.
+
+        Without an index, as in MPEG-TS, FFmpeg seeks by decoding times, and may end behind the frame.
+        """
+        import av
+
+        place_of = {time: place for place, time in enumerate(times)}
+        begin, wanted = times[0], times[first]
+        assert begin is not None
+        assert wanted is not None
+        for earlier in SEEK_SECONDS:
+            container.seek(max(begin, wanted - round(earlier / self.facts.time_base)), stream=stream)
+            # A frame that is shown before the key frame may refer to one that was passed over.
+            decoded = dropwhile(lambda frame: not frame.key_frame, container.decode(stream))
+            with suppress(av.FFmpegError):  # a decoder may need what was passed over
+                for frame in decoded:
+                    place = place_of.get(frame.pts, first + 1)
+                    if place == first:
+                        return chain([frame], decoded)
+                    if place > first:
+                        break
+        return None
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[Any, Any]]:
@@ -191,11 +210,6 @@ def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
     blocks = cut.reshape(height // rows, rows, width // columns, columns)[:, ::skip_rows, :, ::skip_columns]
     small: npt.NDArray[np.float32] = blocks.mean(axis=(1, 3), dtype=np.float32) * np.float32(2.0 ** (8 - bits))
     return small
-
-
-def _and_rest(frame: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield frame
-    yield from rest
 
 
 def _facts(path: str, stream: Any, frame: Any) -> Facts:
