@@ -18,7 +18,7 @@ from vkssim.search.costs import FrameCosts
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
-from vkssim.search.source import Source, luma
+from vkssim.search.source import Source
 
 from ..frames.encoding import encode_frames
 from .clips import CUT, FRAMES, QUICK, SCALED, remuxed, source
@@ -387,31 +387,6 @@ def test_deeper_encodes_are_scored_against_what_the_encoder_got(clip: str) -> No
     choice = searched(clip, "float_ssim=0.5", bits=10, least=20, most=20).choice
     assert choice.meets
     assert searched(clip, "float_ssim=0.5", bits=10)._recipe.format == "yuv420p10le"
-
-
-def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
-    found = Source(clip)
-    times = found.scan().times
-    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
-    some = [luma(frame, 8).copy() for frame in found.frames(9, 5, times)]
-    assert len(every) == FRAMES
-    np.testing.assert_array_equal(some, every[9:14])
-    with pytest.raises(InputError, match="had more when it was read first"):
-        list(found.frames(FRAMES - 2, 5, times))
-
-
-@pytest.mark.parametrize("options", [{}, {"x264-params": "open-gop=1"}], ids=["closed", "open"])
-def test_frames_of_a_range_of_a_file_without_an_index(tmp_path: Path, options: dict[str, str]) -> None:
-    """A seek goes by decoding times there, past the key frame; and no frame refers to what was passed over."""
-    path = source(tmp_path / "clip.ts", codec="libx264", options={"g": "12", "bf": "3", "qp": "20", **options}, count=96)
-    found = Source(path)
-    times = found.scan().times
-    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
-    assert len(every) == 96
-    for first in range(1, 90, 5):
-        np.testing.assert_array_equal(
-            [luma(frame, 8).copy() for frame in found.frames(first, 6, times)], every[first : first + 6]
-        )
 
 
 def test_the_cut_is_found(clip: str) -> None:

@@ -66,9 +66,11 @@ class TrialRunner:
         return stored
 
     def summarise(self, sampling: Sampling, place: int, encoded: Sequence[EncodedSample], seconds: float) -> Trial:
-        """Return the trial of samples that were encoded with a setting."""
+        """Return the trial of samples that were encoded with a setting, which took `seconds`."""
         setting = self.recipe.parameter.values[place]
-        return summarise(setting, encoded, sampling, self.targets, self.recipe, float(self.source.facts.rate), seconds)
+        first = sampling.samples[0].first if sampling.is_whole else 0
+        shown = self.look().seconds(first, sampling.frames, self.source.facts)
+        return summarise(setting, encoded, sampling, self.targets, self.recipe, shown, seconds)
 
     def _encode_samples(
         self, samples: Sequence[Sample], place: int, output: VideoOutput | None, header: int

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain, dropwhile, islice
+from itertools import chain, dropwhile, islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ from .other_streams import OtherStreams, other_streams
 _SMALL_SIDE = 32
 """The blocks of a small picture, in each direction. Cuts are found in their means."""
 
+_USUAL_RATE = Fraction(25)  # frames a second, where the clip has no usable rate
+_MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
 
 
@@ -93,6 +95,18 @@ class Scan:
     def count(self) -> int:
         """Return the number of frames."""
         return len(self.times)
+
+    def seconds(self, first: int, count: int, facts: Facts) -> float:
+        """Return how long `count` frames from number `first` on are shown.
+
+        Presentation times say it; the last frame of the clip is shown as long as the mean of the others. The frame rate says it
+        where there are no such times, or where they do not rise, as in a file that was joined from several.
+        """
+        known = [time for time in self.times[first : first + count + 1] if time is not None]
+        rises = len(known) == len(self.times[first : first + count + 1]) and all(one < other for one, other in pairwise(known))
+        if not rises or len(known) < 2:
+            return float(count / facts.rate)
+        return float((known[-1] - known[0]) * facts.time_base) * count / (len(known) - 1)
 
 
 class Source:
@@ -222,7 +236,7 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
         height=frame.height,
         format=layout.name,
         bits=layout.components[0].bits,
-        rate=stream.guessed_rate or stream.average_rate or Fraction(25),
+        rate=_rate(stream),
         time_base=stream.time_base,
         aspect=stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1),
         colours=(frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range),
@@ -232,6 +246,13 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
         codec=context.name,
         others=other_streams(stream.container),
     )
+
+
+def _rate(stream: Any) -> Fraction:
+    """Return the frame rate that encoders are told: the mean one where the other is none, as that of rounded times."""
+    known = [rate for rate in (stream.guessed_rate, stream.average_rate) if rate is not None and rate.denominator]
+    rates = [Fraction(rate.numerator, rate.denominator) for rate in known if rate.numerator > 0]
+    return next((rate for rate in rates if rate <= _MOST_RATE), _USUAL_RATE)
 
 
 def _mastering(frame: Any) -> Mastering:

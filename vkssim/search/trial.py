@@ -69,7 +69,7 @@ class Trial:
     bytes : int
         The size of the video stream of the whole clip: a forecast, or what it is if `whole`.
     kbps : float
-        The bit rate of that in kbit/s.
+        The bit rate of that in kbit/s, over the time in which the clip is shown.
     frames : int
         The number of frames that were encoded.
     seconds : float
@@ -200,10 +200,13 @@ def summarise(
     sampling: Sampling,
     targets: Sequence[Target],
     recipe: Recipe,
-    rate: float,
+    shown: float,
     seconds: float,
 ) -> Trial:
-    """Return the trial of samples that were encoded with a setting. `rate` is in frames a second."""
+    """Return the trial of samples that were encoded with a setting.
+
+    `shown` is the time in seconds in which all frames that they stand for are shown, `seconds` what the trial took.
+    """
     weights = [sample.weight for sample in sampling.samples]
     values = {target.name: target.value(encoded, weights) for target in targets}
     size = forecast_bytes([one.stream for one in encoded], sampling, recipe)
@@ -212,7 +215,7 @@ def summarise(
         values=values,
         meets=all(values[target.name] >= target.limit for target in targets),
         bytes=size,
-        kbps=round(size * 8 * rate / sampling.frames / 1000, 3),
+        kbps=round(size * 8 / shown / 1000, 3),
         frames=sum(one.stream.frames for one in encoded),
         seconds=seconds,
         whole=sampling.is_whole,

@@ -1,0 +1,85 @@
+"""The clip that a search reads: its frames by number, and how long they are shown."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.errors import InputError
+from vkssim.search.source import Scan, Source, luma
+
+from ..frames.encoding import encode_frames, video_frame
+from .clips import FRAMES, QUICK, SCALED, pictures, source
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return source(tmp_path_factory.mktemp("source") / "clip.mkv")
+
+
+def test_frames_of_a_range_are_those_of_the_clip(clip: str) -> None:
+    found = Source(clip)
+    times = found.scan().times
+    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
+    some = [luma(frame, 8).copy() for frame in found.frames(9, 5, times)]
+    assert len(every) == FRAMES
+    np.testing.assert_array_equal(some, every[9:14])
+    with pytest.raises(InputError, match="had more when it was read first"):
+        list(found.frames(FRAMES - 2, 5, times))
+
+
+@pytest.mark.parametrize("options", [{}, {"x264-params": "open-gop=1"}], ids=["closed", "open"])
+def test_frames_of_a_range_of_a_file_without_an_index(tmp_path: Path, options: dict[str, str]) -> None:
+    """A seek goes by decoding times there, past the key frame; and no frame refers to what was passed over."""
+    path = source(tmp_path / "clip.ts", codec="libx264", options={"g": "12", "bf": "3", "qp": "20", **options}, count=96)
+    found = Source(path)
+    times = found.scan().times
+    every = [luma(frame, 8).copy() for frame in found.frames(0, None)]
+    assert len(every) == 96
+    for first in range(1, 90, 5):
+        np.testing.assert_array_equal(
+            [luma(frame, 8).copy() for frame in found.frames(first, 6, times)], every[first : first + 6]
+        )
+
+
+@pytest.mark.usefixtures("shared_device")
+def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:
+    """Ten frames a second after 25: what a recording of a screen is like."""
+    frames = [video_frame(64, 48, "gray", [picture.astype(np.uint8)]) for picture in pictures()]
+    times = [n / 25 for n in range(16)] + [16 / 25 + n / 10 for n in range(16)]
+    path = encode_frames(tmp_path / "screen.mkv", frames, "ffv1", times=times)
+    asked = {"encoder": "libx264", "enc": QUICK["libx264"], **SCALED}
+    trial = vkssim.search(path, targets="float_ssim=0.9", least=30, most=30, **asked).choice.trial
+    seconds = times[-1] * FRAMES / (FRAMES - 1)
+    assert trial.kbps == pytest.approx(trial.bytes * 8 / seconds / 1000, abs=1e-3)
+
+
+FACTS: Any = SimpleNamespace(rate=Fraction(25), time_base=Fraction(1, 100))
+
+
+@pytest.mark.parametrize(
+    ("times", "first", "count", "seconds"),
+    [
+        ([0, 4, 8, 12], 0, 4, 0.16),
+        ([0, 4, 8, 48], 1, 2, 0.44),  # the frame behind them says when they end
+        ([0, 4, 8, 48], 2, 2, 0.8),
+        ([0, 4, None, 12], 0, 4, 0.16),
+        ([100, 104, 0, 4], 0, 4, 0.16),
+        ([7], 0, 1, 0.04),
+    ],
+)
+def test_how_long_frames_are_shown(times: list[int | None], first: int, count: int, seconds: float) -> None:
+    assert Scan(times).seconds(first, count, FACTS) == pytest.approx(seconds)
+
+
+def test_ticks_are_no_frame_rate(tmp_path: Path) -> None:
+    """Times that were rounded to ticks: FFmpeg takes 1,000 for the frame rate, which SVT-AV1 refuses."""
+    frames = [video_frame(64, 64, "gray", [np.full((64, 64), 9 * n, np.uint8)]) for n in range(12)]
+    path = encode_frames(tmp_path / "ticks.mkv", frames, "ffv1", times=[n / 25 + n % 3 * 0.007 for n in range(12)])
+    assert Source(path).facts.rate <= 240
