@@ -249,7 +249,7 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
 
 
 def _rate(stream: Any) -> Fraction:
-    """Return the frame rate that encoders are told: the mean one where the other is none, as that of rounded times."""
+    """Return the frame rate that encoders are told; 25 where a file states only the ticks of its times, such as 1,000."""
     known = [rate for rate in (stream.guessed_rate, stream.average_rate) if rate is not None and rate.denominator]
     rates = [Fraction(rate.numerator, rate.denominator) for rate in known if rate.numerator > 0]
     return next((rate for rate in rates if rate <= _MOST_RATE), _USUAL_RATE)
