@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ..errors import OptionError
 from ..utils.wording import did_you_mean
@@ -66,9 +67,9 @@ class Encoder:
     quiet : mapping of str to str
         What makes the encoder itself print less, for `own`.
     key_frames : int
-        The most frames from one key frame to the next, unless an option says otherwise.
+        The most frames from one key frame to the next, unless an option says otherwise; 0 where that depends on the frame rate.
     keys_at_cuts : bool
-        Whether it puts key frames where shots begin.
+        Whether it puts key frames where shots begin, unless an option says otherwise.
 
     """
 
@@ -83,6 +84,17 @@ class Encoder:
     quiet: Mapping[str, str] = field(default_factory=dict)
     key_frames: int = 250
     keys_at_cuts: bool = True
+
+    def key_frames_of(self, options: Mapping[str, str], rate: Fraction) -> int:
+        """Return the most frames from one key frame to the next, with options and at a frame rate."""
+        for name in ("g", "keyint"):
+            if options.get(name, "").isdigit():
+                return max(1, int(options[name]))
+        return self.key_frames or _svt_av1_key_frames(options.get("preset", ""), rate)
+
+    def has_keys_at_cuts(self, options: Mapping[str, str]) -> bool:
+        """Return whether it puts key frames where shots begin, with options."""
+        return self.keys_at_cuts and not any(options.get(name) == value for name, value in _NO_KEYS_AT_CUTS)
 
     def parameter(
         self, name: str | None, step: float = STEP, least: float | None = None, most: float | None = None
@@ -148,6 +160,19 @@ _NOISE_OF_POOLINGS = {"p10": 2.0, "p5": 3.0, "p1": 4.0, "min": 5.0, "max": 5.0}
 _DECIBELS_OF_DOUBLED_RATE = 2.5
 
 
+_NO_KEYS_AT_CUTS = (("sc_threshold", "0"), ("scenecut", "0"), ("no-scenecut", "1"))
+"""The options of FFmpeg, x264 and x265 with which there are key frames at regular distances alone."""
+
+
+def _svt_av1_key_frames(preset: str, rate: Fraction) -> int:
+    """Return SVT-AV1's own choice, `compute_default_intra_period` of its source: five times about a second, in mini-GOPs."""
+    group = 32 if preset.lstrip("-").isdigit() and int(preset) < _SVT_AV1_SHORT_GROUPS else 16
+    return (int(rate) + group) // group * group * 5 + 1
+
+
+_SVT_AV1_SHORT_GROUPS = 9  # presets from this one on have mini-GOPs of 16 frames, others of 32, as was measured
+
+
 def _nvenc(name: str, decoder: str, cheapest: int) -> Encoder:
     ranges = {"cq": (1, cheapest), "qp": (0, 51 if decoder != "libdav1d" else 255)}
     return Encoder(name, decoder, ranges, middle=28.0, slope=-0.45, keys_at_cuts=False)
@@ -159,9 +184,9 @@ _LIST = (
         "libx265", "hevc", {"crf": (0, 51), "qp": (0, 51)}, 26, -0.5, "x265-params", passes=True, quiet={"log-level": "none"}
     ),
     Encoder(
-        "libsvtav1", "libdav1d", {"crf": (1, 63), "qp": (1, 63)}, 38, -0.3, "svtav1-params", key_frames=160, keys_at_cuts=False
+        "libsvtav1", "libdav1d", {"crf": (1, 63), "qp": (1, 63)}, 38, -0.3, "svtav1-params", key_frames=0, keys_at_cuts=False
     ),
-    Encoder("libvpx-vp9", "vp9", {"crf": (0, 63)}, 36, -0.3, key_frames=128),
+    Encoder("libvpx-vp9", "vp9", {"crf": (0, 63)}, 36, -0.3, key_frames=128, keys_at_cuts=False),
     _nvenc("h264_nvenc", "h264", 51),
     _nvenc("hevc_nvenc", "hevc", 51),
     _nvenc("av1_nvenc", "libdav1d", 63),

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +34,7 @@ class Recipe:
     """Describe how to encode, for every setting of the parameter.
 
     `options` are FFmpeg's, and `own` those that only the encoder itself knows. `size` is the width and height of a rendition,
-    None for those of the source.
+    None for those of the source. `rate` is the frame rate of the clip.
     """
 
     encoder: Encoder
@@ -43,6 +44,7 @@ class Recipe:
     own: Mapping[str, str] = field(default_factory=dict)
     two_passes: bool = False
     size: tuple[int, int] | None = None
+    rate: Fraction = Fraction(25)
 
     @property
     def bits(self) -> int:
@@ -54,10 +56,12 @@ class Recipe:
     @property
     def key_frames(self) -> int:
         """Return the most frames from one key frame to the next."""
-        for name, options in (("g", self.options), ("keyint", self.own)):
-            if options.get(name, "").isdigit():
-                return max(1, int(options[name]))
-        return self.encoder.key_frames
+        return self.encoder.key_frames_of({**self.own, **self.options}, self.rate)
+
+    @property
+    def keys_at_cuts(self) -> bool:
+        """Return whether there are key frames where shots begin."""
+        return self.encoder.has_keys_at_cuts({**self.own, **self.options})
 
     def set_up(self, context: Any, facts: Facts, place: int, *, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
@@ -124,7 +128,7 @@ def make_recipe(
     if two_passes and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
     layout = _pixel_format(encoder, facts, bits)
-    recipe = Recipe(encoder, parameter, layout, dict(options), two_passes=two_passes, size=size)
+    recipe = Recipe(encoder, parameter, layout, dict(options), two_passes=two_passes, size=size, rate=facts.rate)
     unknown = _try(recipe, facts)
     if unknown:
         if encoder.own is None:

@@ -234,17 +234,17 @@ def forecast_bytes(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
     header = streams[0].header_bytes
     keys, frames = sum(stream.key_frames for stream in streams), sum(stream.frames for stream in streams)
     ordinary = sum(stream.other_bytes for stream in streams) / max(1, frames - keys)
-    more = sum(stream.first_bytes for stream in streams) / len(streams) - header - ordinary
-    size = header + more
+    extra_of_key = sum(stream.first_bytes for stream in streams) / len(streams) - header - ordinary
+    size = header + extra_of_key
     for stream, sample in zip(streams, sampling.samples, strict=True):
-        begins = 0 if sample.lead else header + more  # that is in the sample, and no other part of the clip has it
+        begins = 0 if sample.lead else header + extra_of_key  # that is in the sample, and no other part of the clip has it
         size += sample.weight * (stream.bytes - begins)
-    return round(size + more * _periodic_keys(streams, sampling, recipe))
+    return round(size + extra_of_key * _periodic_keys(streams, sampling, recipe))
 
 
 def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe) -> float:
     """Return how many more key frames the clip has than the samples stand for."""
-    shots = sampling.shots if recipe.encoder.keys_at_cuts else [sampling.frames]
+    shots = sampling.shots if recipe.keys_at_cuts else [sampling.frames]
     if recipe.key_frames >= max(sample.encoded for sample in sampling.samples):
         return sum((count - 1) // recipe.key_frames for count in shots)
     stood_for = sum(
