@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -173,9 +174,14 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"targets": "float_psnr:p5=30"}, "float_psnr is not scored"),
         ({"targets": "float_ssim:p7=0.9"}, "unknown pooling 'p7'"),
         ({"enc": "preset"}, "not of the form NAME=VALUE"),
-        ({"enc": "preset=nonsense"}, "libx264 cannot encode 64x48"),
+        ({"enc": "preset=nonsense"}, "`enc`: libx264 says: Error setting preset/tune nonsense"),
         ({"enc": "made-up=1"}, "Error parsing option 'made-up = 1'"),
-        ({"enc": "crf=20"}, "crf: the search sets it itself"),
+        ({"enc": "crf=20"}, "`enc` crf: the search sets the quality itself, by crf; `parameter` has others"),
+        ({"enc": "preset=ultrafast:qp=20"}, "`enc` qp: the search sets the quality itself, by crf"),
+        ({"enc": "crf=20", "parameter": "bitrate"}, "`enc` crf: the search sets the quality itself, by bitrate"),
+        ({"encoder": "libvpx-vp9", "enc": "b=100k"}, "`enc` b: the search sets the quality itself"),
+        ({"encoder": "libx265", "enc": "lossless=1"}, "`enc` lossless: the search sets the quality itself"),
+        ({"enc": "video_size=16x16"}, "`enc`: the size and the pixel format are those of the clip"),
         ({"enc": "x264-params=a"}, "give the options in it directly"),
         ({"encoder": "libvpx-vp9", "enc": "made-up=1"}, "has no option made-up"),
         ({"parameter": "cq"}, "libx264 has crf, qp, bitrate"),
@@ -183,6 +189,10 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"step": 0.0}, "`step` is 0"),
         ({"trials": 0}, "`trials` is 0"),
         ({"samples": 0.0}, "`samples` is 0"),
+        ({"samples": math.inf}, "`samples` is inf"),
+        ({"parameter": "bitrate", "most": math.inf}, "bit rates from 50 to inf kbit/s; both must be 1 or more"),
+        ({"parameter": "bitrate", "least": 0.1, "most": 0.4}, "bit rates from 0.1 to 0.4 kbit/s; both must be 1 or more"),
+        ({"parameter": "bitrate", "least": 0.0}, "bit rates from 0 to 100000 kbit/s"),
         ({"two_pass": True}, "`two_pass` is for bit rates"),
         ({"bits": 12}, "encodes 8, 10 bits, not 12"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,9 +103,10 @@ def encoded_pairs(
     import av
 
     try:
-        with tempfile.TemporaryDirectory(prefix="vkssim-search-") as folder:
+        with ExitStack() as stack:
             run = None
             if recipe.two_passes:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
                 run = 2, _first_pass(prepared(frames(), sample, recipe, facts), facts, recipe, place, folder)
             yield from _second_pass(
                 prepared(frames(), sample, recipe, facts), sample, facts, recipe, place, stream, run, output

@@ -102,7 +102,7 @@ class Encoder:
         """Return the parameter of a name, or the default one, with its values from `least` to `most`. Raises OptionError."""
         chosen = next(iter(self.parameters)) if name is None else name
         if chosen == "bitrate":
-            low, high = least or _BITRATES[0], most or _BITRATES[1]
+            low, high = (given if given is not None else usual for given, usual in zip((least, most), _BITRATES, strict=True))
             _check_range(low, high)
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
             return Parameter(chosen, tuple(round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1)))
@@ -204,5 +204,5 @@ def encoder_of(name: str) -> Encoder:
 
 
 def _check_range(low: float, high: float) -> None:
-    if not 0 < low <= high:
-        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be above 0, the lower one first")
+    if not 1 <= low <= high < math.inf:
+        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")

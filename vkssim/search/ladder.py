@@ -251,7 +251,7 @@ def search_ladder(
         The source cannot be read, or cannot be encoded.
 
     """
-    if not 0 < least_bitrate <= most_bitrate:
+    if not 0 < least_bitrate <= most_bitrate < math.inf:
         raise OptionError(
             f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s; both must be above 0, the least"
             " one no larger"

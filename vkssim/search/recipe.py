@@ -18,6 +18,9 @@ from .source import Facts, Mastering
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 """The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
 
+_RATE_CONTROL = ("b", "bitrate", "tbr", "rc", "crf", "qp", "cq", "q", "global_quality", "lossless", "pass", "stats")
+"""Options that say how good an encode is, or how large. Limits of the bit rate, such as maxrate, are not among them."""
+
 _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
 """Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
 
@@ -122,9 +125,11 @@ def make_recipe(
     size: tuple[int, int] | None = None,
 ) -> Recipe:
     """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
-    for name in (parameter.name, encoder.own):
-        if name in options:
-            raise OptionError(f"`enc` {name}: the search sets it itself" if name == parameter.name else _belongs(name))
+    for name in options:
+        if name in (*encoder.parameters, *_RATE_CONTROL):
+            raise OptionError(f"`enc` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others")
+        if name == encoder.own:
+            raise OptionError(f"`enc` {name}: give the options in it directly, NAME=VALUE with colons between them")
     if two_passes and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
     layout = _pixel_format(encoder, facts, bits)
@@ -140,16 +145,13 @@ def make_recipe(
     return recipe
 
 
-def _belongs(name: str | None) -> str:
-    return f"`enc` {name}: give the options in it directly, NAME=VALUE with colons between them"
-
-
 def _try(recipe: Recipe, facts: Facts) -> list[str]:
     """Open the encoder once; return the options that FFmpeg does not know. Raises OptionError where the encoder refuses."""
     import av
 
     context: Any = av.CodecContext.create(recipe.encoder.name, "w")
     recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
+    width, height = context.width, context.height
     level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
     av.logging.set_level(av.logging.WARNING)
     av.logging.set_skip_repeated(False)  # the second search with the same wrong option would be told nothing
@@ -158,14 +160,26 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
         said = messages[-1][2].strip() if messages else str(error)
-        raise OptionError(refusal(recipe, context.width, context.height, said)) from None
+        if recipe.options and _opens(replace(recipe, options={}, own={}), facts):
+            raise OptionError(f"`enc`: {recipe.encoder.name} says: {said}") from None
+        raise OptionError(refusal(recipe, width, height, said)) from None
     finally:
         av.logging.set_level(level)
         av.logging.set_skip_repeated(skips)
+    if (context.width, context.height, context.pix_fmt) != (width, height, recipe.format):
+        raise OptionError("`enc`: the size and the pixel format are those of the clip; `vkssim ladder` searches other sizes")
     for _level, _name, text in messages:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
+
+
+def _opens(recipe: Recipe, facts: Facts) -> bool:
+    try:
+        _try(recipe, facts)
+    except OptionError:
+        return False
+    return True
 
 
 def refusal(recipe: Recipe, width: int, height: int, said: str) -> str:

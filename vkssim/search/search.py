@@ -331,5 +331,5 @@ def check_counts(samples: float, trials: int) -> None:
     """Raise OptionError where there would be no samples or no trials."""
     if trials < 1:
         raise OptionError(f"`trials` is {trials}; it must be 1 or more")
-    if not samples > 0:
-        raise OptionError(f"`samples` is {samples:g} seconds; it must be above 0")
+    if not 0 < samples < math.inf:
+        raise OptionError(f"`samples` is {samples:g} seconds; it must be a number above 0")
