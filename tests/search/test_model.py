@@ -52,6 +52,17 @@ def test_the_answer_is_that_of_the_table(curve: Callable[[np.ndarray], np.ndarra
     assert settings.certainty() >= 0.95
 
 
+@pytest.mark.parametrize("limit", [30.0, 40.0, 49.0])
+def test_scores_too_high_for_a_curve_lead_on(limit: float) -> None:
+    """An easy clip is nearly lossless over many settings; they all have the score above which nothing is told apart."""
+    table = np.minimum(60.0 - 0.5 * np.arange(COUNT) - 0.02 * np.maximum(np.arange(COUNT) - 35, 0) ** 2, 50.0)
+    settings = Settings(COUNT, [Curve(PRIOR, limit, highest=50.0)])
+    while (place := settings.next()) is not None:
+        settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
+    assert settings.best == answer(table, limit)
+    assert len(settings.tried) <= 8
+
+
 def test_noise_moves_the_answer_by_little() -> None:
     rng = np.random.default_rng(1)
     off, trials = [], []

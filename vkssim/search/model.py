@@ -52,16 +52,19 @@ class Prior:
 class Curve:
     """Hold the scores of one target that trials have measured, and predict the others.
 
-    `limit` is the score that the target asks for, in the unit of the scores.
+    `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
     """
 
     prior: Prior
     limit: float
+    highest: float = math.inf
     places: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
 
     def add(self, place: float, score: float) -> None:
-        """Add the score of a trial."""
+        """Add the score of a trial. The `highest` one teaches nothing where it is expected, or a higher one."""
+        if score >= self.highest and float(self.predict([place])[0][0]) >= self.highest:
+            return
         self.places.append(place)
         self.scores.append(score)
 
@@ -107,7 +110,7 @@ class Curve:
             slope=slope,
             slope_deviation=abs(slope) * slope_spread,
         )
-        return Curve(prior, self.limit)
+        return Curve(prior, self.limit, self.highest)
 
     def _line(self, places: Doubles) -> Doubles:
         line: Doubles = self.prior.level + self.prior.slope * (places - self.prior.middle)

@@ -10,7 +10,7 @@ from ..errors import VkssimError
 from ..report.bd_rate import Curve as RateCurve
 from ..report.bd_rate import Deltas, bjontegaard_deltas
 from .renditions import convex_hull, spaced_rates
-from .trial import HIGHEST, Target, Trial
+from .trial import Target, Trial
 
 NEW, FIXED = "the new ladder", "the fixed ladder"
 """The names of the ladders in messages and on a page."""
@@ -147,5 +147,4 @@ def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve
 
 def _point(one: LadderTrial, score: Target) -> tuple[float, float]:
     """Return where a trial is: the bit rate in octaves, and the score in the unit of the model. NaN is no score."""
-    value = score.unit(one.trial.values[score.name])
-    return math.log2(one.trial.kbps), min(value, HIGHEST) if score.decibels else value
+    return math.log2(one.trial.kbps), score.unit(one.trial.values[score.name])

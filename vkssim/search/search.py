@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
+from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
@@ -21,7 +22,7 @@ from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
 from .source import Source
-from .trial import Progress, Target, Trial, parse_targets
+from .trial import HIGHEST, Progress, Target, Trial, parse_targets
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -103,6 +104,9 @@ class Search(Running[Trial, Choice]):
             yield found[place]
         place = nearest(found, settings, targets)
         notes = [*self._source.facts.notes]
+        if len(found) >= options.most_trials and settings.next() is not None:
+            done = counted(len(found), "trial")
+            notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
         if options.output is not None or (options.whole and not sampling.is_whole):
             whole = Sampling.whole(sampling.frames, sampling.cuts)
             if not sampling.is_whole:
@@ -177,7 +181,7 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
     for target in targets:
         name, pooling = target.threshold.name, target.threshold.pooling
         prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
-        curves.append(Curve(prior, target.unit(target.limit)))
+        curves.append(Curve(prior, target.unit(target.limit), HIGHEST if target.decibels else math.inf))
     return curves
 
 

@@ -111,11 +111,8 @@ class Target:
         return -math.inf if self.threshold.limit is None else self.threshold.limit
 
     def unit(self, value: float) -> float:
-        """Return a value in the unit of the model; infinite for a similarity that a curve does not follow."""
-        if not self.decibels:
-            return value
-        converted = float(decibel(np.array(value)))
-        return converted if converted < HIGHEST else math.inf
+        """Return a value in the unit of the model: a similarity in dB, HIGHEST at most."""
+        return min(float(decibel(np.array(value))), HIGHEST) if self.decibels else value
 
     def value(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the pooled value over samples."""
