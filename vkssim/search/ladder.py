@@ -25,7 +25,7 @@ from .defaults import (
 )
 from .encoders import encoder_of
 from .model import Curve, Settings
-from .options import SearchOptions
+from .options import SearchOptions, check_samples, check_trials, listed
 from .pooling import pooled_values
 from .recipe import Recipe, make_recipe, split_options
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
@@ -33,7 +33,7 @@ from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
-from .search import check_counts, first_curves, learn
+from .search import first_curves, learn
 from .source import Facts, Source
 from .trial import Progress, Target, parse_targets
 
@@ -262,9 +262,10 @@ def search_ladder(
     values = kind.parameter(parameter, step)
     if values.is_bitrate:
         raise OptionError("`parameter` bitrate: a ladder is searched by the quality of its encodes, such as crf or qp")
-    check_counts(samples, trials)
-    thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
-    options = split_options([enc] if isinstance(enc, str) else enc)
+    check_samples(samples)
+    check_trials(trials)
+    thresholds = parse_targets(listed(targets))
+    options = split_options(listed(enc))
     clip = Source(os.fspath(source))
     sizes = [_size(height, clip.facts) for height in dict.fromkeys(heights)]
     if not sizes:
@@ -285,9 +286,15 @@ def search_ladder(
     if score is None:
         large = min(clip.facts.width, clip.facts.height) >= _LEAST_MS_SSIM
         score = f"{thresholds[0].name}:{thresholds[0].pooling}" if thresholds else SCORES[0 if large else 1]
-    chosen = [features] if isinstance(features, str) else list(features)
     asked = SearchOptions(
-        [parse_pooled(score, "score"), *thresholds], chosen, samples, False, None, backend, device, trials, resume, progress
+        thresholds=[parse_pooled(score, "score"), *thresholds],
+        features=listed(features),
+        seconds=samples,
+        backend=backend,
+        device=device,
+        most_trials=trials,
+        resume=resume,
+        progress=progress,
     )
     return LadderSearch(clip, recipes, asked, LadderOptions(sizes, compared, least_bitrate, most_bitrate, factor), left)
 

@@ -2,32 +2,63 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from ..errors import OptionError
 from ..report.thresholds import Threshold
 from .recipe import Recipe
 from .source import Source
 from .store import TrialStore
-from .trial import Progress, features_of
+from .trial import Progress, features_of, parse_targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
-    """Hold what a search was asked for; see `search`."""
+    """Hold what a search was asked for; see `search`.
+
+    `thresholds` are the targets. A ladder has the score that it is made for before them, without a limit. `seconds` is the
+    length of the samples, 0 where there are none.
+    """
 
     thresholds: Sequence[Threshold]
     features: Sequence[str]
-    seconds: float
-    whole: bool
-    output: str | None
+    seconds: float = 0.0
+    whole: bool = False
+    output: str | None = None
     backend: str
     device: str | int | None
     most_trials: int
     resume: str | os.PathLike[str] | None
     progress: Progress | None
+
+
+def listed(texts: Sequence[str] | str) -> list[str]:
+    """Return one text, or several, as a list."""
+    return [texts] if isinstance(texts, str) else list(texts)
+
+
+def checked_targets(targets: Sequence[str] | str) -> list[Threshold]:
+    """Return the thresholds of at least one target. Raises OptionError."""
+    thresholds = parse_targets(listed(targets))
+    if not thresholds:
+        raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
+    return thresholds
+
+
+def check_trials(trials: int) -> None:
+    """Raise OptionError where there would be no trial."""
+    if trials < 1:
+        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
+
+
+def check_samples(samples: float) -> None:
+    """Raise OptionError where there would be no samples."""
+    if not 0 < samples < math.inf:
+        raise OptionError(f"`samples` is {samples:g} seconds; it must be a number above 0")
 
 
 def open_store(stack: ExitStack, source: Source, recipe: Recipe, options: SearchOptions) -> TrialStore | None:

@@ -8,21 +8,19 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from ..errors import OptionError
-from ..report.thresholds import Threshold
 from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import Curve, Settings, normal_cdf
-from .options import SearchOptions
+from .options import SearchOptions, check_samples, check_trials, checked_targets, listed
 from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
 from .source import Source
-from .trial import HIGHEST, Progress, Target, Trial, parse_targets
+from .trial import HIGHEST, Progress, Target, Trial
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -294,9 +292,19 @@ def search(
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
-    path = checked_output(output, recipe)
+    check_samples(samples)
+    check_trials(trials)
     options = SearchOptions(
-        *checked(targets, features, samples, trials), whole, path, backend, device, trials, resume, progress
+        thresholds=checked_targets(targets),
+        features=listed(features),
+        seconds=samples,
+        whole=whole,
+        output=checked_output(output, recipe),
+        backend=backend,
+        device=device,
+        most_trials=trials,
+        resume=resume,
+        progress=progress,
     )
     return Search(clip, recipe, options)
 
@@ -315,25 +323,6 @@ def prepare(
     """Return the clip and how it is encoded; arguments and errors as those of `search`."""
     kind = encoder_of(encoder)
     values = kind.parameter(parameter, step, least, most)
-    options = split_options([enc] if isinstance(enc, str) else enc)
+    options = split_options(listed(enc))
     clip = Source(os.fspath(source))
     return clip, make_recipe(kind, values, clip.facts, options, bits=bits, two_passes=two_pass)
-
-
-def checked(
-    targets: Sequence[str] | str, features: Sequence[str] | str, samples: float, trials: int
-) -> tuple[list[Threshold], list[str], float]:
-    """Return the targets, the features and the length of the samples. Raises OptionError."""
-    check_counts(samples, trials)
-    thresholds = parse_targets([targets] if isinstance(targets, str) else targets)
-    if not thresholds:
-        raise OptionError("a search needs a target: `targets` float_ms_ssim:p5=0.98 for instance")
-    return thresholds, [features] if isinstance(features, str) else list(features), samples
-
-
-def check_counts(samples: float, trials: int) -> None:
-    """Raise OptionError where there would be no samples or no trials."""
-    if trials < 1:
-        raise OptionError(f"`trials` is {trials}; it must be 1 or more")
-    if not 0 < samples < math.inf:
-        raise OptionError(f"`samples` is {samples:g} seconds; it must be a number above 0")

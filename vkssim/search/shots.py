@@ -11,13 +11,13 @@ from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve, Settings
-from .options import SearchOptions
+from .options import SearchOptions, check_trials, checked_targets, listed
 from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sample, Sampling, find_cuts
-from .search import checked, first_curves, learn, nearest, prepare
+from .search import first_curves, learn, nearest, prepare
 from .source import Scan, Source
 from .trial import EncodedSample, Progress, TargetScorer, Trial
 
@@ -236,7 +236,16 @@ def search_shots(
 
     """
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
-    thresholds, chosen, _ = checked(targets, features, 1.0, trials)
-    path = checked_output(output, recipe)
-    options = SearchOptions(thresholds, chosen, 0.0, True, path, backend, device, trials, resume, progress)
+    check_trials(trials)
+    options = SearchOptions(
+        thresholds=checked_targets(targets),
+        features=listed(features),
+        whole=True,
+        output=checked_output(output, recipe),
+        backend=backend,
+        device=device,
+        most_trials=trials,
+        resume=resume,
+        progress=progress,
+    )
     return ShotSearch(clip, recipe, options)
