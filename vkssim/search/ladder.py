@@ -33,9 +33,9 @@ from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
-from .search import first_curves, learn
 from .source import Facts, Source
 from .trial import Progress, Target, parse_targets
+from .tried import first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")
 """The score of a ladder without a target: the first one that frames are large enough for."""

@@ -12,7 +12,7 @@ from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
-from .model import Curve, Settings, normal_cdf
+from .model import normal_cdf
 from .options import SearchOptions, check_samples, check_trials, checked_targets, listed
 from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe, make_recipe, split_options
@@ -20,7 +20,8 @@ from .runner import TrialRunner
 from .running import Running
 from .samples import Sampling
 from .source import Source
-from .trial import HIGHEST, Progress, Target, Trial
+from .trial import Progress, Trial
+from .tried import Tried, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -94,36 +95,37 @@ class Search(Running[Trial, Choice]):
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
         check_times(options.output, self._source.path, self._source.facts, runner.look())
-        settings = Settings(len(self._recipe.parameter.values), first_curves(self._recipe, targets))
-        found: dict[int, Trial] = {}
-        while len(found) < options.most_trials and (place := settings.next()) is not None:
-            found[place] = runner.encode("samples", sampling, place)
-            learn(settings, place, found[place], targets)
-            yield found[place]
-        place = nearest(found, settings, targets)
         notes = [*self._source.facts.notes]
-        if len(found) >= options.most_trials and settings.next() is not None:
-            done = counted(len(found), "trial")
+        tried = Tried(targets, len(self._recipe.parameter.values), first_curves(self._recipe, targets))
+        while len(tried) < options.most_trials and (place := tried.settings.next()) is not None:
+            tried.add(place, runner.encode("samples", sampling, place))
+            yield tried[place]
+        if len(tried) >= options.most_trials and tried.settings.next() is not None:
+            done = counted(len(tried), "trial")
             notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
-        if options.output is not None or (options.whole and not sampling.is_whole):
-            whole = Sampling.whole(sampling.frames, sampling.cuts)
-            if not sampling.is_whole:
-                curves = [curve.around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE) for curve in settings.curves]
-                settings, found = Settings(settings.count, curves), {}
-            if sampling.is_whole and not found[place].meets:
-                notes.append("no file is written, since no setting meets the targets")
-            else:
-                yield from self._check_whole(runner, whole, place, found, settings, notes)
-            place = nearest(found, settings, targets)
+        if sampling.is_whole:
+            if options.output is not None:
+                yield from self._write(runner, tried, notes)
+        elif options.whole or options.output is not None:
+            place = tried.nearest
+            tried = Tried(targets, tried.settings.count, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
+            yield from self._encode_whole(runner, place, tried, notes)
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
-        if rare and not found[place].whole:
+        if rare and not tried[tried.nearest].whole:
             notes.append(f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them")
-        return self._choose(place, found, settings, targets, notes)
+        return self._choose(tried, notes)
 
-    def _check_whole(
-        self, runner: TrialRunner, whole: Sampling, place: int, found: dict[int, Trial], settings: Settings, notes: list[str]
-    ) -> Iterator[Trial]:
+    def _write(self, runner: TrialRunner, tried: Tried, notes: list[str]) -> Iterator[Trial]:
+        """Encode a clip that the trials encoded whole once more, to a file."""
+        if tried[tried.nearest].meets:
+            yield from self._encode_whole(runner, tried.nearest, tried, notes)
+        else:
+            notes.append("no file is written, since no setting meets the targets")
+
+    def _encode_whole(self, runner: TrialRunner, place: int, tried: Tried, notes: list[str]) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
+        assert self.sampling is not None
+        whole = Sampling.whole(self.sampling.frames, self.sampling.cuts)
         chosen: int | None = place
         for _ in range(_MOST_WHOLE):
             if chosen is None:
@@ -137,22 +139,20 @@ class Search(Running[Trial, Choice]):
                 if trial.meets and output is not None:
                     output.keep()
                     notes += output.notes
-            found[chosen] = trial
-            learn(settings, chosen, trial, runner.targets)
+            tried.add(chosen, trial)
             yield trial
             if trial.meets:
                 return
-            chosen = settings.likely()
+            chosen = tried.settings.likely()
         if self._options.output is not None:
             notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _choose(
-        self, place: int, found: dict[int, Trial], settings: Settings, targets: Sequence[Target], notes: Sequence[str]
-    ) -> Choice:
-        trial, parameter = found[place], self._recipe.parameter
+    def _choose(self, tried: Tried, notes: Sequence[str]) -> Choice:
+        place, parameter, settings = tried.nearest, self._recipe.parameter, tried.settings
+        trial = tried[place]
         step = abs(parameter.values[min(place + 1, len(parameter.values) - 1)] - parameter.values[max(0, place - 1)]) / 2
         probability, spread = 1.0, 0.0
-        for target, curve in zip(targets, settings.curves, strict=True):
+        for target, curve in zip(tried.targets, settings.curves, strict=True):
             margin = target.unit(trial.values[target.name]) - target.unit(target.limit)
             deviation = trial.deviations[target.name]
             sure = float(trial.meets) if trial.whole else normal_cdf(margin / math.hypot(deviation, curve.prior.noise))
@@ -171,34 +171,6 @@ class Search(Running[Trial, Choice]):
             command=command_line(self._source.path, self._source.facts, self._recipe, place),
             notes=tuple(notes),
         )
-
-
-def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
-    """Return a curve without trials for each target."""
-    curves = []
-    for target in targets:
-        name, pooling = target.threshold.name, target.threshold.pooling
-        prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
-        curves.append(Curve(prior, target.unit(target.limit), HIGHEST if target.decibels else math.inf))
-    return curves
-
-
-def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target]) -> None:
-    """Add a trial to the settings that were tried, with the value of each target in the unit of its curve."""
-    settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
-
-
-def nearest(found: dict[int, Trial], settings: Settings, targets: Sequence[Target]) -> int:
-    """Return the cheapest setting that met the targets, else the one that missed them by least."""
-    if settings.best is not None:
-        return settings.best
-
-    def missing(place: int) -> tuple[float, int]:
-        values = found[place].values
-        short = [target.unit(target.limit) - target.unit(values[target.name]) for target in targets]
-        return max(math.inf if math.isnan(one) else one for one in short), -place
-
-    return min(found, key=missing)
 
 
 def search(

@@ -10,16 +10,17 @@ from ..errors import OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from .defaults import MOST_TRIALS, STEP
-from .model import Curve, Settings
+from .model import Curve
 from .options import SearchOptions, check_trials, checked_targets, listed
 from .output import VideoOutput, check_times, checked_output
 from .recipe import Recipe
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sample, Sampling, find_cuts
-from .search import first_curves, learn, nearest, prepare
+from .search import prepare
 from .source import Scan, Source
-from .trial import EncodedSample, Progress, TargetScorer, Trial
+from .trial import Progress, TargetScorer, Trial
+from .tried import Tried, first_curves
 
 AV1AN_NAMES = {
     "libx264": "x264 --crf",
@@ -129,18 +130,17 @@ class ShotSearch(Running[Shot, ScoreReport]):
 
     def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
-        settings = Settings(len(self._recipe.parameter.values), curves)
+        tried = Tried(runner.targets, len(self._recipe.parameter.values), curves)
         sampling = Sampling((sample,), sample.count)
-        found: dict[int, tuple[Trial, EncodedSample]] = {}
-        while len(found) < self._options.most_trials and (place := settings.next()) is not None:
+        scores: dict[int, dict[str, list[float]]] = {}
+        while len(tried) < self._options.most_trials and (place := tried.settings.next()) is not None:
             encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
-            trial = runner.summarise(sampling, place, encoded, seconds)
-            found[place] = trial, encoded[0]
-            learn(settings, place, trial, runner.targets)
-        best = nearest({place: trial for place, (trial, _) in found.items()}, settings, runner.targets)
-        trial, chosen = found[best]
-        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(found), chosen.scores)
-        return shot, [curve.around(best, _OFF_SHOT, _SLOPE_OF_SHOT) for curve in settings.curves]
+            tried.add(place, runner.summarise(sampling, place, encoded, seconds))
+            scores[place] = encoded[0].scores
+        best = tried.nearest
+        trial = tried[best]
+        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best])
+        return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
     def _report_of(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:
         facts = self._source.facts
