@@ -178,6 +178,7 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"encoder": "libx_264"}, "did you mean libx264"),
         ({"targets": "float_ssim"}, "`targets` 'float_ssim' is not of the form"),
         ({"targets": []}, "needs a target"),
+        ({"targets": "float_ssim=1.5"}, "`targets` float_ssim:mean=1.5: it is 1 at most; mean_db is in dB"),
         ({"targets": "float_psnr:p5=30"}, "float_psnr is not scored"),
         ({"targets": "float_ssim:p7=0.9"}, "unknown pooling 'p7'"),
         ({"enc": "preset"}, "not of the form NAME=VALUE"),

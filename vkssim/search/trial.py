@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, OptionError
 from ..reference.decibel import decibel
 from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
@@ -156,6 +156,9 @@ class TargetScorer:
         """Return the targets of thresholds. Raises OptionError for a score that is not computed."""
         similarities = self._scorer.similarities
         check_names(thresholds, self._scorer.names, similarities)
+        for one in thresholds:
+            if one.limit is not None and one.limit > 1 and one.name in similarities and one.pooling != "mean_db":
+                raise OptionError(f"`targets` {one.name}:{one.pooling}={one.limit:g}: it is 1 at most; mean_db is in dB")
         return [
             Target(threshold, threshold.name in similarities and threshold.pooling != "mean_db") for threshold in thresholds
         ]
