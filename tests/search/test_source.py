@@ -48,6 +48,17 @@ def test_frames_of_a_range_of_a_file_without_an_index(tmp_path: Path, options: d
         )
 
 
+def test_a_sequence_of_pictures(tmp_path: Path) -> None:
+    chroma = np.full((24, 32), 128, np.uint8)
+    for number, picture in enumerate(pictures(4)):
+        frame = video_frame(64, 48, "yuvj420p", [picture.astype(np.uint8), chroma, chroma])
+        encode_frames(tmp_path / f"{number:03d}.jpg", [frame], "mjpeg")
+    found = Source(str(tmp_path / "%03d.jpg"))
+    assert found.scan().count == 4
+    with pytest.raises(InputError, match="no such files"):
+        Source(str(tmp_path / "*.png"))
+
+
 @pytest.mark.usefixtures("shared_device")
 def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Path) -> None:
     """Ten frames a second after 25: what a recording of a screen is like."""

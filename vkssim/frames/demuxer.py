@@ -9,6 +9,7 @@ from typing import Any
 
 from ..storage.remote import is_url, open_url
 from ..utils.limits import MOST_PIXELS
+from .sequence import sequence
 
 _ELSEWHERE = frozenset(
     (
@@ -59,6 +60,12 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     # Tags may be in any encoding; from 19 on PyAV takes them as they are.
     tags: dict[str, Any] = {"metadata_errors": "replace"} if int(av.__version__.partition(".")[0]) < _LEAVES_TAGS else {}
     return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
+
+
+def open_clip(path: str) -> Any:
+    """Open a file, or the pictures of a sequence that a path names; errors as those of `open_container`, and InputError."""
+    pictures = sequence(path)
+    return open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options)
 
 
 def local_name(path: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OutputError
-from ..frames.demuxer import local_name, open_container
+from ..frames.demuxer import local_name, open_clip
 from ..storage.atomic import UNFINISHED, check_writable
 from ..utils.interruption import unfinished
 from .recipe import Recipe, ordinary_priority
@@ -82,7 +82,7 @@ class VideoOutput:
         import av
 
         with self._errors():
-            self._from = self._stack.enter_context(open_container(source))
+            self._from = self._stack.enter_context(open_clip(source))
             self._to = self._stack.enter_context(av.open(local_name(self._unfinished), "w"))
         video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
         self._video = video

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..frames.demuxer import open_container
+from ..frames.demuxer import open_clip
 from ..frames.side_data import side_data
 from ..frames.times import SEEK_SECONDS
 from ..utils.interruption import check
@@ -197,7 +197,7 @@ class Source:
         import av
 
         try:
-            with open_container(self.path) as container:
+            with open_clip(self.path) as container:
                 if not container.streams.video:
                     raise InputError(f"{self.path} has no video stream")
                 stream = container.streams.video[0]
