@@ -7,11 +7,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import av
 import numpy as np
 import pytest
+from av.stream import Disposition
 
 import vkssim
 from vkssim.errors import InputError
+from vkssim.search.command_line import command_line
+from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import make_recipe
 from vkssim.search.source import Scan, Source, luma
 
 from ..frames.encoding import encode_frames, video_frame
@@ -57,6 +62,26 @@ def test_a_sequence_of_pictures(tmp_path: Path) -> None:
     assert found.scan().count == 4
     with pytest.raises(InputError, match="no such files"):
         Source(str(tmp_path / "*.png"))
+
+
+def test_the_stream_is_the_one_that_is_scored(tmp_path: Path) -> None:
+    """The first with the default mark, which is not the first in the file here."""
+    clip, path = source(tmp_path / "video.mkv"), str(tmp_path / "clip.mkv")
+    small = encode_frames(tmp_path / "small.mkv", [video_frame(32, 32, "gray", [np.full((32, 32), 9, np.uint8)])], "ffv1")
+    with av.open(small) as first, av.open(clip) as second, av.open(path, "w") as both:
+        streams: list[Any] = [both.add_stream_from_template(read.streams.video[0]) for read in (first, second)]
+        streams[0].disposition, streams[1].disposition = Disposition.comment, Disposition.default
+        for read, stream in zip((first, second), streams, strict=True):
+            for packet in read.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = stream
+                    both.mux(packet)
+    facts = Source(path).facts
+    assert (facts.width, facts.height, facts.video) == (64, 48, 1)
+    assert facts.notes == ("stream 1 was taken of 0 (ffv1 32x32), 1 (ffv1 64x48, default)",)
+    assert len(Source(path).scan().times) == FRAMES
+    recipe = make_recipe(encoder_of("libx264"), encoder_of("libx264").parameter(None), facts, {})
+    assert " -map 0:v:1 " in command_line(path, facts, recipe, 0)
 
 
 @pytest.mark.usefixtures("shared_device")

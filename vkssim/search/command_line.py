@@ -31,7 +31,7 @@ def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
     turned, ending = (["-noautorotate"], ".mp4") if facts.rotation else ([], ".mkv")
     output = _operand("_".join((Path(path).stem, *size, setting)) + ending)
     others, asks = (copying_words(facts.others, ending), []) if recipe.size is None else ([], ["-nostdin"])
-    video = ["ffmpeg", *asks, *turned, "-i", _operand(path), "-map", "0:v:0", *_video(facts, recipe, place)]
+    video = ["ffmpeg", *asks, *turned, "-i", _operand(path), "-map", f"0:v:{facts.video}", *_video(facts, recipe, place)]
     if not recipe.two_passes:
         return shlex.join([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]

@@ -95,7 +95,7 @@ class VideoOutput:
         if facts.rotation:
             self._video.set_display_rotation(facts.rotation)
         self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
-        read = self._from.streams.video[0].index
+        read = self._from.streams.video[facts.video].index
         copied = [stream for stream in self._from.streams if stream.index != read and self._copy(stream)]
         with suppress(ValueError, OSError, av.FFmpegError):
             self._to.set_chapters(self._from.chapters())

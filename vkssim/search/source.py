@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..frames.demuxer import open_clip
 from ..frames.side_data import side_data
+from ..frames.streams import choose_stream
 from ..frames.times import SEEK_SECONDS
 from ..utils.interruption import check
 from .costs import FrameCosts
@@ -54,6 +55,7 @@ class Facts:
     """Hold what an encode takes over from its source.
 
     The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `rotation` is in degrees counter-clockwise.
+    `video` is the number of the stream among those of video, see `choose_stream`; `chosen` says which others there are.
     """
 
     width: int
@@ -69,13 +71,15 @@ class Facts:
     interlaced: bool = False
     codec: str = ""
     others: OtherStreams = field(default_factory=OtherStreams)
+    video: int = 0
+    chosen: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what the user has to know of an encode of the clip."""
         if not self.interlaced:
-            return ()
-        return ("the source is interlaced; it was encoded as frames, so deinterlace it first",)
+            return self.chosen
+        return (*self.chosen, "the source is interlaced; it was encoded as frames, so deinterlace it first")
 
 
 @dataclass
@@ -198,9 +202,7 @@ class Source:
 
         try:
             with open_clip(self.path) as container:
-                if not container.streams.video:
-                    raise InputError(f"{self.path} has no video stream")
-                stream = container.streams.video[0]
+                stream, _ = choose_stream(self.path, container, None)
                 stream.thread_type = "AUTO"
                 yield container, stream
         except (av.FFmpegError, OSError) as error:
@@ -245,6 +247,8 @@ def _facts(path: str, stream: Any, frame: Any) -> Facts:
         interlaced=bool(frame.interlaced_frame),
         codec=context.name,
         others=other_streams(stream.container),
+        video=list(stream.container.streams.video).index(stream),
+        chosen=choose_stream(path, stream.container, None)[1],
     )
 
 
