@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,3 +126,19 @@ def test_any_name_is_one_word(facts: Facts, path: str, read: str, written: str) 
     found = words(facts, "libx264", 30, path)
     assert found[2] == read
     assert found[-1] == written
+
+
+@pytest.mark.parametrize(
+    ("name", "expected", "output"),
+    [
+        ("%02d.jpg", ["-pattern_type", "sequence", "-start_number", "7"], "pictures_crf30.mkv"),
+        ("0*.jpg", ["-pattern_type", "glob"], "0_crf30.mkv"),
+    ],
+    ids=["numbers", "glob"],
+)
+def test_a_sequence_of_pictures_is_found(facts: Facts, tmp_path: Path, name: str, expected: list[str], output: str) -> None:
+    for number in (7, 8):
+        (tmp_path / f"{number:02d}.jpg").touch()
+    found = words(facts, "libx264", 30, str(tmp_path / name))
+    assert found[1 : len(expected) + 2] == [*expected, "-i"]
+    assert found[-1] == output

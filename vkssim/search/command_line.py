@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from pathlib import Path
 
 from ..frames.demuxer import local_name
+from ..frames.sequence import sequence
 from ..storage.remote import is_url
 from .defaults import RESAMPLER
 from .other_streams import copying_words
@@ -14,6 +16,7 @@ from .recipe import Recipe
 from .source import Facts
 
 _FULL = 2  # FFmpeg's number of the full range
+_OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
 _TO_NOTHING = ("-f", "null", "-")
 
 
@@ -29,9 +32,11 @@ def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
     size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
     # A rotation is kept and not done, as in the trials; FFmpeg before 6 writes it to MP4 alone.
     turned, ending = (["-noautorotate"], ".mp4") if facts.rotation else ([], ".mkv")
-    output = _operand("_".join((Path(path).stem, *size, setting)) + ending)
+    name = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
+    output = _operand("_".join((name, *size, setting)) + ending)
     others, asks = (copying_words(facts.others, ending), []) if recipe.size is None else ([], ["-nostdin"])
-    video = ["ffmpeg", *asks, *turned, "-i", _operand(path), "-map", f"0:v:{facts.video}", *_video(facts, recipe, place)]
+    read = [*asks, *turned, *_pictures(path), "-i", _operand(path), "-map", f"0:v:{facts.video}"]
+    video = ["ffmpeg", *read, *_video(facts, recipe, place)]
     if not recipe.two_passes:
         return shlex.join([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
@@ -62,6 +67,12 @@ def _video(facts: Facts, recipe: Recipe, place: int) -> list[str]:
     for name, value in options.items():
         words += [f"-{name}", value]
     return words if rate is None else [*words, "-b:v", rate]
+
+
+def _pictures(path: str) -> list[str]:
+    """Return the words that make FFmpeg find the pictures of a sequence; none for a file."""
+    pictures = sequence(path)
+    return [] if pictures is None else [word for name, value in pictures.options.items() for word in (f"-{name}", value)]
 
 
 def _operand(path: str) -> str:
