@@ -164,7 +164,7 @@ class Settings:
         Far from the trials a curve is uncertain. But a setting is as good as each cheaper one, so what is probable of that is
         probable of it as well, and what is improbable of a better one is improbable of it.
         """
-        found: Doubles = np.min([curve.probabilities(range(self.count)) for curve in self.curves], axis=0)
+        found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
         rather = found >= 0.5
         least = np.maximum.accumulate(np.where(rather, found, 0.0)[::-1])[::-1]
         most = np.minimum.accumulate(np.where(rather, 1.0, found))
