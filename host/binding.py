@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -14,6 +15,8 @@ from .memory import Buffer
 from .pipelines import Pipeline, PipelineBuilder
 from .plan import Dispatch, Plan
 
+_FIRST_WORKGROUP = struct.Struct("<ii")  # in y and in z, behind the push constants of the plan
+
 
 class Binding:
     """The descriptor sets of a plan's dispatches, for buffers by name. The stack that is passed destroys them."""
@@ -23,7 +26,6 @@ class Binding:
     ) -> None:
         self._device = device
         self._plan = plan
-        self._builder = pipelines
         self._pipelines = [pipelines[dispatch.kernel] for dispatch in plan.dispatches]
         self._pool = self._make_pool(stack)
         self._sets = [
@@ -73,17 +75,14 @@ class Binding:
 
     def _record_part(self, commands: Any, part: Part) -> None:
         dispatch, descriptor_set = self._plan.dispatches[part.number], self._sets[part.number]
-        from_zero = not any(part.first)
-        pipeline = self._pipelines[part.number] if from_zero else self._builder.with_base(dispatch.kernel)
+        pipeline = self._pipelines[part.number]
         point, layout = vk.VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.layout.pipeline
         vk.vkCmdBindPipeline(commands, point, pipeline.handle)
         vk.vkCmdBindDescriptorSets(commands, point, layout, 0, 1, [descriptor_set], 0, None)
-        push = vk.ffi.from_buffer(dispatch.push)
-        vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(dispatch.push), push)
-        if from_zero:
-            vk.vkCmdDispatch(commands, *part.groups)
-        else:
-            vk.vkCmdDispatchBase(commands, *part.first, *part.groups)
+        # vkCmdDispatchBase would also say where the part begins, but not every driver does what it says (ADR 47).
+        push = dispatch.push + _FIRST_WORKGROUP.pack(part.first_row, part.first_layer)
+        vk.vkCmdPushConstants(commands, layout, vk.VK_SHADER_STAGE_COMPUTE_BIT, 0, len(push), vk.ffi.from_buffer(push))
+        vk.vkCmdDispatch(commands, *part.groups)
 
 
 def _arguments(dispatch: Dispatch) -> list[tuple[int, str]]:

@@ -17,13 +17,14 @@ from .plan import Dispatch, Plan
 class Part:
     """Some of the workgroups of a dispatch.
 
-    `number` is the place of the dispatch in `plan.dispatches`. `first` and `groups` are the first workgroup and the number of
-    workgroups in x, y and z. The part that `begins_step` comes after everything that earlier steps have written. The part that
-    `ends_dispatch` is the last one of its dispatch.
+    `number` is the place of the dispatch in `plan.dispatches`. `first_row` and `first_layer` are the first workgroup in y and
+    in z, `groups` the numbers of workgroups in x, y and z. The part that `begins_step` comes after everything that earlier
+    steps have written. The part that `ends_dispatch` is the last one of its dispatch.
     """
 
     number: int
-    first: tuple[int, int, int]
+    first_row: int
+    first_layer: int
     groups: tuple[int, int, int]
     begins_step: bool = False
     ends_dispatch: bool = True
@@ -41,7 +42,7 @@ def undivided(plan: Plan, frames: int) -> Submission:
     """Return the one submission that runs a whole plan for a number of frames."""
     numbers = iter(range(len(plan.dispatches)))
     return tuple(
-        Part(next(numbers), (0, 0, 0), _groups(dispatch, frames), begins_step=position == 0)
+        Part(next(numbers), 0, 0, _groups(dispatch, frames), begins_step=position == 0)
         for step in plan.steps
         for position, dispatch in enumerate(step)
     )
@@ -83,7 +84,8 @@ def _parts(whole: Part, work: int, most: int) -> Iterator[tuple[Part, int]]:
             groups = (columns, min(rows_each, rows - row), min(layers_each, layers - layer))
             part = Part(
                 whole.number,
-                (0, row, layer),
+                row,
+                layer,
                 groups,
                 begins_step=whole.begins_step and (row, layer) == (0, 0),
                 ends_dispatch=row + groups[1] == rows and layer + groups[2] == layers,

@@ -15,8 +15,6 @@ from .compiling import Compilations
 from .device import Device
 from .plan import Kernel
 
-_DISPATCH_BASE_FLAG = 0x10  # VK_PIPELINE_CREATE_DISPATCH_BASE_BIT, which the binding does not know by its name
-
 PUSH_BYTES = 64
 """The bytes of push constants that every pipeline layout declares; Vulkan guarantees 128."""
 
@@ -97,7 +95,6 @@ class PipelineBuilder:
         self._load_module = load_module
         self._cache = PipelineCache(device, stack, cache_folder)
         self._built: dict[Kernel, Pipeline] = {}
-        self._with_base: dict[Kernel, Pipeline] = {}
         self._layouts: dict[tuple[bool, int, int], Layout] = {}
 
     def _layout(self, kernel: Kernel) -> Layout:
@@ -138,17 +135,7 @@ class PipelineBuilder:
     def __getitem__(self, kernel: Kernel) -> Pipeline:
         return self._built[kernel]
 
-    def with_base(self, kernel: Kernel) -> Pipeline:
-        """Return the kernel, compiled so that a dispatch need not begin with workgroup 0. The first call compiles it.
-
-        It is apart, because only slow devices need it, and others should not pay for it.
-        """
-        if kernel not in self._with_base:
-            self._with_base[kernel] = self._compile(kernel, Compilations(self._device, 1), _DISPATCH_BASE_FLAG)
-            self._cache.save()
-        return self._with_base[kernel]
-
-    def _compile(self, kernel: Kernel, compilations: Compilations, flags: int = 0) -> Pipeline:
+    def _compile(self, kernel: Kernel, compilations: Compilations) -> Pipeline:
         device = self._device
         with ExitStack() as temporary:
             code = self._load_module(kernel.module)
@@ -175,7 +162,7 @@ class PipelineBuilder:
                 pSpecializationInfo=specialisation if entries else None,
             )
             layout = self._layout(kernel)
-            info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout.pipeline)
+            info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout.pipeline)
 
             used = (code, values, data, entries, specialisation, entry_point, stage)
 

@@ -48,8 +48,9 @@ class Dispatch:
     """One run of a kernel over every frame of a batch.
 
     `sources` and `targets` are the names of the buffers that it reads and writes, in the order of their bindings. A buffer that
-    is changed in place is a target. `push` has the bytes of the push constants, `groups` the workgroups in x and y, and
-    `layers` the workgroups in z for one frame. `label` is the name of the stage in profiles.
+    is changed in place is a target. `push` has the bytes of the push constants. Behind them a kernel finds the first
+    workgroup in y and in z, two int32. `groups` has the workgroups in x and y, and `layers` the workgroups in z for one frame.
+    `label` is the name of the stage in profiles.
     """
 
     label: str

@@ -16,8 +16,11 @@ layout(push_constant) uniform Push {
     int height;  // of each plane
     int pitch;   // from row to row of an output, in words
     int plane;   // from plane to plane of an output, in words
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "format.glsl"
 
 layout(std430, set = 0, binding = 0) readonly restrict buffer Chroma { uvec2 chroma[]; };
@@ -38,8 +41,8 @@ uint even_halves(uvec2 words) {
 void main() {
     int column = int(gl_GlobalInvocationID.x);  // in words of the outputs
     if (column >= pitch) return;
-    int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
-    int index = int(gl_WorkGroupID.z) * plane + first_row * pitch + column;
+    int first_row = workgroup_id().y * POINTWISE_ROWS;
+    int index = workgroup_id().z * plane + first_row * pitch + column;
     for (int row = first_row; row < min(first_row + POINTWISE_ROWS, height); ++row, index += pitch) {
         uvec2 words = chroma[index];
         cb[index] = FORMAT == UINT8 ? even_bytes(words) : even_halves(words);

@@ -19,8 +19,11 @@ layout(push_constant) uniform Push {
     int target_plane;
     int first_plane;   // 0 reference, 1 distorted
     float scale;       // 255 / range
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "constants.glsl"
 #include "samples.glsl"
 
@@ -28,8 +31,8 @@ layout(push_constant) uniform Push {
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * INGEST_COLUMNS;
-    int row = int(gl_WorkGroupID.y);
-    int image = int(gl_WorkGroupID.z) * 2 + first_plane;
+    int row = workgroup_id().y;
+    int image = workgroup_id().z * 2 + first_plane;
     float samples[INGEST_COLUMNS];
     LOAD_SAMPLES(samples, INGEST_COLUMNS, image * plane + row * pitch, unit_of(width - 1), column, 0)
     int out_index = image * target_plane + row * target_pitch + column;

@@ -68,14 +68,18 @@ class Input(Enum):
     STORAGE = "storage buffers in both"
 
 
+PART = ("first_workgroup_y", "first_workgroup_z")
+"""The last push constants of every kernel. The host adds them, because a dispatch may be divided into parts."""
+
+
 @dataclass(frozen=True)
 class Interface:
     """The arguments of one kernel.
 
-    `push` names its push constants in order. They are ints, except the names in `floats`. The buffers of `sources` are bound
-    from 0, followed by those of `targets`. `constants` are the specialisation constants of every build. `own_workgroup` has the
-    shapes whose workgroup size is fixed in the kernel and is no constant. `sums` has the builds. Those that round as libvmaf
-    does have their own number of columns, and their workgroup size is a constant in both shapes.
+    `push` names its push constants in order, without PART. They are ints, except the names in `floats`. The buffers of
+    `sources` are bound from 0, followed by those of `targets`. `constants` are the specialisation constants of every build.
+    `own_workgroup` has the shapes whose workgroup size is fixed in the kernel and is no constant. `sums` has the builds. Those
+    that round as libvmaf does have their own number of columns, and their workgroup size is a constant in both shapes.
     """
 
     push: tuple[str, ...]

@@ -19,8 +19,11 @@ layout(push_constant) uniform Push {
     int plane;          // from plane to plane, in words
     int strip;          // rows that one workgroup processes
     int frame_partials; // words from frame to frame of the target
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "format.glsl"
 
 layout(std430, set = 0, binding = 0) readonly restrict buffer Samples { uint words[]; };
@@ -34,8 +37,8 @@ void main() {
     int inside = width - column * per_word;  // samples of the word that belong to the picture
     uint largest = 0u;
     if (inside > 0) {
-        int top = int(gl_WorkGroupID.y) * strip;
-        int word = int(gl_WorkGroupID.z) * plane + top * pitch + column;
+        int top = workgroup_id().y * strip;
+        int word = workgroup_id().z * plane + top * pitch + column;
         for (int row = min(strip, height - top); row > 0; --row, word += pitch) {
             uint samples = words[word];
             if (FORMAT == UINT8) {
@@ -53,7 +56,7 @@ void main() {
     if (gl_LocalInvocationIndex != 0u) return;
     for (uint i = 1u; i < gl_NumSubgroups; ++i) largest = max(largest, subgroup_largest[i]);
     int columns = int(gl_NumWorkGroups.x), groups = columns * ((height + strip - 1) / strip);  // a dispatch may have fewer rows
-    int group = int(gl_WorkGroupID.y) * columns + int(gl_WorkGroupID.x);
-    int image = int(gl_WorkGroupID.z);
+    int group = workgroup_id().y * columns + int(gl_WorkGroupID.x);
+    int image = workgroup_id().z;
     target[(image >> 1) * frame_partials + (image & 1) * groups + group] = largest;
 }

@@ -19,19 +19,23 @@ layout(push_constant) uniform Push {
     int plane;         // from plane to plane, in floats
     int target_pitch;  // the same of the target
     int target_plane;
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
+
+#include "workgroup.glsl"
 
 void main() {
     int column = int(gl_GlobalInvocationID.x);
     if (column >= target_pitch) return;
     int left = 2 * column - (width & 1);
     bool has_left = left >= 0 && left < width, has_right = left + 1 < width;
-    int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
+    int first_row = workgroup_id().y * POINTWISE_ROWS;
     for (int row = first_row; row < min(first_row + POINTWISE_ROWS, (height + 1) >> 1); ++row) {
         int below = 2 * row + 1 - (height & 1);  // the lower of the two rows; the upper one may be outside
-        int index = int(gl_WorkGroupID.z) * plane + below * pitch + left;
+        int index = workgroup_id().z * plane + below * pitch + left;
         float sum = (has_left ? source[index] : 0.0) + (has_right ? source[index + 1] : 0.0);
         if (below > 0) sum += (has_left ? source[index - pitch] : 0.0) + (has_right ? source[index - pitch + 1] : 0.0);
-        target[int(gl_WorkGroupID.z) * target_plane + row * target_pitch + column] = 0.25 * sum;
+        target[workgroup_id().z * target_plane + row * target_pitch + column] = 0.25 * sum;
     }
 }

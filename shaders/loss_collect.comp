@@ -28,7 +28,11 @@ layout(push_constant) uniform Push {
     int target_plane;
     int scale_index;
     int scales;
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
+
+#include "workgroup.glsl"
 
 float low_pass(int k) {
     return abs(k) <= 4 ? LOW_PASS[clamp(k + 4, 0, 8)] : 0.0;
@@ -88,12 +92,12 @@ void collect_filtered(out float collected[POINTWISE_ROWS], float across[5], int 
 void main() {
     int column = int(gl_GlobalInvocationID.x);
     if (column >= width) return;
-    int z = int(gl_WorkGroupID.z);
+    int z = workgroup_id().z;
     float value = 1.0;
     for (int s = 0; s < scales; ++s) value *= means[z * scales + s].y;
     float slope = value * means[z * scales + scale_index].z;
     float coarse_slope = scale_index + 2 == scales ? value * means[z * scales + scale_index + 1].z : 1.0;
-    int first_row = int(gl_WorkGroupID.y) * POINTWISE_ROWS;
+    int first_row = workgroup_id().y * POINTWISE_ROWS;
     int start = z * plane, target = z * target_plane + first_row * target_pitch + column;
     float collected[POINTWISE_ROWS];
     if (AVERAGE) {

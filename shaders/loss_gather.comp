@@ -25,17 +25,20 @@ layout(push_constant) uniform Push {
     int strip;         // rows that one workgroup processes
     float weight;
     float data_range;
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "loss_pivot.glsl"
 #include "loss_blocks.glsl"
 #include "loss_sample.glsl"
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int last = (width - 1) >> 2;
 
     vec2 pivot = plane_pivot(plane_start);
@@ -54,14 +57,14 @@ void main() {
         float done[3][STRIP_COLUMNS];
         [[unroll]] for (int m = 0; m < 3; ++m) {
             float map[SPAN];
-            int row_start = (int(gl_WorkGroupID.z) * 3 + m) * plane + clamp(row, 0, height - 1) * pitch;
+            int row_start = (workgroup_id().z * 3 + m) * plane + clamp(row, 0, height - 1) * pitch;
             LOAD_SPAN(map, maps, row_start, last, column)
             [[unroll]] for (int s = 0; s < SPAN; ++s) map[s] = row_inside && inside[s] ? map[s] : 0.0;
             ADD_ROW(done[m], open[m], map)
         }
         if (i < 0) continue;
         int row_start = plane_start + (top + i) * pitch;
-        int index = int(gl_WorkGroupID.z) * target_plane + (top + i) * target_pitch + column;
+        int index = workgroup_id().z * target_plane + (top + i) * target_pitch + column;
         [[unroll]] for (int part = 0; part < STRIP_COLUMNS / 4; ++part) {
             vec4 x = block_of(distorted, row_start, min((column >> 2) + part, last));
             vec4 y = block_of(reference, row_start, min((column >> 2) + part, last));

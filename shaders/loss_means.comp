@@ -1,4 +1,5 @@
 #version 450
+#extension GL_GOOGLE_include_directive : require
 // Computes the contribution of a scale to the value of each plane, from the partial sums of the workgroups.
 //
 //   deficit = sum / windows,   power = mean^weight,   slope = weight / mean,   mean = 1 - deficit
@@ -20,12 +21,16 @@ layout(push_constant) uniform Push {
     int null_negative;
     float weight;
     float windows;
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
+
+#include "workgroup.glsl"
 
 shared float thread_sums[THREADS];
 
 void main() {
-    int plane = int(gl_WorkGroupID.z);
+    int plane = workgroup_id().z;
     int lane = int(gl_LocalInvocationIndex);
     float sum = 0.0;
     for (int i = lane; i < groups; i += THREADS) sum += partials[plane * plane_partials + first_partial + i];

@@ -27,8 +27,11 @@ layout(push_constant) uniform Push {
     int target_plane;
     int strip;         // output rows of a strip
     float scale;       // of UINT16 samples
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "border.glsl"
 #include "samples.glsl"
 

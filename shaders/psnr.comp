@@ -94,8 +94,8 @@ void main() {
 
     SquareSums sums = SquareSums(0u, 0u, ExactSum(0.0, 0.0));
     if (inside > 0) {
-        int top = int(gl_WorkGroupID.y) * strip;
-        int place = int(gl_WorkGroupID.z) * 2 * plane + top * pitch + unit;
+        int top = workgroup_id().y * strip;
+        int place = workgroup_id().z * 2 * plane + top * pitch + unit;
         for (int rows = min(strip, height - top); rows > 0; --rows, place += pitch) {
             uint a[UNIT_WORDS] = unit_at(place), b[UNIT_WORDS] = unit_at(place + plane);
             [[unroll]] for (int w = 0; w < UNIT_WORDS; ++w) add_squares(sums, a[w] & masks[w], b[w] & masks[w]);

@@ -22,8 +22,11 @@ layout(push_constant) uniform Push {
     int factor;
     float weight;      // 1 / factor^2
     float scale;       // of UINT16 samples
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "border.glsl"
 #include "exact.glsl"
 #include "samples.glsl"
@@ -31,13 +34,13 @@ layout(push_constant) uniform Push {
 void main() {
     int column = int(gl_GlobalInvocationID.x);
     if (column >= target_pitch) return;
-    int first_row = int(gl_WorkGroupID.y) * factor - (factor >> 1);
+    int first_row = workgroup_id().y * factor - (factor >> 1);
     int first_column = column * factor - (factor >> 1);
     ExactSum sum = ExactSum(0.0, 0.0);
     for (int j = 0; j < factor; ++j) {
-        int row = int(gl_WorkGroupID.z) * plane + mirror(first_row + j, height) * pitch;
+        int row = workgroup_id().z * plane + mirror(first_row + j, height) * pitch;
         for (int i = 0; i < factor; ++i) 
             add_product(sum, sample_at(row, clamp(mirror(first_column + i, width), 0, width - 1)), weight);
     }
-    target[int(gl_WorkGroupID.z) * target_plane + int(gl_WorkGroupID.y) * target_pitch + column] = rounded(sum);
+    target[workgroup_id().z * target_plane + workgroup_id().y * target_pitch + column] = rounded(sum);
 }

@@ -45,12 +45,12 @@ SplitSum row_sum(const float samples[SPAN], int c, int distance) {
 void main() {
     int column = int(gl_GlobalInvocationID.x) * EXACT_OUTPUTS;
     if (column >= target_pitch) return;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, ((height + 1) >> 1) - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int last = unit_of(width - 1);
     int end = width - (2 * column - 4);  // index of the first loaded sample past the end of the row
-    int out_index = int(gl_WorkGroupID.z) * target_plane + top * target_pitch + column;
+    int out_index = workgroup_id().z * target_plane + top * target_pitch + column;
 
     SplitSum open[4][EXACT_OUTPUTS];
     [[unroll]] for (int k = 0; k < 4; ++k)

@@ -19,9 +19,9 @@ shared vec4 column_sums[CHUNK][DECIMATE_WORKGROUP];
 void main() {
     int lane = int(gl_LocalInvocationIndex);
     int first_output = int(gl_WorkGroupID.x) * DECIMATE_OUTPUTS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, ((height + 1) >> 1) - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int column = 2 * first_output + 4 * lane - 4;
     bool at_border = gl_WorkGroupID.x == 0 || 2 * first_output - 4 + 4 * DECIMATE_WORKGROUP > width;
     ivec4 mirrored;
@@ -60,7 +60,7 @@ void main() {
                 [[unroll]] for (int k = 1; k < 9; ++k) total += LOW_PASS[k] * column_sum[2 * c + k];
                 outputs[c] = total;
             }
-            int row_start = int(gl_WorkGroupID.z) * target_plane + (top + chunk + slot_across) * target_pitch;
+            int row_start = workgroup_id().z * target_plane + (top + chunk + slot_across) * target_pitch;
             [[unroll]] for (int part = 0; part < 2; ++part)
                 if (output_across + 4 * part < target_pitch)
                     target[(row_start + output_across) / 4 + part] =

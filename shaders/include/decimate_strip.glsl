@@ -25,11 +25,11 @@ float folded_left(int k, int column) {
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * DECIMATE_COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, ((height + 1) >> 1) - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int last = unit_of(width - 1);
-    int out_index = int(gl_WorkGroupID.z) * target_plane + top * target_pitch + column;
+    int out_index = workgroup_id().z * target_plane + top * target_pitch + column;
 
     float taps[DECIMATE_COLUMNS][9];
     [[unroll]] for (int c = 0; c < DECIMATE_COLUMNS; ++c) {

@@ -64,9 +64,9 @@ const int OUTPUTS = LOSS_WORKGROUP - 2 * HALO;
 void main() {
     int lane = int(gl_LocalInvocationIndex);
     int first_column = int(gl_WorkGroupID.x) * OUTPUTS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int column = first_column - HALO + lane;
     bool column_inside = column >= 0 && column < width;
     int column_start = plane_start + clamp(column, 0, width - 1);
@@ -172,7 +172,7 @@ void main() {
             float gathered[3][CHUNK];
             [[unroll]] for (int m = 0; m < 3; ++m) ACROSS(gathered[m], column_sums[m])
             int index = plane_start + (top + output_row) * pitch + output_column;
-            int target_index = int(gl_WorkGroupID.z) * target_plane + (top + output_row) * target_pitch + output_column;
+            int target_index = workgroup_id().z * target_plane + (top + output_row) * target_pitch + output_column;
             if (in_fours && outputs >= CHUNK) {
                 vec4 four_x = distorted_fours[index >> 2], four_y = reference_fours[index >> 2];
                 vec4 u = (four_x + four_y) - pivot.x, d = (four_x - four_y) - pivot.y, gradient;

@@ -17,9 +17,9 @@ layout(std430, set = 0, binding = 2) writeonly restrict buffer Maps { vec4 maps[
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - top);
-    int plane_start = int(gl_WorkGroupID.z) * plane;
+    int plane_start = workgroup_id().z * plane;
     int last = (width - 1) >> 2;
 
     vec2 candidates[5];  // from the top of the strip to its end, alternating left and right
@@ -76,7 +76,7 @@ void main() {
         }
 #ifdef GRADIENT
         [[unroll]] for (int m = 0; m < 3; ++m) {
-            int index = (int(gl_WorkGroupID.z) * 3 + m) * target_plane + (top + i) * target_pitch + column;
+            int index = (workgroup_id().z * 3 + m) * target_plane + (top + i) * target_pitch + column;
             [[unroll]] for (int part = 0; part < STRIP_COLUMNS / 4; ++part)
                 if (column + 4 * part < target_pitch)
                     maps[(index >> 2) + part] = vec4(by_moment[4 * part][m], by_moment[4 * part + 1][m],

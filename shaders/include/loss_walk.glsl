@@ -19,8 +19,11 @@ layout(push_constant) uniform Push {
     float c2;
     float weight;      // of the gradient
     float data_range;
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "loss.glsl"
 #include "loss_pivot.glsl"
 
@@ -33,8 +36,8 @@ layout(std430, set = 0, binding = 2) writeonly restrict buffer Partials { float 
 const int SUMS = 1;
 
 void store_partial(int sum, float value) {
-    int workgroup = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
-    partials[int(gl_WorkGroupID.z) * plane_partials + first_partial + workgroup] = value;
+    int workgroup = workgroup_id().y * int(gl_NumWorkGroups.x) + workgroup_id().x;
+    partials[workgroup_id().z * plane_partials + first_partial + workgroup] = value;
 }
 
 #ifdef STAGED

@@ -36,9 +36,9 @@ int column_across(int lane_across) {
 void main() {
     int lane = int(gl_LocalInvocationIndex);
     int first_column = int(gl_WorkGroupID.x) * COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - UNIFORM + 1 - top);
-    int first_row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int first_row = workgroup_id().z * 2 * plane + top * pitch;
     int column = min(first_column + lane, width - 1);
     int slot_across = lane / LANES_ACROSS;
     int across = column_across(lane % LANES_ACROSS);

@@ -34,9 +34,9 @@ void read_row(int row, int last, int column, out Block done[STRIP_COLUMNS]) {
 
 void main() {
     int column = first_column(int(gl_GlobalInvocationID.x));
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - UNIFORM + 1 - top);
-    int first_row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int first_row = workgroup_id().z * 2 * plane + top * pitch;
     int last = unit_of(width - 1);
 
     Block one[STRIP_COLUMNS], twos[2][STRIP_COLUMNS], fours[TURN][STRIP_COLUMNS];  // rows, the latest of them

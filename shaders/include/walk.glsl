@@ -14,16 +14,19 @@ layout(push_constant) uniform Push {
 #ifdef MAP
     int first_window;   // where the map begins within a frame's sums; its rows follow each other without a gap
 #endif
+    int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
+    int first_workgroup_z;
 };
 
+#include "workgroup.glsl"
 #include "samples.glsl"
 
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Partials { float partials[]; };
 
 // Stores one of the SUMS sums of a workgroup. They are side by side, and workgroups follow each other in rows.
 void store_partial(int sum, float value) {
-    int workgroup = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
-    partials[int(gl_WorkGroupID.z) * frame_partials + first_partial + workgroup * SUMS + sum] = value;
+    int workgroup = workgroup_id().y * int(gl_NumWorkGroups.x) + workgroup_id().x;
+    partials[workgroup_id().z * frame_partials + first_partial + workgroup * SUMS + sum] = value;
 }
 
 #ifdef STAGED

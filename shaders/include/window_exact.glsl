@@ -57,9 +57,9 @@ void filter_across(int row, int last, int column, out float across[5][EXACT_COLU
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * EXACT_COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - 10 - top);
-    int row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int row = workgroup_id().z * 2 * plane + top * pitch;
     int last = unit_of(width - 1);
 
     Kept kept[5][EXACT_COLUMNS][10];

@@ -20,9 +20,9 @@ shared vec4 column_sums[5][CHUNK][WINDOW_WORKGROUP / 4 + FOURS - 1];
 void main() {
     int lane = int(gl_LocalInvocationIndex);
     int first_column = int(gl_WorkGroupID.x) * WINDOWS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - 10 - top);
-    int first_row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int first_row = workgroup_id().z * 2 * plane + top * pitch;
     int column = min(first_column + lane, width - 1);
     int lane_across = lane % LANES_ACROSS;
     int slot_across = lane / LANES_ACROSS;

@@ -32,9 +32,9 @@ void add_row(int row, int last, int column, inout float open[5][10][STRIP_COLUMN
 
 void main() {
     int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
-    int top = int(gl_WorkGroupID.y) * strip;
+    int top = workgroup_id().y * strip;
     int rows = min(strip, height - 10 - top);
-    int row = int(gl_WorkGroupID.z) * 2 * plane + top * pitch;
+    int row = workgroup_id().z * 2 * plane + top * pitch;
     int last = unit_of(width - 1);
 
     float open[5][10][STRIP_COLUMNS], done[5][STRIP_COLUMNS];

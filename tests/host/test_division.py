@@ -21,7 +21,8 @@ def _plan() -> Plan:
 
 
 def _workgroups(part: Part) -> list[tuple[int, int, int, int]]:
-    ranges = [range(first, first + count) for first, count in zip(part.first, part.groups, strict=True)]
+    first = 0, part.first_row, part.first_layer
+    ranges = [range(begin, begin + count) for begin, count in zip(first, part.groups, strict=True)]
     return [(part.number, x, y, z) for z in ranges[2] for y in ranges[1] for x in ranges[0]]
 
 
@@ -53,4 +54,4 @@ def test_a_submission_has_at_most_so_much_work(most: int, expected: int) -> None
 
 def test_a_frame_that_is_too_much_is_divided_by_rows() -> None:
     first = divide(_plan(), 1, 6)[0]
-    assert first == (Part(0, (0, 0, 0), (2, 1, 1), begins_step=True, ends_dispatch=False),)
+    assert first == (Part(0, 0, 0, (2, 1, 1), begins_step=True, ends_dispatch=False),)

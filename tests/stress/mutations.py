@@ -40,6 +40,7 @@ DOWN_ROWS, DOWN_SUMS = _include("window_down_rows"), _include("window_down_sums"
 LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
+WORKGROUP = _include("workgroup")
 DEINTERLEAVE, PSNR = "shaders/deinterleave.comp", "shaders/psnr.comp"
 CONSTANTS = "shaders/constants.py"
 PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_ssim.py", "vkssim/features/float_ssim.py"
@@ -67,9 +68,7 @@ MUTATIONS = (
         "LOAD_SAMPLES(b, SPAN, row + plane,",
         "LOAD_SAMPLES(b, SPAN, row,",
     ),
-    Mutation(
-        "strip window: the next frame's plane", STRIP, "int(gl_WorkGroupID.z) * 2 * plane", "int(gl_WorkGroupID.z) * plane"
-    ),
+    Mutation("strip window: the next frame's plane", STRIP, "workgroup_id().z * 2 * plane", "workgroup_id().z * plane"),
     Mutation(
         "staged window: a tap across",
         STAGED,
@@ -251,8 +250,8 @@ MUTATIONS = (
     Mutation(
         "downscale: box shifted down",
         DOWNSCALE,
-        "int first_row = int(gl_WorkGroupID.y) * factor - (factor >> 1)",
-        "int first_row = int(gl_WorkGroupID.y) * factor",
+        "int first_row = workgroup_id().y * factor - (factor >> 1)",
+        "int first_row = workgroup_id().y * factor",
     ),
     Mutation(
         "downscale: last column of the box lost",
@@ -271,7 +270,7 @@ MUTATIONS = (
     Mutation(
         "deinterleave: the upper byte of each sample lost", DEINTERLEAVE, "words.x & 0xffffu", "words.x & 0xffu", DEINTERLEAVED
     ),
-    Mutation("deinterleave: the distorted plane lost", DEINTERLEAVE, "int(gl_WorkGroupID.z) * plane", "0", DEINTERLEAVED),
+    Mutation("deinterleave: the distorted plane lost", DEINTERLEAVE, "workgroup_id().z * plane", "0", DEINTERLEAVED),
     Mutation(
         "deinterleave: the last row lost", DEINTERLEAVE, "POINTWISE_ROWS, height)", "POINTWISE_ROWS, height - 1)", DEINTERLEAVED
     ),
@@ -323,8 +322,13 @@ MUTATIONS = (
         '#include "window.glsl"',
         '#define subgroupAdd(x) (x)\n#include "window.glsl"',
     ),
-    Mutation("sums: a row of workgroups over the other", WALK, "gl_WorkGroupID.y * gl_NumWorkGroups.x +", "gl_WorkGroupID.y +"),
-    Mutation("sums: a frame's over those of the first", WALK, "int(gl_WorkGroupID.z) * frame_partials +", ""),
+    Mutation(
+        "workgroups: all rows are the first", WORKGROUP, "ivec3(gl_WorkGroupID)", "ivec3(gl_WorkGroupID.x, 0, gl_WorkGroupID.z)"
+    ),
+    Mutation(
+        "sums: a row of workgroups over the other", WALK, "workgroup_id().y * int(gl_NumWorkGroups.x) +", "workgroup_id().y +"
+    ),
+    Mutation("sums: a frame's over those of the first", WALK, "workgroup_id().z * frame_partials +", ""),
     # -- the 8x8 window
     Mutation("8x8 window: variances over 64", _include("uniform"), "(SAMPLES * (SAMPLES - 1.0))", "(SAMPLES * SAMPLES)"),
     Mutation(
@@ -369,8 +373,8 @@ MUTATIONS = (
     Mutation(
         "largest sample: the distorted plane not looked at",
         "shaders/largest_sample.comp",
-        "int(gl_WorkGroupID.z) * plane + top",
-        "(int(gl_WorkGroupID.z) & ~1) * plane + top",
+        "workgroup_id().z * plane + top",
+        "(workgroup_id().z & ~1) * plane + top",
     ),
     Mutation(
         "largest sample: the workgroups of a part counted",
@@ -383,15 +387,29 @@ MUTATIONS = (
     Mutation(
         "divided work: every part begins at the first row",
         "host/division.py",
-        "                (0, row, layer),\n",
-        "                (0, 0, layer),\n",
+        "                row,\n                layer,\n",
+        "                0,\n                layer,\n",
+        f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
+    ),
+    Mutation(
+        "divided work: kernels begin at the first row",
+        WORKGROUP,
+        "first_workgroup_y, first_workgroup_z)",
+        "0, first_workgroup_z)",
+        f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
+    ),
+    Mutation(
+        "divided work: kernels begin at the first frame",
+        WORKGROUP,
+        "first_workgroup_y, first_workgroup_z)",
+        "first_workgroup_y, 0)",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
     ),
     Mutation(
         "divided work: every part begins at workgroup 0",
         "host/binding.py",
-        "vkCmdDispatchBase(commands, *part.first,",
-        "vkCmdDispatchBase(commands, 0, 0, 0,",
+        "_FIRST_WORKGROUP.pack(part.first_row, part.first_layer)",
+        "_FIRST_WORKGROUP.pack(0, 0)",
         f"{SLOW_DEVICE}::test_short_submissions_change_no_bit",
     ),
     Mutation("sums added in float32", "vkssim/features/base.py", "axis=1, dtype=np.float64)", "axis=1, dtype=np.float32)"),
