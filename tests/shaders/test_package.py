@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from vkssim.host.pipelines import PUSH_BYTES
 from vkssim.shaders import constants, load_module
 from vkssim.shaders.interface import INTERFACES, PART, Shape, Sums, module_name, modules
 from vkssim.shaders.spirv import reflect
+
+SHADERS = Path(__file__).resolve().parents[2] / "shaders"
 
 
 def test_taps_are_not_renormalised() -> None:
@@ -35,6 +39,14 @@ def test_built_module_is_what_the_host_declares(stem: str, shape: Shape, sums: S
     assert {name for name, _, kind in found.push if kind == "float"} == declared.floats & set(declared.push)
     assert found.bindings == declared.bindings(shape)
     assert 4 * len(found.push) <= PUSH_BYTES
+
+
+def test_rows_and_layers_are_those_of_the_whole_dispatch() -> None:
+    """docs/adr/0047: the numbers of GLSL begin at 0 in each part of a dispatch, in y and in z."""
+    sources = {path: path.read_text("utf-8") for path in SHADERS.rglob("*") if path.suffix in (".comp", ".glsl")}
+    assert len(sources) > len(INTERFACES)
+    of_parts = re.compile(r"gl_(WorkGroupID|GlobalInvocationID|NumWorkGroups)(?!\.x)")
+    assert [path.name for path, text in sources.items() if of_parts.search(text)] == ["workgroup.glsl"]
 
 
 def test_unbuilt_module_says_what_to_run() -> None:
