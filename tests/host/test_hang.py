@@ -15,7 +15,6 @@ ENDLESS = """
 layout(local_size_x = 16) in;
 layout(binding = 0) buffer Source { uint source[]; };
 layout(binding = 1) buffer Target { uint target[]; };
-layout(push_constant) uniform Push { uint words[16]; };
 void main() {
     while (source[0] == 0) atomicAdd(target[0], 1u);
 }
@@ -32,7 +31,7 @@ from vkssim.host.instance import shared_instance
 from vkssim.host.plan import BufferSpec, Dispatch, Kernel, Plan, Role
 
 buffers = BufferSpec("in", Role.INPUT, 64), BufferSpec("out", Role.OUTPUT, 64)
-endless = Dispatch("endless", Kernel("endless"), ("in",), ("out",), bytes(64), (65535, 65535))
+endless = Dispatch("endless", Kernel("endless"), ("in",), ("out",), b"", (65535, 65535))
 code = Path(sys.argv[1]).read_bytes()
 try:
     with (
