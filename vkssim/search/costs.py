@@ -16,6 +16,7 @@ class FrameCosts:
 
     def __init__(self, width: int, height: int) -> None:
         import av
+        from av.video.reformatter import VideoReformatter
 
         divisor = max(2, -(-width // _WIDTH))
         self._size = tuple(max(_LEAST_SIDE, side // divisor // 2 * 2) for side in (width, height))
@@ -24,12 +25,13 @@ class FrameCosts:
         self._encoder.pix_fmt = "yuv420p"
         self._encoder.time_base = Fraction(1, 25)
         self._encoder.options = {"qmin": _QUANTISER, "qmax": _QUANTISER, "g": _KEY_FRAMES}
+        self._reformatter = VideoReformatter()  # `frame.reformat` would prepare a scaler, and its threads, for every frame
         self._frames = 0
 
     def cost(self, frame: Any) -> int:
         """Return the bytes of the next frame."""
         width, height = self._size
-        small = frame.reformat(width=width, height=height, format="yuv420p", interpolation="BILINEAR")
+        small = self._reformatter.reformat(frame, width, height, "yuv420p", interpolation="BILINEAR", threads=1)
         small.pts, small.time_base, small.pict_type = self._frames, self._encoder.time_base, 0
         self._frames += 1
         return sum(packet.size for packet in self._encoder.encode(small))

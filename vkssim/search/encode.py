@@ -200,17 +200,20 @@ def prepared(frames: Iterable[Any], sample: Sample, recipe: Recipe, facts: Facts
     What would bind the encoder to the decisions of the source's encoder is taken off. Frames without a presentation time, as
     in a file that is a bare stream, get the time of their number.
     """
+    from av.video.reformatter import VideoReformatter
+
     span = facts.colours[3]
+    convert, scale = VideoReformatter(), VideoReformatter()  # `frame.reformat` would prepare a scaler for every frame
     for number, frame in enumerate(frames, sample.first - sample.lead):
         if frame.pts is None:
             frame.pts, frame.time_base = round(number / (facts.rate * facts.time_base)), facts.time_base
         made = small = frame
         if frame.format.name != recipe.format:
-            made = small = frame.reformat(format=recipe.format, src_color_range=span, dst_color_range=span)
+            made = small = convert.reformat(frame, format=recipe.format, src_color_range=span, dst_color_range=span)
         if recipe.size not in (None, (made.width, made.height)):
             width, height = recipe.size
-            small = made.reformat(
-                width=width, height=height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
+            small = scale.reformat(
+                made, width, height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
             )
         small.pts, small.time_base = frame.pts, frame.time_base
         small.pict_type = 0  # libx264 would put its key frames where the source has them
