@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..support.waiting import PATIENCE
@@ -41,8 +42,11 @@ def are_gone(processes: Sequence[int]) -> bool:
 
 def _children(number: int) -> list[int]:
     """Return the children of a process, of all its threads."""
-    lists = [path.read_text() for path in Path(f"/proc/{number}/task").glob("*/children")]
-    return [int(child) for children in lists for child in children.split()]
+    found: list[int] = []
+    for path in Path(f"/proc/{number}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that ended has none
+            found += map(int, path.read_text().split())
+    return found
 
 
 def _command(number: int) -> bytes:
