@@ -74,7 +74,7 @@ class Compilations:
             if now - began >= limit:
                 raise DeviceTimeoutError(
                     f"{self._device.info.description} did not compile the kernel {kernel} in {limit:g} s. Choose another"
-                    " device, or exact=false, which has smaller kernels. If it is only slow,"
+                    " device, or precision=fast, which has smaller kernels. If it is only slow,"
                     f" {TIMEOUT_VARIABLE}=SECONDS gives it longer"
                 )
             seconds = now - self._started

@@ -35,10 +35,9 @@ from vkssim.host.pipelines import PipelineBuilder
 from vkssim.shaders import load_module
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
-EXACT = ("exact=true", "exact=nearly")
 CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
 SCORE_TOLERANCE = 5e-5
-"""Four decimals, as tests/support/tolerances.py has it for plain kernels against libvmaf."""
+"""Four decimals, the contract."""
 
 GRADIENT_TOLERANCE = 2e-6
 """The largest difference of a gradient's samples, which are at most about 0.1, from float64."""
@@ -53,23 +52,12 @@ def first_score() -> str:
 
 
 def self_test() -> str:
-    """Compute all known cases of plain kernels and of losses, and return the names of those that differ."""
-    return _wrong_cases(exact=False)
-
-
-def exact_kernels() -> str:
-    """Compute the known cases of the exact and nearly exact kernels, and return the names of those that differ."""
-    return _wrong_cases(exact=True)
-
-
-def _wrong_cases(exact: bool) -> str:
+    """Compute all known cases, and return the names of those that differ."""
     shape = KernelShape.for_device(_device())
     wrong = [
         case.name
         for case in CASES
-        if any(word in case.name for word in EXACT) == exact
-        and case.plan(shape).dispatches
-        and not np.allclose(case.numbers(None), case.right, rtol=0, atol=TOLERANCE)
+        if case.plan(shape).dispatches and not np.allclose(case.numbers(None), case.right, rtol=0, atol=TOLERANCE)
     ]
     return "; ".join(wrong)
 
@@ -107,7 +95,6 @@ def gate() -> str:
 CHECKS: dict[str, Check] = {
     "first score": first_score,
     "self-test": self_test,
-    "exact": exact_kernels,
     "golden": golden_scores,
     "loss": loss_step,
     "gate": gate,
@@ -116,7 +103,7 @@ CHECKS: dict[str, Check] = {
 
 def _score(clip: str, count: int | None) -> Any:
     paths = FIXTURES / f"{clip}_ref.mp4", FIXTURES / f"{clip}_dis.mp4"
-    features = [f"{metric}=exact=false" for metric in ("float_ssim", "float_ms_ssim")]
+    features = ("float_ssim", "float_ms_ssim")
     return score_files(*paths, features=features, selection=Selection(count=count), backend="vulkan")
 
 

@@ -1,6 +1,6 @@
 """The matrix of the gate: frames of every kind, scored by Vulkan and by the CPU reference, held against libvmaf's own scores.
 
-Each pair of frames is scored by several builds of the kernels, plain, nearly exact and exact, on lavapipe in both shapes. Other
+Each pair of frames is scored by both builds of the kernels, exact and fast, on lavapipe in both shapes. Other
 devices run the staged shape alone: the strip shape needs workgroups of one subgroup, which a GPU with several sizes of
 subgroups does not promise, and other software drivers take too long to compile it. The frames and libvmaf's scores of them are
 files in fixtures/: no constant, formula or line of code of this project made those numbers, so that an error which both
@@ -35,7 +35,7 @@ from vkssim.host.devices import choose_device, list_devices
 from vkssim.host.instance import shared_instance
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.results import ScoreReport
-from vkssim.shaders.interface import INTERFACES, Shape
+from vkssim.shaders.interface import INTERFACES, Precision, Shape
 from vkssim.types import FrameFormat
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -44,10 +44,7 @@ STORED_PLACES = 6
 """Decimals of libvmaf's scores in fixtures/: half a unit of the last one is their own rounding."""
 
 EXACT_PLACES = 6
-"""Decimals that the exact kernels, and the CPU reference, are held to."""
-
-NEARLY_EXACT_PLACES = 5
-"""Decimals that the kernels that add in integers are held to."""
+"""Decimals that the kernels are held to unless they are fast, and the CPU reference."""
 
 SUMS_TOLERANCE = 1e-12
 """Between the host's additions in double and the same sums without any rounding. Additions in float32 are off by 1e-8."""
@@ -58,11 +55,6 @@ _WINDOW_SIDE = 11
 _LCS = ("l", "c", "s")
 
 Samples = npt.NDArray[Any]
-
-
-Exact = bool | str
-EXACT_VALUES: tuple[Exact, ...] = (False, "nearly", True)
-"""The values of the option `exact` that choose a build."""
 
 
 class Form(Enum):
@@ -82,9 +74,9 @@ class Pair:
     """A pair of frames of fixtures/cases.npz and what is asked of it.
 
     `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more where the
-    type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the plain kernels
+    type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the fast kernels
     are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score
-    the pair: shapes, and values of the option `exact`. `with_libvmaf` is False for metrics that libvmaf does not have.
+    the pair: shapes and precisions. `with_libvmaf` is False for metrics that libvmaf does not have.
     """
 
     case: str
@@ -92,7 +84,7 @@ class Pair:
     places: int
     form: Form = Form.STORED
     title: str = ""
-    builds: tuple[tuple[Shape, Exact], ...] = tuple((shape, exact) for shape in Shape for exact in EXACT_VALUES)
+    builds: tuple[tuple[Shape, Precision], ...] = tuple((shape, precision) for shape in Shape for precision in Precision)
     with_libvmaf: bool = True
 
 
@@ -101,8 +93,8 @@ _INGESTED = ((MS_SSIM, 11), (SSIM, 3))
 _PSNR = ((PSNR, 1),)
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
-_PLAIN = ((Shape.STRIP, False), (Shape.STAGED, False))
-_EITHER = ((Shape.STRIP, False), (Shape.STAGED, True))  # for what all builds share
+_EXACT = ((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT))
+_EITHER = ((Shape.STRIP, Precision.FAST), (Shape.STAGED, Precision.EXACT))  # for what both builds share
 
 PAIRS = (
     # Sizes and depths. Odd sizes have a border in the middle of a word and of a thread's columns; the edges of twelve_bit and
@@ -114,8 +106,8 @@ PAIRS = (
     Pair("twelve_bit", _INTEGERS, 4),
     Pair("sixteen_bit", _INTEGERS, 4, builds=_EITHER),
     # Wide enough for workgroups of the decimation that touch no border and read four samples at a time, of either depth.
-    Pair("wide", _INTEGERS, 5, builds=_PLAIN),
-    Pair("wide", _INTEGERS, 5, Form.TEN_BITS, builds=_PLAIN),
+    Pair("wide", _INTEGERS, 5, builds=_EITHER),
+    Pair("wide", _INTEGERS, 5, Form.TEN_BITS, builds=_EITHER),
     # Samples that are converted first.
     Pair("odd", _INGESTED, 5, Form.FLOAT),
     Pair("odd", _INGESTED, 5, Form.THIRDS, builds=_EITHER),
@@ -126,19 +118,19 @@ PAIRS = (
     Pair("autoscale2", ((f"{SSIM}:scale=2", 2),), 5, title="scale=2"),
     Pair("autoscale3", ((SSIM, 2),), 5, title="scale=0", builds=_EITHER),
     # Squared differences: every depth, a last unit of a row that is not full, and floats, whose digits are split another way.
-    Pair("odd", _PSNR, 6, title="psnr", builds=_PLAIN),
-    Pair("ten_bit", _PSNR, 6, title="psnr", builds=_PLAIN),
-    Pair("sixteen_bit", _PSNR, 6, title="psnr", builds=_PLAIN),
-    Pair("inverted", _PSNR, 6, title="psnr", builds=_PLAIN),
-    Pair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_PLAIN),
+    Pair("odd", _PSNR, 6, title="psnr", builds=_EXACT),
+    Pair("ten_bit", _PSNR, 6, title="psnr", builds=_EXACT),
+    Pair("sixteen_bit", _PSNR, 6, title="psnr", builds=_EXACT),
+    Pair("inverted", _PSNR, 6, title="psnr", builds=_EXACT),
+    Pair("odd", ((PSNR, 3),), 6, Form.FLOAT, title="psnr", builds=_EXACT),
     # The window that libvmaf does not have.
-    Pair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_PLAIN, with_libvmaf=False),
-    Pair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_PLAIN, with_libvmaf=False),
+    Pair("odd_height", (_UNIFORM,), 6, title="uniform8", builds=_EXACT, with_libvmaf=False),
+    Pair("ten_bit", (_ESTIMATE,), 6, title="uniform8 estimate", builds=_EXACT, with_libvmaf=False),
 )
 
-CLIPS = {"bbb_576x324": 5, "bbb_576x324_10bit": 5}
-"""Clips of fixtures/ by name, and the places that they are held to. They are read from their files, as users' clips are, and
-scored by the plain kernels of the shape that the device is given, several frames in a batch.
+CLIPS = ("bbb_576x324", "bbb_576x324_10bit")
+"""Clips of fixtures/ by name. They are read from their files, as users' clips are, and scored by the kernels of the shape that
+the device is given, several frames in a batch.
 """
 
 CLIP_FRAMES = 16
@@ -185,7 +177,7 @@ def run(device: str | None) -> Result:
             samples = archive[f"{pair.case}_ref"], archive[f"{pair.case}_dis"]
             builds = tuple(build for build in pair.builds if build[0] in shapes)
             rows += _score_pair(replace(pair, builds=builds), cases["cases"][pair.case], samples, device, seen)
-    rows += [_score_clip(name, places, device) for name, places in CLIPS.items()]
+    rows += [_score_clip(name, device) for name in CLIPS]
     return Result(tuple(rows), (seen["vulkan"], seen["cpu"]), cases["source"])
 
 
@@ -205,11 +197,11 @@ def _score_pair(
             trusted |= _score(cpu, metrics, samples)
             seen["cpu"] = cpu.info
     libvmaf = {name: (case["libvmaf"] | case["libvmaf_psnr"])[name] for name in trusted} if pair.with_libvmaf else None
-    for shape, exact in pair.builds:
+    for shape, precision in pair.builds:
         tested: dict[str, float | None] = {}
         problems: list[str] = []
         for feature, dispatches in pair.features:
-            metrics = FrameMetrics(with_options(feature, exact=exact), [frame])
+            metrics = FrameMetrics(with_options(feature, precision=precision.value), [frame])
             with VulkanBackend(metrics.planes, device=device, batch=1, slots=1, shape=shape) as vulkan:
                 with _dispatches() as recorded:  # only once: a device whose speed was measured gets other commands
                     scores = _score(vulkan, metrics, samples)
@@ -220,10 +212,9 @@ def _score_pair(
             if len(recorded) != dispatches + looks:
                 problems.append(f"{feature} takes {len(recorded)} dispatches a frame, not {dispatches + looks}")
             tested |= scores
-        places = {False: pair.places, "nearly": NEARLY_EXACT_PLACES, True: EXACT_PLACES}[exact]
+        places = EXACT_PLACES if precision is Precision.EXACT else pair.places
         sides = _compare_sides({0: tested}, {0: trusted}, {0: libvmaf} if libvmaf else None, places)
-        build = {False: "", "nearly": " nearly exact", True: " exact"}[exact]
-        yield Row(f"{name}, {shape.value}{build}", places, sides, tuple(problems))
+        yield Row(f"{name}, {shape.value} {precision.value}", places, sides, tuple(problems))
 
 
 def _formed(form: Form, bits: int, samples: tuple[Samples, Samples]) -> tuple[FrameFormat, tuple[Samples, Samples]]:
@@ -286,15 +277,14 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
     """Say which means are not what the sums that the kernels of the Gaussian window left give, added without rounding."""
     scale = 0
     for dispatch in backend.plan.dispatches:
-        stem = dispatch.kernel.module.partition(".")[0]
-        if stem == "ms_ssim":
-            names = [f"float_ms_ssim_{term}_scale{scale}" for term in _LCS]
-            scale += 1
-        elif stem == "ssim":
-            names = ["float_ssim", *(f"float_ssim_{term}" for term in _LCS)]
-        else:
+        if dispatch.kernel.module.partition(".")[0] != "ssim":
             continue
-        push = INTERFACES[stem].unpack(dispatch.push)
+        if dispatch.label.startswith("ms_ssim"):
+            names = ["", *(f"float_ms_ssim_{term}_scale{scale}" for term in _LCS)]
+            scale += 1
+        else:
+            names = ["float_ssim", *(f"float_ssim_{term}" for term in _LCS)]
+        push = INTERFACES["ssim"].unpack(dispatch.push)
         windows = (push["width"] - _WINDOW_SIDE + 1) * (push["height"] - _WINDOW_SIDE + 1)
         if windows < 1:
             yield f"{dispatch.label} is told of {push['width']}x{push['height']} samples, which have no window"
@@ -302,6 +292,8 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
         first, count = push["first_partial"], dispatch.groups[0] * dispatch.groups[1] * len(names)
         left = backend.batches[0].slot.outputs[dispatch.targets[0]][0].view(np.float32)[first : first + count]
         for name, column in zip(names, left.reshape(-1, len(names)).T, strict=True):
+            if not name:
+                continue  # the mean of l c s of a scale is no score
             score, right = scores[name], 1.0 - math.fsum(column.tolist()) / windows
             if score is None or not abs(score - right) <= SUMS_TOLERANCE:
                 yield f"the host makes {name} {score!r} of sums that give {right!r}"
@@ -310,9 +302,9 @@ def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> I
 # -- clips ----------------------------------------------------------------------------------------------------------------
 
 
-def _score_clip(name: str, places: int, device: str | None) -> Row:
+def _score_clip(name: str, device: str | None) -> Row:
     paths = FIXTURES / f"{name}_ref.mp4", FIXTURES / f"{name}_dis.mp4"
-    features = (f"{MS_SSIM}:exact=false", f"{SSIM}:exact=false")
+    features = (MS_SSIM, SSIM)
     libvmaf = json.loads((FIXTURES / f"{name}.libvmaf.json").read_text("utf-8"))
     first = Selection(count=CLIP_FRAMES)
     trusted = score_files(*paths, features=features, selection=first, backend="cpu")
@@ -320,9 +312,9 @@ def _score_clip(name: str, places: int, device: str | None) -> Row:
     try:
         tested = score_files(*paths, features=features, selection=first, backend="vulkan", device=device)
     except WrongNumbersError as error:  # the self-test of the device, which files pass through
-        return Row(row, places, {}, (str(error),))
+        return Row(row, EXACT_PLACES, {}, (str(error),))
     stored = {frame["frameNum"]: frame["metrics"] for frame in libvmaf["frames"][:CLIP_FRAMES]}
-    return Row(row, places, _compare_sides(by_frame(tested), by_frame(trusted), stored, places))
+    return Row(row, EXACT_PLACES, _compare_sides(by_frame(tested), by_frame(trusted), stored, EXACT_PLACES))
 
 
 def by_frame(report: ScoreReport) -> Scores:

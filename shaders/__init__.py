@@ -1,6 +1,6 @@
 """The compute shaders: GLSL sources, their constants and interface, and the SPIR-V that the build made of them.
 
-They contain only arithmetic. Read `constants` and `interface` first, then `ms_ssim.comp` and the files that it includes.
+They contain only arithmetic. Read `constants` and `interface` first, then `ssim.comp` and the files that it includes.
 """
 
 from __future__ import annotations

@@ -47,8 +47,11 @@ GAMMA = BETA
 SMALLEST_SIDE = 176
 """The smallest width and height for five scales of MS-SSIM: four halvings, rounded down, leave 11 samples."""
 
+EXACT_WORKGROUP = 64
+"""Threads of a workgroup of the staged window that rounds as libvmaf does; it has as many columns of windows."""
+
 WINDOW_WORKGROUP = 256
-"""Threads of a workgroup of the staged window; it has as many columns of samples."""
+"""Threads of a workgroup of the other staged windows; it has as many columns of samples."""
 
 UNIFORM = 8
 """Width and height of the rectangular window of float_ssim."""
@@ -74,29 +77,11 @@ DECIMATE_WORKGROUP = 64
 DECIMATE_OUTPUTS = (4 * DECIMATE_WORKGROUP - 16) // 2
 """Output columns of such a workgroup: all that its samples complete, as a multiple of eight, because a thread makes eight."""
 
+EXACT_OUTPUTS = 2
+"""Output columns that one thread of the staged decimation makes that rounds as libvmaf does."""
+
 DECIMATE_COLUMNS = 8
 """Output columns that one thread of the strip decimation makes."""
-
-EXACT_COLUMNS = {"strip": 8, "staged": 1}
-"""Columns that one thread of the exact window processes, by shape."""
-
-EXACT_OUTPUTS = {"strip": 8, "staged": 2}
-"""Outputs that one thread of the exact decimation makes, by shape."""
-
-SAMPLE_MEAN_BITS = 24
-"""Bits after the point of integer sums that are means of a frame's samples."""
-
-SAMPLE_SQUARE_BITS = 16
-"""The same of squares and products of a frame's samples."""
-
-PYRAMID_MEAN_BITS = 23
-"""The same of means of the pyramid's samples, whose low-pass overshoots."""
-
-PYRAMID_SQUARE_BITS_ACROSS = 15
-"""The same of squares and products of the pyramid's samples in the horizontal pass."""
-
-PYRAMID_SQUARE_BITS_DOWN = 16
-"""The same in the vertical pass."""
 
 INGEST_COLUMNS = 8
 """Samples that one thread of the ingest converts."""

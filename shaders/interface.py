@@ -30,21 +30,15 @@ class Shape(Enum):
         return 16 if self is Shape.STRIP else 4
 
 
-class Sums(Enum):
+class Precision(Enum):
     """How a build of a kernel adds.
 
-    PLAIN adds in float32 in the order that is fastest. INTEGER and EXACT round every product and the result of every pass as
-    libvmaf does: INTEGER adds in 32-bit integers, nearly without loss, and EXACT without loss.
+    EXACT rounds every product and the result of every pass as libvmaf does, and adds without loss. FAST adds in float32, in the
+    order that is fastest. Most kernels have one build, which is EXACT.
     """
 
-    PLAIN = "plain"
-    INTEGER = "integer"
     EXACT = "exact"
-
-    @property
-    def macros(self) -> tuple[str, ...]:
-        """Return the macros of the preprocessor that select the build."""
-        return {Sums.PLAIN: (), Sums.INTEGER: ("EXACT", "INTEGER"), Sums.EXACT: ("EXACT",)}[self]
+    FAST = "fast"
 
 
 class SampleCode(Enum):
@@ -59,6 +53,7 @@ WORKGROUP_CONSTANT = 0
 FORMAT_CONSTANT = 1
 TERM_CONSTANT = 2
 PYRAMID_CONSTANT = 3
+MAP_CONSTANT = 4
 
 
 class Input(Enum):
@@ -78,8 +73,7 @@ class Interface:
 
     `push` names its push constants in order, without PART. They are ints, except the names in `floats`. The buffers of
     `sources` are bound from 0, followed by those of `targets`. `constants` are the specialisation constants of every build.
-    `own_workgroup` has the shapes whose workgroup size is fixed in the kernel and is no constant. `sums` has the builds. Those
-    that round as libvmaf does have their own number of columns, and their workgroup size is a constant in both shapes.
+    `own_workgroup` has the shapes whose workgroup size is fixed in the kernel and is no constant. `precisions` has the builds.
     """
 
     push: tuple[str, ...]
@@ -87,19 +81,14 @@ class Interface:
     targets: int = 1
     shapes: tuple[Shape, ...] = tuple(Shape)
     own_workgroup: frozenset[Shape] = frozenset()
-    sums: tuple[Sums, ...] = (Sums.PLAIN,)
+    precisions: tuple[Precision, ...] = (Precision.EXACT,)
     constants: frozenset[int] = frozenset({FORMAT_CONSTANT})
     input: Input = Input.BY_SHAPE
     floats: frozenset[str] = frozenset({"scale", "weight", "c1", "c2", "windows", "data_range"})
 
-    def build_for(self, sums: Sums) -> Sums:
-        """Return the build to use for sums of a kind: EXACT takes the place of INTEGER, and PLAIN that of both."""
-        return next(build for build in (sums, Sums.EXACT, Sums.PLAIN) if build in self.sums)
-
-    def constants_of(self, shape: Shape, sums: Sums = Sums.PLAIN) -> frozenset[int]:
+    def constants_of(self, shape: Shape) -> frozenset[int]:
         """Return the specialisation constants of a build."""
-        fixed = shape in self.own_workgroup and sums is Sums.PLAIN
-        return self.constants if fixed else self.constants | {WORKGROUP_CONSTANT}
+        return self.constants if shape in self.own_workgroup else self.constants | {WORKGROUP_CONSTANT}
 
     def reads_texels(self, shape: Shape) -> bool:
         """Return whether the sources are texel buffers."""
@@ -126,24 +115,22 @@ class Interface:
         return "<" + "".join("f" if name in self.floats else "i" for name in self.push)
 
 
-_WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale")
+_WINDOW_PUSH = ("width", "height", "pitch", "plane", "strip", "first_partial", "frame_partials", "scale", "first_window")
 _SOURCE = ("width", "height", "pitch", "plane", "target_pitch", "target_plane")
 _LOSS_PUSH = (*_SOURCE, "strip", "margin", "first_partial", "plane_partials", "c1", "c2", "weight", "data_range")
+_WINDOW_CONSTANTS = frozenset({FORMAT_CONSTANT, MAP_CONSTANT})
 _STAGED = frozenset({Shape.STAGED})
-_ALL_SUMS = tuple(Sums)
+_BOTH = tuple(Precision)
 
 INTERFACES: dict[str, Interface] = {
     "ingest": Interface((*_SOURCE, "first_plane", "scale")),
     "largest_sample": Interface(("width", "height", "pitch", "plane", "strip", "frame_partials"), shapes=(Shape.STAGED,)),
     "deinterleave": Interface(("height", "pitch", "plane"), targets=2, input=Input.STORAGE),
-    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, sums=(Sums.PLAIN, Sums.EXACT)),
-    "ms_ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, sums=_ALL_SUMS),
+    "ms_ssim_decimate": Interface((*_SOURCE, "strip", "scale"), own_workgroup=_STAGED, precisions=_BOTH),
     "ssim_downscale": Interface((*_SOURCE, "factor", "weight", "scale")),
-    "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, sums=_ALL_SUMS),
-    "ssim_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED, sums=_ALL_SUMS),
-    "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
-    "ssim_uniform_map": Interface((*_WINDOW_PUSH, "first_window"), own_workgroup=_STAGED),
-    "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
+    "ssim": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, precisions=_BOTH, constants=_WINDOW_CONSTANTS),
+    "ssim_uniform": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
+    "ssim_estimate": Interface(_WINDOW_PUSH, own_workgroup=_STAGED, constants=_WINDOW_CONSTANTS),
     "psnr": Interface(_WINDOW_PUSH, own_workgroup=_STAGED),
     "loss_value": Interface(_LOSS_PUSH, sources=2, own_workgroup=_STAGED, constants=frozenset({TERM_CONSTANT})),
     "loss_gradient": Interface(
@@ -170,14 +157,14 @@ INTERFACES: dict[str, Interface] = {
 """The kernels by the stem of their source."""
 
 
-def module_name(stem: str, shape: Shape, sums: Sums = Sums.PLAIN) -> str:
-    """Return the name of a compiled module: `stem.shape`, `stem.shape.integer` or `stem.shape.exact`."""
-    return f"{stem}.{shape.value}" if sums is Sums.PLAIN else f"{stem}.{shape.value}.{sums.value}"
+def module_name(stem: str, shape: Shape, precision: Precision = Precision.EXACT) -> str:
+    """Return the name of a compiled module: `stem.shape` or `stem.shape.fast`."""
+    return f"{stem}.{shape.value}" + ".fast" * (precision is Precision.FAST)
 
 
-def modules() -> Iterator[tuple[str, Shape, Sums]]:
-    """Yield all builds: stem, shape, sums."""
+def modules() -> Iterator[tuple[str, Shape, Precision]]:
+    """Yield all builds: stem, shape, precision."""
     for stem, interface in INTERFACES.items():
         for shape in interface.shapes:
-            for sums in interface.sums:
-                yield stem, shape, sums
+            for precision in interface.precisions:
+                yield stem, shape, precision

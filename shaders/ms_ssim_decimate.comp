@@ -5,18 +5,18 @@
 //
 //   out(x, y) = sum over i, j in -4..4 of t(i) t(j) in(2x + i, 2y + j),   out is ceil(w/2) x ceil(h/2)
 //
-// The build with EXACT uses libvmaf's 9x9 table for t(i) t(j), which has the products rounded to six decimals, and rounds as
-// libvmaf does.
+// t(i) t(j) are libvmaf's 9x9 table, which has the products rounded to six decimals, and sums are rounded as libvmaf does. The
+// build with FAST is separable, and adds in float32.
 //
 // Border: symmetric (-1 reads 0, n reads n-1). The kernel writes rows to their whole pitch, so that no reader finds a stray
 // NaN. z: plane; the reference and the distorted plane of a frame follow each other. Constant 1: sample format.
 
 #include "constants.glsl"
 
-#ifdef EXACT
-layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { float target[]; };
-#else
+#ifdef FAST
 layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { vec4 target[]; };  // rows begin on a vec4
+#else
+layout(std430, set = 0, binding = 1) writeonly restrict buffer Target { float target[]; };
 #endif
 layout(push_constant) uniform Push {
     int width;         // of the input, samples
@@ -35,21 +35,10 @@ layout(push_constant) uniform Push {
 #include "border.glsl"
 #include "samples.glsl"
 
-// Adds an even and an odd row of four columns to the four unfinished outputs, and returns the output that the even row
-// completes.
-vec4 add_rows(vec4 even, vec4 odd, inout vec4 open[4]) {
-    vec4 done = open[0] + LOW_PASS[8] * even;
-    open[0] = open[1] + LOW_PASS[6] * even + LOW_PASS[7] * odd;
-    open[1] = open[2] + LOW_PASS[4] * even + LOW_PASS[5] * odd;
-    open[2] = open[3] + LOW_PASS[2] * even + LOW_PASS[3] * odd;
-    open[3] = LOW_PASS[0] * even + LOW_PASS[1] * odd;
-    return done;
-}
-
-#if defined(EXACT)
-#include "decimate_exact.glsl"
-#elif defined(STAGED)
-#include "decimate_staged.glsl"
+#if defined(FAST) && defined(STAGED)
+#include "decimate_fast_staged.glsl"
+#elif defined(FAST)
+#include "decimate_fast_strip.glsl"
 #else
-#include "decimate_strip.glsl"
+#include "decimate_exact.glsl"
 #endif

@@ -2,12 +2,23 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Sums single-scale SSIM with its luminance, contrast and structure for each workgroup.
+// Sums SSIM with its luminance, contrast and structure for each workgroup: of float_ssim, and of each scale of float_ms_ssim.
 //
 //   1 - l c s, 1 - l, 1 - c, 1 - s  (include/lcs.glsl) of each of the (w-10) x (h-10) Gaussian 11x11 windows inside the plane
 //
-// The build with EXACT rounds as libvmaf does. A workgroup has four sums, in this order. The host adds the sums in double
-// precision and subtracts the mean from 1.
+// A workgroup has four sums, in this order. The host adds the sums in double precision and subtracts the mean from 1. With
+// constant 4, the kernel also writes l c s of each window (include/keep.glsl). The build with FAST adds in float32, the other one
+// rounds as libvmaf does.
 
-#include "ssim.glsl"
+#include "constants.glsl"
+#include "lcs.glsl"
+
+const int SUMS = 4;
+
+void accept(out float deficits[SUMS], Moments m) {
+    vec3 lcs = lcs_deficits(m);
+    float product = lcs.x + (1.0 - lcs.x) * (lcs.y + (1.0 - lcs.y) * lcs.z);
+    deficits = float[](product, lcs.x, lcs.y, lcs.z);
+}
+
 #include "window.glsl"

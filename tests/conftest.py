@@ -5,11 +5,11 @@ pytest-xdist's workers.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -20,9 +20,10 @@ from vkssim.host.devices import DEVICE_VARIABLE
 from vkssim.host.errors import DeviceError
 from vkssim.host.instance import Instance, check_shared_instances, shared_instance
 from vkssim.host.pipelines import PipelineBuilder
-from vkssim.shaders.interface import Shape, Sums
+from vkssim.shaders.interface import Precision, Shape
 
 from .support import differences
+from .support.commands import end_processes, usual_signals
 from .support.compiled import kept_pipelines, shared, unshared
 from .support.opened import opened_device
 
@@ -41,8 +42,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("LP_NUM_THREADS", "1")  # lavapipe's threads: the cores are taken by workers
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as shells start commands in the background: tests send it to children
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("numprocesses", None):  # else its workers, which ignore the same, run the tests
+        usual_signals()
 
 
 def pytest_unconfigure() -> None:
@@ -89,6 +93,13 @@ def ordinary_priority() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def ended_processes() -> Iterator[None]:
+    """What a test has started ends with it."""
+    yield
+    end_processes()
+
+
+@pytest.fixture(autouse=True)
 def validated() -> Iterator[None]:
     """Under the validation layer a test that draws a message fails, whoever else passed over it."""
     yield
@@ -123,17 +134,17 @@ def own_devices() -> Iterator[None]:
         yield
 
 
-def _shape(device: Device, shape: Shape, sums: Sums) -> KernelShape:
-    return replace(KernelShape.of_shape(shape, device.info), sums=sums)
+def _shape(device: Device, shape: Shape, precision: Precision) -> KernelShape:
+    return replace(KernelShape.of_shape(shape, device.info), precision=precision)
 
 
 @pytest.fixture(params=Shape, ids=lambda shape: shape.value)
 def kernel_shape(request: pytest.FixtureRequest, device: Device) -> KernelShape:
     """Both shapes of the kernels, whichever of them the device would be given: each has to be right everywhere."""
-    return _shape(device, request.param, Sums.PLAIN)
+    return _shape(device, request.param, Precision.EXACT)
 
 
-@pytest.fixture(params=[(shape, sums) for shape in Shape for sums in Sums], ids=lambda it: f"{it[0].value}-{it[1].value}")
+@pytest.fixture(params=list(product(Shape, Precision)), ids=lambda it: f"{it[0].value}-{it[1].value}")
 def kernel_build(request: pytest.FixtureRequest, device: Device) -> KernelShape:
-    """Both shapes and all ways to add, for the kernels that have several builds."""
+    """Both shapes and both precisions, for the kernels that have two builds."""
     return _shape(device, *request.param)

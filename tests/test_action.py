@@ -15,9 +15,8 @@ import pytest
 import yaml
 
 from .support.clips import write, y4m_bytes
-from .support.commands import TINY
+from .support.commands import TINY, run_program
 from .support.pictures import clip
-from .support.waiting import PATIENCE
 
 FOLDER = Path(__file__).parents[1] / "action"
 ACTION: dict[str, Any] = yaml.safe_load((FOLDER / "action.yml").read_text(encoding="utf-8"))
@@ -46,15 +45,8 @@ def _run(step: dict[str, Any], runner: Path, **inputs: str) -> subprocess.Comple
     given = {name: EXPRESSION.sub(value, str(text)) for name, text in step["env"].items()}
     assert "${{" not in "".join(given.values())
     paths = {"GITHUB_ACTION_PATH": str(FOLDER), "GITHUB_OUTPUT": str(runner / "output"), "RUNNER_TEMP": str(runner)}
-    return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-        env={**os.environ, **paths, "RUNNER_OS": "Linux", **given},
-        cwd=runner,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    words = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
+    return run_program(*words, environment={**paths, "RUNNER_OS": "Linux", **given}, cwd=runner, text=True)
 
 
 def _score(runner: Path, **inputs: str) -> subprocess.CompletedProcess[str]:

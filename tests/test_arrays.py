@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.errors import FrameError, NoDeviceError, OptionError
+from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
 
 from .support.commands import python_process
 from .support.pictures import Picture, clip, distort, pair, texture
@@ -112,6 +112,34 @@ def test_samples_beyond_the_range_are_refused(name: str, with_map: bool) -> None
     function(images["reference"], images["distorted"], data_range=4095)
 
 
+@pytest.mark.parametrize("with_map", [False, True])
+def test_an_error_counts_the_images_of_its_call(with_map: bool) -> None:
+    images = pair(64, 64, bits=10)
+    function = partial(vkssim.ssim, data_range=1023, return_map=with_map)
+    for _ in range(3):  # the device stays open
+        function(*images)
+    wrong = np.stack([images[0], np.full_like(images[0], 1024)])
+    for count, stack in ((0, wrong[1]), (1, wrong)):
+        with pytest.raises(FrameError, match=f"the reference frame {count} has a sample of 1024"):
+            function(stack, stack)
+
+
+@pytest.mark.parametrize(
+    "function", [*FUNCTIONS, partial(vkssim.ssim, return_map=True), vkssim.ssim_and_grad, vkssim.ms_ssim_and_grad]
+)
+def test_ten_bits_in_sixteen_are_warned_of(function: Any) -> None:
+    stack = np.stack([np.zeros((180, 180), np.uint16), pair(180, 180, bits=10)[0]])
+    bright = stack.copy()
+    bright[1, 90, 90] = 16384
+    with pytest.warns(DepthWarning) as said:
+        function(stack, bright)
+    assert [str(warning.message) for warning in said] == [
+        "no sample of reference exceeds 1023, a quarter of the range or less; if the samples have 10 bits, give data_range=1023"
+    ]
+    function(stack, bright, data_range=65535)
+    function(np.zeros_like(stack), bright)
+
+
 def test_what_to_pass_for_colours_last_is_right() -> None:
     """The expressions that the errors name give what can be scored."""
     image = np.random.default_rng(0).integers(0, 256, (32, 48, 3), np.uint8)
@@ -161,13 +189,14 @@ def test_scores_in_decibels(function: Any, backend: str) -> None:
     np.testing.assert_array_equal(function(reference, distorted, clip_db=True, backend=backend), scores)
 
 
-def test_exact_by_argument() -> None:
-    """Bright and nearly flat, and large enough for the plain walk: places=4 fails there, the sixth place holds with exact."""
+def test_precision_by_argument() -> None:
+    """Bright and nearly flat, where sums in float32 give other numbers."""
     rows, columns = np.mgrid[0:324, 0:576]
     reference = np.round(235 + 0.3 * np.sin(rows / 4) + 0.3).astype(np.uint8)
     distorted = np.round(235 + 0.5 * np.sin(columns / 3)).astype(np.uint8)
     expected = vkssim.ssim(reference, distorted, backend="cpu")
-    assert vkssim.ssim(reference, distorted, exact=True) == pytest.approx(expected, rel=0, abs=1e-6)
+    assert vkssim.ssim(reference, distorted) == pytest.approx(expected, rel=0, abs=1e-6)
+    assert vkssim.ssim(reference, distorted, precision="fast") != vkssim.ssim(reference, distorted)
 
 
 @pytest.mark.parametrize(

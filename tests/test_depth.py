@@ -183,3 +183,24 @@ def test_on_a_gpu_the_kernels_look(monkeypatch: pytest.MonkeyPatch, dtype: type[
         assert len([*scorer.score([(tuple(frames), tuple(frames))] * 4)]) == 4
         with pytest.raises(FrameError, match=f"the distorted frame 6 has a sample of {peak + 1}, and {peak} is the largest"):
             list(scorer.score([(tuple(frames), tuple(frames))] * 2 + [(tuple(frames), tuple(wrong))]))
+
+
+@pytest.mark.parametrize("kind", ["raw", "url"])
+@pytest.mark.parametrize("bits", [12, 16])
+def test_samples_of_a_smaller_depth_are_warned_of(
+    tmp_path: Path, kind: str, bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten bits that are read as more score too high; a clip that begins in the dark is not suspected."""
+    luma = clip(FRAMES, bits=10)
+    raw = replace(RAW, bits=bits)
+    path = _clip(tmp_path, kind, luma, monkeypatch)
+    report = score_files(path, path, **{**CPU, "raw": raw})
+    (warning,) = report.warnings
+    assert "no sample of the luma exceeds 1023 in 16 frames all over the clip" in warning
+    assert "if the samples have 10 bits, --bitdepth 10 reads them" in warning
+    assert score_files(path, path, **CPU).warnings == []
+    luma[FRAMES - 1, 3, 3] = 2 ** (bits - 2)
+    path = _clip(tmp_path, kind, luma, monkeypatch)
+    assert score_files(path, path, **{**CPU, "raw": raw}).warnings == []
+    bytes_in_words = _clip(tmp_path, kind, clip(FRAMES).astype(np.uint16), monkeypatch)
+    assert score_files(bytes_in_words, bytes_in_words, **CPU).warnings[0].endswith("8 bits, convert them to bytes")

@@ -14,11 +14,13 @@ from typing import Any
 
 import av
 import click
+import imageio_ffmpeg
 import numpy as np
 import pytest
 
 from vkssim.cli import main
 
+from .support.commands import run_program
 from .support.pictures import clip
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +89,28 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / f"{name}.mp4").symlink_to(first)
     (made / "distorted.mkv").symlink_to(first)
     return made
+
+
+def _ffmpeg_lines(page: Path) -> list[str]:
+    """The command lines of FFmpeg that a page shows by themselves."""
+    return [line for text in _blocks(page, "", "sh") for line in text.splitlines() if re.match(r"(\$ )?ffmpeg ", line)]
+
+
+FFMPEG_PAGES = [page for page in PAGES if page.name != "other-tools.md" and _ffmpeg_lines(page)]
+
+
+@pytest.mark.parametrize("page", FFMPEG_PAGES, ids=lambda page: page.name)
+def test_ffmpeg_takes_the_command_lines_of_the_page(page: Path, folder: Path, tmp_path: Path) -> None:
+    """tests/test_other_tools.py runs those of docs/other-tools.md, which are parts of pipes and loops."""
+    for entry in folder.iterdir():
+        (tmp_path / entry.name).symlink_to(entry)
+    for line in _ffmpeg_lines(page):
+        words = shlex.split(line.removeprefix("$ "))
+        process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", "-y", *words[1:], cwd=tmp_path, text=True)
+        assert process.returncode == 0, f"{line}\n{process.stderr}"
+        assert "deprecated" not in process.stderr, line
+        made = tmp_path / (words[-1].replace("%04d", "0001"))
+        assert made.stat().st_size > 0
 
 
 PYTHON_PAGES = [page for page in PAGES if page.name != "python.md" and _blocks(page, "python")]

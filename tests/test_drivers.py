@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -20,6 +19,8 @@ from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.shaders import load_module
+
+from .support.commands import run_program
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT / "scripts"))
@@ -201,5 +202,5 @@ def test_every_check_has_a_column() -> None:
 
 
 def test_the_script_explains_itself() -> None:
-    result = subprocess.run([ROOT / "ci" / "drivers", "--help"], capture_output=True, text=True, timeout=60, check=True)
-    assert "every Vulkan driver" in result.stdout
+    result = run_program(str(ROOT / "ci" / "drivers"), "--help", check=True)
+    assert b"every Vulkan driver" in result.stdout

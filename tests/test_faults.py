@@ -26,7 +26,7 @@ from .support.pictures import clip
 
 FRAMES = clip(9, 16, 16)
 DISTORTED = np.roll(FRAMES, 1, axis=2)
-FEATURE = "float_ssim=scale=1:exact=false"
+FEATURE = "float_ssim=scale=1:precision=fast"
 
 OPENING = {
     "vkCreateDevice",

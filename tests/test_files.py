@@ -17,11 +17,12 @@ import pytest
 from vkssim import Scorer, ScoreReport, score_files
 from vkssim.errors import DemandError, DeviceLostError, InputError, OptionError, ReadError, TruncatedInputError
 from vkssim.frames import raw
-from vkssim.frames.options import RawDescription, Selection
+from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring.ranges import EarlierScores
 from vkssim.scoring.run_store import RunStore
+from vkssim.utils.progress import ProgressBar
 
 from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import python_process
@@ -182,6 +183,17 @@ def test_progress_is_told_to_the_last_frame(tmp_path: Path, kind: str) -> None:
     _score(tmp_path, kind, LUMA, DISTORTED, progress=lambda *numbers: told.append(numbers))
     assert told[-1] == (12, 12)
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_a_bar_counts_frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[int, int | None] | str] = []
+    monkeypatch.setattr(ProgressBar, "__call__", lambda _self, done, total: told.append((done, total)))
+    monkeypatch.setattr(ProgressBar, "close", lambda _self: told.append("closed"))
+    _score(tmp_path, "raw", LUMA, DISTORTED, progress=True)
+    assert told[-2:] == [(12, 12), "closed"]
+    _score(tmp_path, "raw", LUMA, DISTORTED, progress=False)
+    assert told[-1] == "closed"
+    assert told.count("closed") == 1
 
 
 @every_kind
@@ -358,6 +370,9 @@ def test_an_edit_list_that_hides_frames(tmp_path: Path) -> None:
     warning = f"{cut}: its edit list hides 13 frames of 48; the 35 that a player shows were scored"
     assert warning in report.warnings
     assert score_files(cut, cut, features=["float_ssim"]).warnings == [warning]
+    cropped = score_files(cut, cut, features=["float_ssim"], pictures=PictureOptions(crop="256x128"))
+    assert warning in cropped.warnings
+    assert not any("could be decoded" in text for text in cropped.warnings)
 
 
 WAITING = """

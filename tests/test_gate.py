@@ -23,7 +23,7 @@ from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
 from vkssim.host.pace import Pace
-from vkssim.shaders.interface import Shape, Sums, module_name, modules
+from vkssim.shaders.interface import Precision, Shape, module_name, modules
 
 from .support.commands import python_process
 
@@ -35,7 +35,7 @@ from agreement import Scores, compare, difference, tolerance_of  # noqa: E402
 from gate_matrix import PAIRS, Form, Pair  # noqa: E402
 
 GATE = str(SCRIPTS / "cross_backend_diff.py")
-ONE = replace(PAIRS[0], builds=((Shape.STAGED, False),))
+ONE = replace(PAIRS[0], builds=((Shape.STAGED, Precision.EXACT),))
 
 
 @pytest.mark.parametrize(
@@ -69,14 +69,14 @@ def test_what_one_side_lacks_is_a_mismatch() -> None:
 
 def test_the_matrix_runs_every_kernel_that_scores() -> None:
     """Every module but those of losses, maps and a decoder's surfaces, and every format that a kernel reads."""
-    needed = {module_name(*it) for it in modules() if not re.match(r"loss_|.*_map$|deinterleave$", it[0])}
+    needed = {module_name(*it) for it in modules() if not re.match(r"loss_|deinterleave$", it[0])}
     run: set[str] = set()
     formats: dict[str, set[int]] = {}
     for pair in PAIRS:
         frame, _ = _samples(pair)
-        for shape, exact in pair.builds:
+        for shape, precision in pair.builds:
             for feature, _ in pair.features:
-                metrics = FrameMetrics(with_options(feature, exact=exact), [frame])
+                metrics = FrameMetrics(with_options(feature, precision=precision.value), [frame])
                 plan, _ = frame_plan(metrics.planes, KernelShape(shape, 8))
                 if shape is Shape.STAGED:
                     plan, _ = with_largest_samples(plan, metrics.planes, KernelShape(shape, 8))
@@ -85,8 +85,8 @@ def test_the_matrix_runs_every_kernel_that_scores() -> None:
                     formats.setdefault(kernel.module, set()).add(dict(kernel.constants)[1])
     assert run == needed
     for shape in Shape:
-        for sums in Sums:
-            assert formats[module_name("ms_ssim", shape, sums)] == {0, 1, 2}
+        for precision in Precision:
+            assert formats[module_name("ssim", shape, precision)] == {0, 1, 2}
 
 
 def _samples(pair: Pair) -> tuple[Any, Any]:
@@ -106,7 +106,7 @@ def test_every_form_stands_for_the_same_samples(form: Form) -> None:
 
 def _run(monkeypatch: pytest.MonkeyPatch, *pairs: Pair) -> gate_matrix.Result:
     monkeypatch.setattr(gate_matrix, "PAIRS", pairs)
-    monkeypatch.setattr(gate_matrix, "CLIPS", {})
+    monkeypatch.setattr(gate_matrix, "CLIPS", ())
     return gate_matrix.run(None)
 
 
@@ -132,9 +132,9 @@ def test_a_row_has_all_sides(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_shapes_by_device(monkeypatch: pytest.MonkeyPatch, device: Device, changed: Any, shapes: list[str]) -> None:
     """A GPU's subgroups may be of several sizes, and the strip shape needs one. SwiftShader cannot compile the strip shape."""
     monkeypatch.setattr(gate_matrix, "choose_device", lambda *_: replace(device.info, **changed))
-    pair = replace(ONE, features=ONE.features[1:], builds=((Shape.STRIP, False), (Shape.STAGED, False)))
+    pair = replace(ONE, features=ONE.features[1:], builds=((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT)))
     names = [row.name.split(", ")[-1] for row in _run(monkeypatch, pair).rows]
-    assert names == shapes
+    assert names == [f"{shape} exact" for shape in shapes]
 
 
 def test_another_number_of_dispatches_is_a_mismatch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,14 +152,14 @@ def test_a_device_whose_speed_is_measured_agrees(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(executor, "Pace", pace)
     pair = next(pair for pair in PAIRS if pair.case == "ten_bit" and len(pair.features) == 1)
-    assert _run(monkeypatch, replace(pair, builds=((Shape.STAGED, False),))).agrees
+    assert _run(monkeypatch, replace(pair, builds=((Shape.STAGED, Precision.EXACT),))).agrees
 
 
 def test_floats_take_eleven_dispatches(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = next(pair for pair in PAIRS if pair.form is Form.FLOAT)
     feature = pair.features[0]
     assert feature[1] == 11
-    assert _run(monkeypatch, replace(pair, features=(feature,), builds=((Shape.STAGED, False),))).agrees
+    assert _run(monkeypatch, replace(pair, features=(feature,), builds=((Shape.STAGED, Precision.EXACT),))).agrees
 
 
 def test_scores_of_libvmaf_are_not_ours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,17 +15,17 @@ from vkssim.types import Doubles, FrameFormat
 
 from .support import golden
 from .support.differences import check_number, check_scores
-from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_INTEGER, GOLDEN_PSNR, GOLDEN_VULKAN, Tolerance
+from .support.tolerances import GOLDEN_CPU, GOLDEN_EXACT, GOLDEN_FAST, GOLDEN_PSNR, Tolerance
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 
-TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_VULKAN, "vulkan nearly": GOLDEN_INTEGER, "vulkan exact": GOLDEN_EXACT}
+TOLERANCES = {"cpu": GOLDEN_CPU, "vulkan": GOLDEN_EXACT, "vulkan fast": GOLDEN_FAST}
 """The tolerances by backend. Each kind of arithmetic runs on all sizes, not only on its default sizes."""
 
 
 def _features(key: str, backend: str) -> list[str]:
-    exact = {"cpu": "auto", "vulkan": "false", "vulkan nearly": "nearly", "vulkan exact": "true"}[backend]
-    return [with_options(feature, exact=exact) for feature in golden.FEATURES[key]]
+    precision = "fast" if backend == "vulkan fast" else "exact"
+    return [with_options(feature, precision=precision) for feature in golden.FEATURES[key]]
 
 
 # libvmaf is wrong here (docs/adr/0001): a negative mean structure has no score, but with clip_db it gets 99 dB, the best score.

@@ -15,8 +15,8 @@ from .stress.mutations import GATE, MUTATIONS, Mutation
 ROOT = Path(__file__).resolve().parent.parent
 SHADERS = ROOT / "shaders"
 
-SCORING = {stem for stem in INTERFACES if not stem.startswith("loss_") and not stem.endswith("_map")} - {"deinterleave"}
-"""The shaders that the gate runs. Losses and maps score no clip, and the gate has no surfaces: other tests check these."""
+SCORING = {stem for stem in INTERFACES if not stem.startswith("loss_")} - {"deinterleave"}
+"""The shaders that the gate runs. Losses score no clip, and the gate has no surfaces: other tests check these."""
 
 by_name = pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)
 
@@ -42,10 +42,9 @@ def test_names_are_told_apart() -> None:
 
 def test_every_shader_has_a_mutation_and_the_gate_catches_those_that_score() -> None:
     checks: dict[str, set[bool]] = {path.stem: set() for path in SHADERS.glob("*.comp")}
-    for mutation in MUTATIONS:
-        path = ROOT / mutation.file
-        if path.suffix == ".comp":
-            checks[path.stem].add(mutation.check == GATE)
+    for stem, found in checks.items():
+        own = {f"{stem}.comp", *(f"include/{name}.glsl" for name in _includes(SHADERS / f"{stem}.comp"))}
+        found |= {mutation.check == GATE for mutation in MUTATIONS if mutation.file.removeprefix("shaders/") in own}
     assert set(checks) == set(INTERFACES)
     assert [stem for stem, found in checks.items() if (stem in SCORING) not in found] == []
 

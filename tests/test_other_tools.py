@@ -1,4 +1,4 @@
-"""Run the command lines of docs/other-tools.md. FFmpeg's command line is a stand-in that uses the same libraries by PyAV.
+"""Run the command lines of docs/other-tools.md, with the FFmpeg of the wheel imageio-ffmpeg.
 
 The backend is NumPy, because the lines are about pipes and exit codes: kernels would be compiled for every process.
 """
@@ -14,14 +14,14 @@ from fractions import Fraction
 from pathlib import Path
 
 import av
+import imageio_ffmpeg
 import numpy as np
 import pytest
 
 import vkssim
 
-from .support import ffmpeg_stand_in
+from .support.commands import run_program
 from .support.pictures import Picture, clip
-from .support.waiting import PATIENCE
 
 PAGE = (Path(__file__).parents[1] / "docs" / "other-tools.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -49,17 +49,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _encode(made / "distorted.mp4", luma, 40)
     _encode(made / "chunk.mp4", luma[CHUNK], 40)
     (made / "programs").mkdir()
-    for name, line in (("ffmpeg", f'{ffmpeg_stand_in.__file__} "$@"'), ("vkssim", '-m vkssim "$@" --backend cpu')):
-        program = made / "programs" / name
-        program.write_text(f"#!/bin/sh\nexec {sys.executable} {line}\n")
-        program.chmod(0o755)
+    (made / "programs" / "ffmpeg").symlink_to(imageio_ffmpeg.get_ffmpeg_exe())
+    program = made / "programs" / "vkssim"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m vkssim "$@" --backend cpu\n')
+    program.chmod(0o755)
     return made
 
 
 def _run(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
-    words = ["bash", "-o", "pipefail", "-c", script]
-    environment = {**os.environ, "PATH": f"{folder / 'programs'}:{os.environ['PATH']}"}
-    return subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    environment = {"PATH": f"{folder / 'programs'}:{os.environ['PATH']}"}
+    return run_program("bash", "-o", "pipefail", "-c", script, cwd=folder, environment=environment, text=True)
 
 
 def _block(word: str) -> str:

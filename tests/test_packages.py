@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,8 @@ import yaml
 from packaging.requirements import Requirement
 
 from vkssim import __version__
+
+from .support.commands import python_process
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -80,8 +80,8 @@ def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
 def test_the_recipe_of_a_release_has_the_sdist_as_its_source(tmp_path: Path) -> None:
     sdist = tmp_path / "vkssim-0.1.0.tar.gz"
     sdist.write_bytes(b"sdist")
-    words = [sys.executable, str(ROOT / "tools" / "make_recipe"), str(sdist), "--maintainer", "somebody"]
-    made = yaml.safe_load(subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout)
+    words = (str(ROOT / "tools" / "make_recipe"), str(sdist), "--maintainer", "somebody")
+    made = yaml.safe_load(python_process(*words, check=True).stdout)
     assert made.pop("source") == {
         "url": "https://pypi.org/packages/source/v/vkssim/vkssim-${{ version }}.tar.gz",
         "sha256": "714772a9f82b2aeb4fa5f7092d00fe4ac4c9cdeb6800840b6ed39ea64c4d785a",

@@ -19,7 +19,10 @@ from .support.metrics import SIMILARITIES
 from .support.pictures import Picture, quantise, texture
 from .support.tolerances import BACKENDS, RANGE, SYMMETRY
 
-pytestmark = pytest.mark.usefixtures("shared_device")
+pytestmark = [
+    pytest.mark.usefixtures("shared_device"),
+    pytest.mark.filterwarnings("ignore::vkssim.errors.DepthWarning"),  # some of the pictures are dark
+]
 
 FEATURES = tuple(with_options(name, enable_lcs=True) for name in SIMILARITIES)
 SIDES = st.integers(176, 700)

@@ -29,11 +29,11 @@ from .support.pictures import Picture, clip, distort, texture
 Bits = dict[str, str]
 """Scores by name, as hexadecimal floats."""
 
-PLAIN, EXACT, UNIFORM, MS = (
-    "float_ssim=enable_lcs=true:scale=1:exact=false",
-    "float_ssim=enable_lcs=true:scale=1:exact=true",
+EXACT, FAST, UNIFORM, MS = (
+    "float_ssim=enable_lcs=true:scale=1",
+    "float_ssim=enable_lcs=true:scale=1:precision=fast",
     "float_ssim=scale=1:window=uniform8",
-    "float_ms_ssim=enable_lcs=true:exact=false",
+    "float_ms_ssim=enable_lcs=true:precision=fast",
 )
 
 
@@ -73,7 +73,7 @@ def _scored(pairs: tuple[Picture, Picture], feature: str, order: Sequence[int], 
 
 
 @pytest.mark.usefixtures("shape")
-@pytest.mark.parametrize(("feature", "side"), [(PLAIN, 45), (EXACT, 45), (UNIFORM, 45), (MS, 177)])
+@pytest.mark.parametrize(("feature", "side"), [(EXACT, 45), (FAST, 45), (UNIFORM, 45), (MS, 177)])
 def test_batches_positions_and_neighbours(feature: str, side: int) -> None:
     """Each pair alone in a batch of one, then in batches of several sizes, at other places, between other pairs."""
     pairs = _pairs(side, side + 2)
@@ -110,15 +110,15 @@ def _run(
     return found
 
 
-@pytest.mark.parametrize("exact", ["false", "nearly", "true"])
-def test_random_sizes_slots_and_partly_filled_batches(exact: str) -> None:
+@pytest.mark.parametrize("precision", ["exact", "fast"])
+def test_random_sizes_slots_and_partly_filled_batches(precision: str) -> None:
     """Twenty-five runs, of 1 to 4 slots, profiled or not: submissions of 1 to 8 pairs in any order."""
-    chance = random.Random(exact)
+    chance = random.Random(precision)
     for _ in range(5):
         height, width, slots = chance.randrange(11, 90), chance.randrange(11, 90), chance.randrange(1, 5)
         pairs = _pairs(height, width, 9, chance.choice((8, 10)))
         bits = 8 if pairs[0].dtype == np.uint8 else 10
-        metrics = FrameMetrics(f"float_ssim=scale=1:exact={exact}", [FrameFormat.of_bits(width, height, bits)])
+        metrics = FrameMetrics(f"float_ssim=scale=1:precision={precision}", [FrameFormat.of_bits(width, height, bits)])
         with VulkanBackend(metrics.planes, batch=8, slots=slots, profile=chance.random() < 0.5) as backend:
             alone = _run(backend, metrics, pairs, [[number] for number in range(9)])
             for _ in range(5):
@@ -141,8 +141,8 @@ def test_planes_and_metrics_beside() -> None:
     luma = _pairs(180, 190, 4)
     first, second = ([(luma[side][n], luma[1 - side][n], luma[side][3 - n]) for n in range(4)] for side in (0, 1))
     frames = list(zip(first, second, strict=True))
-    alone = [a | b for a, b in zip(*(_scored(luma, feature, range(4)) for feature in (MS, PLAIN)), strict=True)]
-    with Scorer(190, 180, bits=8, features=(PLAIN, MS), planes="all", chroma="444") as scorer:
+    alone = [a | b for a, b in zip(*(_scored(luma, feature, range(4)) for feature in (MS, EXACT)), strict=True)]
+    with Scorer(190, 180, bits=8, features=(EXACT, MS), planes="all", chroma="444") as scorer:
         beside = _all_bits(list(scorer.score(frames)))
     assert [{name: bits[name] for name in alone[0]} for bits in beside] == alone
 

@@ -9,7 +9,7 @@ import pytest
 
 from vkssim import FrameScores, Scorer
 from vkssim.backends.vulkan import VulkanBackend
-from vkssim.errors import DeviceError, FrameError, NoDeviceError, OptionError
+from vkssim.errors import DepthWarning, DeviceError, FrameError, NoDeviceError, OptionError
 from vkssim.host.api import vk
 from vkssim.host.executor import Executor
 
@@ -146,6 +146,8 @@ def test_wrong_shape(backend: str, shape: tuple[int, ...]) -> None:
         ({"bits": 8}, np.int8),
         ({"bits": 8}, np.float32),
         ({"bits": 10}, np.int16),
+        ({"bits": 10}, np.uint8),  # would be dark
+        ({"bits": None, "dtype": np.uint16}, np.uint8),
         ({"bits": 10}, np.uint32),
         ({"bits": None, "dtype": np.float32, "data_range": 1.0}, np.uint8),
         ({"bits": None, "dtype": np.float32, "data_range": 1.0}, np.complex64),
@@ -159,7 +161,6 @@ def test_wrong_type(opened_for: dict[str, Any], fed: type) -> None:
 @pytest.mark.parametrize(
     ("opened_for", "fed"),
     [
-        ({"bits": 10}, np.uint8),
         ({"bits": 10}, ">u2"),
         ({"bits": None, "dtype": np.float32, "data_range": 255.0}, np.float64),
         ({"bits": None, "dtype": np.float64, "data_range": 255.0}, np.float16),
@@ -167,8 +168,44 @@ def test_wrong_type(opened_for: dict[str, Any], fed: type) -> None:
 )
 def test_types_that_lose_nothing_that_counts(opened_for: dict[str, Any], fed: Any) -> None:
     with _open("cpu", **opened_for) as scorer:
-        scores = [*scorer.feed(FRAMES[0].astype(fed), FRAMES[0].astype(fed)), *scorer.flush()]
+        frame = (FRAMES[0].astype(np.uint16) * 4 if opened_for["bits"] else FRAMES[0]).astype(fed)
+        scores = [*scorer.feed(frame, frame), *scorer.flush()]
     assert _values(scores) == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("opened_for", "cure"),
+    [
+        ({"bits": 12}, "bits=10"),
+        ({"bits": 16}, "bits=10"),
+        ({"bits": None, "dtype": np.uint16}, "data_range=1023"),
+    ],
+)
+def test_samples_of_a_smaller_depth_are_warned_of(opened_for: dict[str, Any], cure: str) -> None:
+    """The clip is warned of, and not the frame: it may begin in the dark."""
+    dim = FRAMES[0].astype(np.uint16) * 4
+    scorer = _open("cpu", **opened_for)
+    scorer.feed(dim, dim)
+    scorer.flush()
+    with pytest.warns(DepthWarning) as said:
+        scorer.close()
+    assert len(said) == 2
+    assert (
+        f"the reference frames exceeds 1023, a quarter of the range or less; if the samples have 10 bits, give {cure}"
+        in str(said[0].message)
+    )
+    with _open("cpu", **opened_for) as scorer:
+        scorer.feed(dim, dim)
+        scorer.feed(dim * (4 if opened_for["bits"] == 12 else 64), dim * (4 if opened_for["bits"] == 12 else 64))
+
+
+@pytest.mark.parametrize(
+    "opened_for", [{"bits": 8}, {"bits": 10}, {"bits": None, "dtype": np.uint16, "data_range": 65535}], ids=str
+)
+def test_a_depth_that_is_used_or_stated_is_not_warned_of(opened_for: dict[str, Any]) -> None:
+    frame = FRAMES[0] // 8 if opened_for["bits"] == 8 else FRAMES[0].astype(np.uint16) * 4
+    with _open("cpu", **opened_for) as scorer:
+        scorer.feed(frame, frame)
 
 
 @pytest.mark.parametrize("options", [{"bits": None}, {"bits": 8, "dtype": np.uint8}, {"bits": 8, "data_range": 100.0}])

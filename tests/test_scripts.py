@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from .storage.test_writing import contents
-from .support.commands import python_process
+from .support.commands import python_process, run_program
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,8 +25,8 @@ make_environment .venv/vkssim-installed
 
 
 def _environment(folder: Path) -> subprocess.CompletedProcess[str]:
-    words = ["bash", "-c", ENVIRONMENT, "test", str(ROOT / "scripts" / "environment.sh"), str(folder)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    words = ("-c", ENVIRONMENT, "test", str(ROOT / "scripts" / "environment.sh"), str(folder))
+    return run_program("bash", *words, text=True)
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "link to one that it made"])
@@ -91,6 +91,5 @@ def test_a_build_without_a_compiler_says_what_is_missing(tmp_path: Path) -> None
     ],
 )
 def test_bare_roots_are_made_of_known_releases_alone(words: list[str], message: str) -> None:
-    command = [str(ROOT / "ci" / words[0]), *words[1:]]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (process.returncode, process.stdout, process.stderr) == (2, "", f"{message}\n")
+    ended = run_program(str(ROOT / "ci" / words[0]), *words[1:], text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", f"{message}\n")

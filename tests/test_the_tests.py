@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from .support import differences, tolerances
 from .support.commands import python_process
 from .support.differences import check_array, check_number, check_scores
 from .support.tolerances import Tolerance
+from .support.waiting import until
 
 NARROW = Tolerance("of these tests", 0.01, 0.0, "made up")
 TABLE = [value for value in vars(tolerances).values() if isinstance(value, Tolerance)]
@@ -72,6 +75,51 @@ def test_a_message_of_the_validation_layer_fails_its_test(tmp_path: Path) -> Non
     assert process.returncode != 0
     assert b"ERROR at teardown of test_leak" in process.stdout, process.stdout.decode()
     assert b"2 passed, 1 error" in process.stdout
+
+
+CHILDREN = """
+import os, pathlib, signal, sys
+import pytest
+from tests.support.commands import run_program, start_program
+from tests.support.waiting import until
+
+SIGNALS = signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM
+ENDLESS = "import pathlib, os, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(1000)"
+
+@pytest.mark.parametrize("name", ["left", "killed"])
+def test_child(name):
+    ignored = run_program("sh", "-c", "grep SigIgn /proc/self/status").stdout.split()[1]
+    assert not int(ignored, 16) & sum(1 << number - 1 for number in SIGNALS)
+    start_program(sys.executable, "-c", ENDLESS, name)
+    until(lambda: pathlib.Path(name).exists() and pathlib.Path(name).read_text())
+    if name == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+IGNORING = """
+import os, signal, sys
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_IGN)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+def test_programs_of_tests_have_the_default_signals_and_end_with_their_test(tmp_path: Path) -> None:
+    """Also where the tests were started by `nohup`, or in the background of a shell; and where they are killed."""
+    (tmp_path / "test_children.py").write_text(CHILDREN)
+    root = Path(__file__).parent.parent
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest", f"--rootdir={tmp_path}", str(tmp_path))
+    process = python_process("-c", IGNORING, *words, environment={"PYTHONPATH": str(root)}, cwd=tmp_path)
+    assert process.returncode == -signal.SIGKILL, process.stdout.decode()
+    children = [int((tmp_path / name).read_text()) for name in ("left", "killed")]
+    until(lambda: not any(Path(f"/proc/{number}").exists() for number in children))
+
+
+def test_programs_are_started_by_the_helpers_alone() -> None:
+    folder = Path(__file__).parent
+    direct = re.compile(r"subprocess\.(run|Popen|call|check_call|check_output)\(")
+    found = [path.relative_to(folder) for path in folder.rglob("*.py") if direct.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path("support/commands.py")]
 
 
 def test_difference_beyond_the_tolerance_fails_with_both_values() -> None:

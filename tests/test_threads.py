@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
@@ -18,8 +19,12 @@ import vkssim
 from vkssim import RawDescription, Scorer, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError
+from vkssim.frames import ffmpeg_log
 from vkssim.host import instance
 from vkssim.host.instance import Instance, shared_instance
+from vkssim.search import recipe
+from vkssim.search.encoders import encoder_of
+from vkssim.search.source import Source
 
 from .support.clips import raw_bytes, write
 from .support.commands import python_process
@@ -113,6 +118,87 @@ def test_threads_that_come_first_get_one_instance(monkeypatch: pytest.MonkeyPatc
     assert len(made) == 1
     assert found == made * AT_A_TIME
     before.close()
+
+
+# -- decoders, while FFmpeg's messages are heard ------------------------------------------------------------------------
+
+CLIP = Path(__file__).resolve().parents[1] / "fixtures" / "bbb_576x324_ref.mp4"
+
+LET_GO = """
+import faulthandler, gc, sys
+
+faulthandler.dump_traceback_later(120, exit=True)
+from vkssim.frames import ffmpeg_log
+from vkssim.search.encode import Stream, encoded_pairs
+from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import make_recipe
+from vkssim.search.samples import Sample
+from vkssim.search.source import Source
+
+ffmpeg_log.listen()
+kind = encoder_of("libx264")
+for _ in range(15):
+    clip = Source(sys.argv[1])
+scan = clip.scan()
+recipe = make_recipe(kind, kind.parameter(None), clip.facts, {"preset": "ultrafast"})
+for _ in range(8):
+    pairs = encoded_pairs(lambda: clip.frames(0, 12, scan), Sample(0, 12), clip.facts, recipe, 10, Stream())
+    next(pairs)
+    ring = [pairs]
+    ring.append(ring)
+    del pairs, ring
+    gc.collect()
+print("all let go of")
+"""
+
+
+def test_decoders_that_are_let_go_of_stop_their_threads(tmp_path: Path) -> None:
+    """Those of a search decode with threads: of a clip, and of what the encoder made; also if the garbage is collected."""
+    process = python_process(write(tmp_path / "script.py", LET_GO.encode()), str(CLIP))
+    assert (process.returncode, process.stdout.strip()) == (0, b"all let go of"), process.stderr.decode()
+
+
+def test_a_search_that_begins_leaves_a_decoder_its_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clip is opened while the search tries its encoder, and goes on after that."""
+    kind = encoder_of("libx264")
+    facts = Source(str(CLIP)).facts
+
+    class Opened(recipe.ordinary_priority):
+        def __enter__(self) -> None:
+            super().__enter__()
+            ffmpeg_log.listen()
+
+    monkeypatch.setattr(recipe, "ordinary_priority", Opened)
+    recipe.make_recipe(kind, kind.parameter(None), facts, {})
+    try:
+        assert av.logging.get_level() == av.logging.INFO
+        assert not av.logging.get_skip_repeated()
+    finally:
+        ffmpeg_log.leave()
+    assert av.logging.get_level() is None
+
+
+HANGING = """
+import sys, threading
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+
+loader = SourceFileLoader("stress", sys.argv[1])
+stress = module_from_spec(spec_from_loader(loader.name, loader))
+loader.exec_module(stress)
+stop = threading.Event()
+users = {"fine": stress.Using(lambda: 1, 1, stop), "hangs": stress.Using(threading.Event().wait, None, stop)}
+for user in users.values():
+    user.start()
+stress.watch(users, stop, 0.1, 1)
+"""
+
+
+def test_the_stress_test_shows_where_a_thread_hangs(tmp_path: Path) -> None:
+    stress = Path(__file__).resolve().parent / "stress" / "threads"
+    process = python_process(write(tmp_path / "script.py", HANGING.encode()), str(stress))
+    assert process.returncode == 1
+    assert b"in wait" in process.stderr
 
 
 # -- one scorer, two threads ------------------------------------------------------------------------------------------

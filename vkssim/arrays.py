@@ -16,7 +16,7 @@ from .errors import FrameError
 from .features.options import OptionValue
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
-from .types import Doubles, FrameFormat, check_not_masked, has_colours_last
+from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
 
 
 def ms_ssim(
@@ -25,7 +25,7 @@ def ms_ssim(
     *,
     data_range: float | None = None,
     negative: str = "null",
-    exact: bool | str = "auto",
+    precision: str = "exact",
     enable_db: bool = False,
     clip_db: bool = False,
     backend: str = "vulkan",
@@ -39,13 +39,13 @@ def ms_ssim(
         Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
         float64, with any strides. H and W must be at least 176. Scores are computed in float32.
     data_range : float, optional
-        The largest possible sample. For integers, the default is the largest of their type, 255 or 65535; 1023 stands for 10
-        bits. Floats have no default.
+        The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
+        stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
     negative : {"null", "clamp"}
         The score where a mean structure is negative: NaN, or computed with 0 in its place, as the PyTorch libraries do.
-    exact : bool, "nearly" or "auto"
-        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "nearly" matches it to 1e-5 in less
-        time; "auto" is True up to 2^17 pixels.
+    precision : {"exact", "fast"}
+        "exact" rounds as libvmaf does, to be within one of its sixth decimal. "fast" adds in float32, which takes less time,
+        and can be off by 0.03 for images that are bright and nearly flat.
     enable_db : bool
         Return the score in dB, -10 log10(1 - score), which is infinite for identical images.
     clip_db : bool
@@ -87,7 +87,7 @@ def ms_ssim(
     1.0
 
     """
-    options = {"negative": negative, "exact": exact, "enable_db": enable_db, "clip_db": clip_db}
+    options: dict[str, OptionValue] = {"negative": negative, "precision": precision, "enable_db": enable_db, "clip_db": clip_db}
     return _score("float_ms_ssim", options, reference, distorted, data_range, backend, device)
 
 
@@ -100,7 +100,7 @@ def ssim(
     scale: int = 1,
     window: str = "gaussian11",
     estimate: bool = False,
-    exact: bool | str = "auto",
+    precision: str = "exact",
     enable_db: bool = False,
     clip_db: bool = False,
     return_map: Literal[False] = False,
@@ -116,7 +116,7 @@ def ssim(
     scale: int = 1,
     window: str = "gaussian11",
     estimate: bool = False,
-    exact: bool | str = "auto",
+    precision: str = "exact",
     enable_db: bool = False,
     clip_db: bool = False,
     return_map: Literal[True],
@@ -131,7 +131,7 @@ def ssim(
     scale: int = 1,
     window: str = "gaussian11",
     estimate: bool = False,
-    exact: bool | str = "auto",
+    precision: str = "exact",
     enable_db: bool = False,
     clip_db: bool = False,
     return_map: bool = False,
@@ -146,8 +146,8 @@ def ssim(
         Images of one plane, (H, W), or a stack of them, (N, H, W), both of the same shape and type: uint8, uint16, float32 or
         float64, with any strides. Scores are computed in float32.
     data_range : float, optional
-        The largest possible sample. For integers, the default is the largest of their type, 255 or 65535; 1023 stands for 10
-        bits. Floats have no default.
+        The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
+        stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
     scale : int
         Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. The result must have
         room for at least one window.
@@ -156,9 +156,9 @@ def ssim(
     estimate : bool
         With "uniform8", leave out windows across the edges of fragments of 32 columns: in each row of a fragment, the 24
         windows that begin at its columns 0 to 23 count. In a narrower last fragment, the windows that lie inside it count [2]_.
-    exact : bool, "nearly" or "auto"
-        Round every sum as libvmaf does, to match its sixth decimal, which takes more time; "nearly" matches it to 1e-5 in less
-        time; "auto" is True up to 2^17 pixels. It applies to "gaussian11" only.
+    precision : {"exact", "fast"}
+        "exact" rounds as libvmaf does, to be within one of its sixth decimal. "fast" adds in float32, which takes less time,
+        and can be off by 0.03 for images that are bright and nearly flat. "uniform8" has no "fast".
     enable_db, clip_db : bool
         Return the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
     return_map : bool
@@ -176,8 +176,8 @@ def ssim(
         The SSIM of every window, whose mean is the score except for rounding (1e-7). For "gaussian11", H' and W' are 10 less
         than the sides after the downscale: sample (y, x) is the window centred on (y + 5, x + 5). For "uniform8" they are 7
         less, and sample (y, x) is the window of samples (y, x) to (y + 7, x + 7).
-        The rounding errors of "gaussian11", which average out in a score, remain in single windows: bright and flat windows can
-        be off by 0.01 without `exact`, and by 1e-5 with it. The windows of "uniform8" are off by 1e-6 at most.
+        Rounding errors, which average out in a score, remain in single windows: with "fast", those that are bright and flat can
+        be off by 0.03. All other windows are off by 1e-6 at most.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def ssim(
         Shapes or types differ or are not supported, images are too small or masked, floats have no data_range, or an integer
         sample is larger than data_range.
     OptionError
-        `estimate` is used without "uniform8" or with `return_map`, or `exact` with "uniform8".
+        `estimate` is used without "uniform8" or with `return_map`, or precision "fast" with "uniform8".
     DeviceError
         No Vulkan device can be used.
 
@@ -204,11 +204,12 @@ def ssim(
     1.0
 
     """
-    options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "exact": exact}
+    options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "precision": precision}
     options |= {"enable_db": enable_db, "clip_db": clip_db}
     if not return_map:
         return _score("float_ssim", options, reference, distorted, data_range, backend, device)
     references, distorteds = _stacks(reference, distorted)
+    data_range = default_range(references, distorteds) if data_range is None else data_range
     scores, maps = _mapped(options, references, distorteds, data_range, backend, device)
     return (float(scores[0]), maps[0]) if np.ndim(reference) == 2 else (scores, maps)
 
@@ -223,7 +224,9 @@ def _score(
     device: str | int | None,
 ) -> float | Doubles:
     text = feature + "=" + ":".join(f"{name}={str(value).lower()}" for name, value in options.items())
-    scores = _scores(text, *_stacks(reference, distorted), data_range, backend, device)
+    stacks = _stacks(reference, distorted)
+    data_range = default_range(*stacks) if data_range is None else data_range
+    scores = _scores(text, *stacks, data_range, backend, device)
     return float(scores[0]) if np.ndim(reference) == 2 else scores
 
 
@@ -275,6 +278,7 @@ def _scores(
         )
 
     def score(scorer: Scorer) -> Doubles:
+        scorer._count_from_zero()
         scored = scorer.score(zip(references, distorteds, strict=True))
         return np.array([scores.metrics[scorer.names[0]] for scores in scored])
 

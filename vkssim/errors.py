@@ -27,6 +27,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceMemoryError",
     "DeviceTimeoutError",
+    "EncodeError",
     "ForkError",
     "FrameError",
     "HostMemoryError",
@@ -66,6 +67,10 @@ class ReadError(InputError):
 
 class RangeError(InputError):
     """Report that a range of frames cannot be read by itself, against the file's index; a read from the start works."""
+
+
+class EncodeError(InputError):
+    """Report that a clip cannot be encoded with a setting of an encoder, or that the stream cannot be decoded."""
 
 
 class WorkerLostError(VkssimError):
@@ -145,6 +150,10 @@ class LostWorkerWarning(UserWarning):
 
 class UnusableGpuWarning(UserWarning):
     """Warn that a software device computes, although a GPU is present that Vulkan cannot use."""
+
+
+class DepthWarning(UserWarning):
+    """Warn that no integer sample exceeds a quarter of the range, as if the samples had a smaller depth than the one stated."""
 
 
 class SmallerBatchWarning(UserWarning):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from .distributed.pair import score_pair
@@ -17,6 +18,7 @@ from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
 from .scoring.run_store import RunStore, open_store
 from .utils.choices import DECODERS
+from .utils.progress import progress_bar
 
 
 def score_files(
@@ -34,7 +36,7 @@ def score_files(
     decode: str = DECODERS[0],
     device: Selector = None,
     profile: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     on_frames: OnFrames | None = None,
     fail_under: Sequence[str] = (),
     pooled: Sequence[str] = (),
@@ -77,9 +79,9 @@ def score_files(
         same.
     profile : bool
         Measure the time of each stage, for `ScoreReport.stage_seconds`.
-    progress : callable, optional
-        A function that is called after every batch with the number of finished frames and the expected number, which is None
-        where it is not known.
+    progress : bool or callable, optional
+        Show a progress bar, in a terminal or in a notebook; or call a function after every batch with the number of finished
+        frames and the expected number, which is None if it is not known.
     on_frames : callable, optional
         A function that is called with each list of FrameScores as soon as they are scored. Batches then have one frame each,
         and none waits for the next: each score comes earlier, but fewer come per second. With several devices, the lists come
@@ -117,12 +119,15 @@ def score_files(
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]
     clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
-    settings = RunSettings(profile, progress, on_frames, thresholds, journal)
     if journal is not None:
         warnings.warn("journal= of score_files is deprecated; resume=PATH does the same", DeprecationWarning, stacklevel=2)
-    if resume is None:
-        return score_pair(clips, options, device, settings)
-    with open_store(resume, clips, options, resume=True, tell=lambda _text: None) as store:
+    with ExitStack() as stack:
+        if isinstance(progress, bool):
+            progress = stack.enter_context(closing(progress_bar("frames"))) if progress else None
+        settings = RunSettings(profile, progress, on_frames, thresholds, journal)
+        if resume is None:
+            return score_pair(clips, options, device, settings)
+        store = stack.enter_context(open_store(resume, clips, options, resume=True, tell=lambda _text: None))
         try:
             report = score_pair(clips, options, device, replace(settings, store=store))
         except VkssimError as error:

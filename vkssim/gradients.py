@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .backends.loss_evaluation import evaluate
 from .errors import FrameError, OptionError
 from .loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, chosen, constants
-from .types import FrameFormat, check_not_masked, has_colours_last
+from .types import FrameFormat, check_not_masked, default_range, has_colours_last
 
 Doubles = npt.NDArray[np.float64]
 Array = npt.NDArray[Any]
@@ -195,6 +195,7 @@ def _value_and_grad(
         cure = "np.moveaxis(image, -1, 0)[None]" if second.ndim == 3 else "np.moveaxis(images, -1, 1)"
         raise FrameError(f"images have shape {second.shape}, with the colours last; pass (N, C, H, W): `{cure}`")
     height, width = second.shape[-2:]
+    data_range = default_range(first, second) if data_range is None else data_range
     frame = FrameFormat.of_array(width, height, second.dtype, data_range)
     frame.check_samples("reference", first)
     frame.check_samples("distorted", second)

@@ -23,7 +23,8 @@ from .errors import DeviceError, FrameError, OptionError, VkssimError
 from .features.plane_metrics import FrameMetrics, plane_formats
 from .report.backend_info import BackendInfo
 from .report.frame_scores import FrameScores, rows
-from .types import FrameFormat, Samples, check_not_masked
+from .shaders.interface import SampleCode
+from .types import DepthCheck, FrameFormat, Samples, check_not_masked
 
 Picture = npt.NDArray[Any] | Sequence[npt.NDArray[Any]]
 """A frame: its luma, (H, W), or its planes Y, Cb and Cr if all planes are scored."""
@@ -83,13 +84,16 @@ class Scorer:
     a new Scorer, which counts from 0 again, and feed it the named frames. The same holds if an integer sample is larger than
     the depth or `data_range` allows: a FrameError names the frame and the value as soon as its batch is scored.
 
+    If no sample that was fed exceeds a quarter of the range of `bits`, or of uint16 without `data_range`, `close` issues a
+    DepthWarning: the samples may have a smaller depth. Frames that are written to reserved memory are not looked at.
+
     Parameters
     ----------
     width, height : int
         Size of the frames in samples.
     bits : int, optional
-        Depth of integer samples, 8 to 16. Each sample is divided by 2^(bits-8) as libvmaf does. Without it, `dtype` and
-        `data_range` describe the samples.
+        Depth of integer samples, 8 to 16: uint8 for 8 bits and uint16 for more. Each sample is divided by 2^(bits-8) as libvmaf
+        does. Without it, `dtype` and `data_range` describe the samples.
     dtype : dtype_like, optional
         The type of the samples: uint8, uint16, float32 or float64, which is computed in float32.
     data_range : float, optional
@@ -156,6 +160,9 @@ class Scorer:
         else:
             raise OptionError("give either bits or dtype; data_range goes with dtype")
         self._in_use = threading.RLock()
+        self._depth_cure: Literal["bits", "data_range"] = "data_range" if bits is None else "bits"
+        depth_is_checked = luma.code is SampleCode.UINT16 and data_range is None
+        self._depth_checks = [DepthCheck(luma.peak) for _ in range(2)] if depth_is_checked else []
         self._formats = plane_formats(luma, planes, chroma)
         self._metrics = FrameMetrics(features, self._formats, total=planes == "all")
         self._backend = open_with_warnings(open_backend(backend, self._metrics.planes, device=device, batch=batch))
@@ -278,6 +285,8 @@ class Scorer:
 
         """
         sources = self._planes_of("reference", reference), self._planes_of("distorted", distorted)
+        for check, planes in zip(self._depth_checks, sources, strict=False):
+            check.look(planes[0])
         targets = self._reserve()
         other = self._copier.submit(_copy, targets[1], sources[1]) if self._copier else None
         _copy(targets[0], sources[0])
@@ -333,6 +342,10 @@ class Scorer:
         for reference, distorted in pairs:
             yield from self.feed(reference, distorted)
         yield from self.flush()
+
+    def _count_from_zero(self) -> None:
+        """Give the next frame the number 0. No frame is in flight."""
+        self._next_index = self._fed = 0
 
     def _planes_of(self, name: str, picture: Picture) -> list[Samples]:
         planes = []
@@ -420,6 +433,10 @@ class Scorer:
             if self._copier is not None:
                 self._copier.shutdown()
             self._lending.close(self._backend.close)
+            for name, check in zip(
+                ("reference", "distorted"), self._depth_checks if self._failure is None else (), strict=False
+            ):
+                check.warn(f"the {name} frames", self._depth_cure)
 
     def __enter__(self) -> Self:
         return self
@@ -432,9 +449,11 @@ def _check(name: str, plane: Samples, expected: FrameFormat) -> None:
     shape = (expected.height, expected.width)
     if plane.shape != shape:
         raise FrameError(f"the {name} frame has shape {plane.shape}; the scorer was opened for (H, W) = {shape}")
-    kind = expected.dtype.kind
-    casting: Literal["same_kind", "safe"] = "same_kind" if kind == "f" else "safe"  # integers never wrap
-    if plane.dtype.kind != kind or not np.can_cast(plane.dtype, expected.dtype, casting):
+    if expected.dtype.kind == "f":
+        is_right = np.can_cast(plane.dtype, expected.dtype, "same_kind") and plane.dtype.kind == "f"
+    else:  # another size is another depth; the order of the bytes is converted
+        is_right = np.can_cast(plane.dtype, expected.dtype, "equiv")
+    if not is_right:
         raise FrameError(f"the {name} frame has {plane.dtype} samples; the scorer was opened for {expected.dtype}")
 
 

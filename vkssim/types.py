@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import FrameError
+from .errors import DepthWarning, FrameError
 from .shaders.interface import SampleCode
 from .utils.limits import LARGEST_SIDE, MOST_PIXELS, abbreviated
 
@@ -63,6 +64,12 @@ CHROMA_STEPS = {
 """The steps between samples of Cb and Cr, in rows and columns of luma, for each chroma format; None without chroma."""
 
 
+_PEAK_OF_BYTES = 255
+_SMALLER_DEPTHS = 8, 10, 12, 14
+_RANGES = 1e-30, 1e30
+"""The ranges of samples whose factor to the 0..255 scale float32 can hold, with room for samples far below the largest."""
+
+
 def size_problem(width: int, height: int) -> str | None:
     """Return why a frame cannot have that size; None if it can."""
     if not (1 <= width <= LARGEST_SIDE and 1 <= height <= LARGEST_SIDE):
@@ -101,6 +108,78 @@ def largest_beyond(plane: npt.NDArray[Any], peak: float) -> int | None:
     return largest if largest > peak else None
 
 
+class DepthCheck:
+    """A check of whether the integer samples of a clip stay within a quarter of their range, as those of a smaller depth do.
+
+    `peak` is the largest sample that their depth or data_range allows. `largest` is the largest sample so far. As soon as a
+    sample exceeds the quarter, the check `is_over` and looks at no further samples.
+    """
+
+    def __init__(self, peak: float) -> None:
+        self._quarter = int(peak) // 4 if peak > _PEAK_OF_BYTES else -1
+        self.largest = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if no further sample can change the result."""
+        return self.largest > self._quarter
+
+    def look(self, samples: npt.NDArray[Any]) -> None:
+        """Look at some samples of the clip."""
+        if not self.is_over:
+            self.largest = max(self.largest, int(samples.max(initial=0)))
+
+    @property
+    def smaller_depth(self) -> int | None:
+        """Return the depth in bits that the samples seem to have; None if they use their range, or are all 0."""
+        if self.is_over or not self.largest:
+            return None
+        return next(bits for bits in _SMALLER_DEPTHS if self.largest < 2**bits)
+
+    def warn(self, name: str, cure: Literal["bits", "data_range"]) -> None:
+        """Issue a DepthWarning about the frames of that name if they seem to have a smaller depth; `cure` is a parameter."""
+        depth = self.smaller_depth
+        if depth is None:
+            return
+        right = f"bits={depth}" if cure == "bits" and depth > 8 else f"data_range={2**depth - 1}"
+        warnings.warn(
+            f"no sample of {name} exceeds {2**depth - 1}, a quarter of the range or less; if the samples have {depth} bits,"
+            f" give {right}",
+            DepthWarning,
+            stacklevel=2,
+        )
+
+
+def default_range(reference: npt.NDArray[Any], distorted: npt.NDArray[Any]) -> float | None:
+    """Return the range of arrays of one type if none is given: the largest of an integer type, None for floats.
+
+    Issues a DepthWarning for an array whose samples stay within a quarter of it.
+    """
+    if reference.dtype.kind != "u":
+        return None
+    peak = float(np.iinfo(reference.dtype).max)
+    for name, array in (("reference", reference), ("distorted", distorted)):
+        check = DepthCheck(peak)
+        for part in array:  # images, or the rows of one
+            if check.is_over:
+                break
+            check.look(part)
+        check.warn(name, "data_range")
+    return peak
+
+
+def _checked_range(data_range: float) -> float:
+    """Return the range of samples as a float. Raises FrameError if it is no number, or too small or too large for float32."""
+    smallest, largest = _RANGES
+    is_number = isinstance(data_range, SupportsFloat) and np.ndim(data_range) == 0
+    if not is_number or not smallest <= data_range <= largest:
+        raise FrameError(
+            f"data_range is {abbreviated(data_range)}; it must be the largest possible sample, a number from {smallest:g} to"
+            f" {largest:g}"
+        )
+    return float(data_range)
+
+
 @dataclass(frozen=True)
 class FrameFormat:
     """Describe the size and the samples of a luma plane.
@@ -132,14 +211,14 @@ class FrameFormat:
     def of_array(cls, width: int, height: int, dtype: npt.DTypeLike, data_range: float | None) -> FrameFormat:
         """Return the format of samples of a NumPy type: uint8, uint16, float32 or float64 (computed in float32).
 
-        `data_range` is the largest possible sample; the default is the largest of the integer type. Floats have no default.
+        `data_range` is the largest possible sample, 1e-30 to 1e30; the default is the largest of the integer type. Floats have
+        no default.
         """
         kind = np.dtype(dtype)
-        if data_range is not None and not (np.isfinite(data_range) and data_range > 0):
-            raise FrameError(f"data_range is {data_range}; it must be the largest possible sample, a positive number")
+        data_range = None if data_range is None else _checked_range(data_range)
         if kind in (np.dtype(np.uint8), np.dtype(np.uint16)):
             code = SampleCode.UINT8 if kind.itemsize == 1 else SampleCode.UINT16
-            peak = float(data_range if data_range is not None else np.iinfo(kind).max)
+            peak = data_range if data_range is not None else float(np.iinfo(kind).max)
             bits = int(peak + 1).bit_length() - 1
             if peak == 2.0**bits - 1 and 8 <= bits <= 8 * kind.itemsize:
                 return cls._checked(width, height, code, 2.0 ** (8 - bits), peak)
@@ -147,7 +226,7 @@ class FrameFormat:
         if kind in (np.dtype(np.float32), np.dtype(np.float64)):
             if data_range is None:
                 raise FrameError("float samples have no default range: give data_range, 1.0 or 255.0 for instance")
-            return cls._checked(width, height, SampleCode.FLOAT32, 255.0 / data_range, float(data_range))
+            return cls._checked(width, height, SampleCode.FLOAT32, 255.0 / data_range, data_range)
         raise FrameError(f"samples are {kind}; uint8, uint16, float32 and float64 are possible")
 
     def in_surfaces(self) -> FrameFormat:

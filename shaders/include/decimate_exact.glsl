@@ -1,15 +1,22 @@
-// Decimates with libvmaf's rounding: libvmaf's 9x9 table, and exact sums. It is for CPUs and for GPUs.
+// Decimates with libvmaf's rounding: libvmaf's 9x9 table, each product rounded to float32, the products added without loss, the sum
+// rounded to float32. It is for CPUs and for GPUs.
 //
 // Each product is split into a multiple of 2^-13 and a rest. Sums of the multiples are exact, and sums of the rests lose less than
 // 2^-30, so the order of the additions does not matter. The table is symmetric. So a row is filtered horizontally once for each
 // distance from the centre, and its sums serve the outputs above it and below it.
 //
-// As in decimate_strip.glsl, a thread processes a strip of EXACT_OUTPUTS output columns from top to bottom, and adds each pair
-// of rows to the unfinished outputs. Constant 0: workgroup size.
+// As in decimate_fast_strip.glsl, a thread processes a strip of OUTPUTS output columns from top to bottom, and adds each pair of
+// rows to the unfinished outputs. Constant 0, in the shape for CPUs: workgroup size.
 
+#ifdef STAGED
+layout(local_size_x = DECIMATE_WORKGROUP) in;
+const int OUTPUTS = EXACT_OUTPUTS;
+#else
 layout(local_size_x_id = 0) in;
+const int OUTPUTS = DECIMATE_COLUMNS;
+#endif
 
-const int SPAN = 2 * EXACT_OUTPUTS + 7;
+const int SPAN = 2 * OUTPUTS + 7;
 
 // A float near this number is a multiple of 2^-13. Products are below 512, because samples on the 0..255 scale are below 372 on
 // every scale of the pyramid. Larger products, of floats beyond their range, are added with the precision of float32.
@@ -43,7 +50,7 @@ SplitSum row_sum(const float samples[SPAN], int c, int distance) {
 }
 
 void main() {
-    int column = int(gl_GlobalInvocationID.x) * EXACT_OUTPUTS;
+    int column = int(gl_GlobalInvocationID.x) * OUTPUTS;
     if (column >= target_pitch) return;
     int top = workgroup_id().y * strip;
     int rows = min(strip, ((height + 1) >> 1) - top);
@@ -52,9 +59,9 @@ void main() {
     int end = width - (2 * column - 4);  // index of the first loaded sample past the end of the row
     int out_index = workgroup_id().z * target_plane + top * target_pitch + column;
 
-    SplitSum open[4][EXACT_OUTPUTS];
+    SplitSum open[4][OUTPUTS];
     [[unroll]] for (int k = 0; k < 4; ++k)
-        [[unroll]] for (int c = 0; c < EXACT_OUTPUTS; ++c) open[k][c] = SplitSum(0.0, 0.0);
+        [[unroll]] for (int c = 0; c < OUTPUTS; ++c) open[k][c] = SplitSum(0.0, 0.0);
 
     for (int pair = -4; pair < rows; ++pair) {
         float samples[2][SPAN];
@@ -72,7 +79,7 @@ void main() {
                 }
             }
         }
-        [[unroll]] for (int c = 0; c < EXACT_OUTPUTS; ++c) {
+        [[unroll]] for (int c = 0; c < OUTPUTS; ++c) {
             SplitSum even0 = row_sum(samples[0], c, 0), even2 = row_sum(samples[0], c, 2), even4 = row_sum(samples[0], c, 4);
             SplitSum odd1 = row_sum(samples[1], c, 1), odd3 = row_sum(samples[1], c, 3);
             SplitSum done = plus(open[0][c], even4);

@@ -21,15 +21,6 @@ void add_product(inout ExactSum sum, float a, float b) {
     sum = ExactSum(total, error);
 }
 
-// Adds a term if it is known which of the two is larger (Fast2Sum, Dekker 1971), with three operations instead of six. If a
-// picture contradicts this assumption, a small part of the error is lost.
-void add_ordered(inout ExactSum sum, float term, bool term_is_larger) {
-    precise float total = sum.value + term;
-    precise float from_larger = total - (term_is_larger ? term : sum.value);
-    precise float error = sum.error + ((term_is_larger ? sum.value : term) - from_larger);
-    sum = ExactSum(total, error);
-}
-
 float rounded(ExactSum sum) {
     precise float total = sum.value + sum.error;
     return total;

@@ -22,14 +22,13 @@ vec3 lcs_deficits(Moments m) {
     precise float variance1 = max(0.0, m.square1 - mean1_squared);
     precise float variance2 = max(0.0, m.square2 - mean2_squared);
     precise float covariance = m.product - mean_product;
-    float geometric = variance1 == variance2 ? variance1 : sqrt(variance1 * variance2);
+    // Roots first: with a sample far beyond its range, the product of the variances would be infinite.
+    float geometric = variance1 == variance2 ? variance1 : sqrt(variance1) * sqrt(variance2);
     // This guard is libvmaf's: in a flat window, only rounding makes the covariance negative.
     if (covariance < 0.0 && geometric <= 0.0) covariance = 0.0;
     float mean_difference = m.mean1 - m.mean2;
     float variance_sum = variance1 + variance2;
     vec3 numerators = vec3(mean_difference * mean_difference, variance_sum - 2.0 * geometric, geometric - covariance);
     vec3 denominators = vec3(mean1_squared + mean2_squared + C1, variance_sum + C2, geometric + C3);
-    // One division replaces three. The product of the denominators is between 1e4 and 1e14.
-    float inverse = 1.0 / (denominators.x * denominators.y * denominators.z);
-    return numerators * (denominators.yzx * denominators.zxy * inverse);
+    return numerators / denominators;  // one division would be faster, but a sample far beyond its range overflows the product
 }

@@ -1,5 +1,5 @@
 // Moves the window over the planes in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS columns from top to
-// bottom, without barriers and without shared memory, as window_strip.glsl does. For the gradient it stores three maps for each
+// bottom, without barriers and without shared memory, as window_fast_strip.glsl does. For the gradient it stores three maps for each
 // plane, plane after plane, each map as large as a plane.
 //
 // Constant 0: workgroup size, which is one subgroup.

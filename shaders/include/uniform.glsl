@@ -32,13 +32,12 @@ float[SUMS] deficits(Block window) {
     vec2 means = window.sums / SAMPLES;
     precise vec3 variances = window.scatters / (SAMPLES * (SAMPLES - 1.0));  // not fused with their sum, which must be exact
     precise float variance_sum = variances.x + variances.y;
-    float geometric = variances.x == variances.y ? variances.x : sqrt(variances.x * variances.y);
+    float geometric = variances.x == variances.y ? variances.x : sqrt(variances.x) * sqrt(variances.y);
     float covariance = 0.5 * (variance_sum - variances.z);
     float apart = means.x - means.y;
     precise float squares = means.x * means.x + means.y * means.y;
     vec3 denominators = vec3(squares + C1, variance_sum + C2, geometric + C3);
-    // One division replaces three. The product of the denominators is between 1e4 and 1e14.
-    vec3 inverses = denominators.yzx * denominators.zxy * (1.0 / (denominators.x * denominators.y * denominators.z));
+    vec3 inverses = 1.0 / denominators;
     vec3 lcs = vec3(apart * apart, variance_sum - 2.0 * geometric, geometric - covariance) * inverses;
     return float[](lcs.x + (1.0 - lcs.x) * (variances.z * inverses.y), lcs.x, lcs.y, lcs.z);
 }

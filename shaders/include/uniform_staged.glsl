@@ -1,4 +1,4 @@
-// Moves the rectangular window over the planes in the shape for GPUs, as window_staged.glsl does: a workgroup processes a strip
+// Moves the rectangular window over the planes in the shape for GPUs, as window_fast_staged.glsl does: a workgroup processes a strip
 // of WINDOW_WORKGROUP columns of samples from top to bottom, CHUNK rows at a time.
 //
 //   down    A thread has one column. It merges a row with the rows before it, one to two to four to eight, and writes finished

@@ -1,4 +1,4 @@
-// Moves the rectangular window over the planes in the shape for CPUs, as window_strip.glsl does: one thread processes a strip
+// Moves the rectangular window over the planes in the shape for CPUs, as window_fast_strip.glsl does: one thread processes a strip
 // of STRIP_COLUMNS columns of windows from top to bottom, without barriers and without shared memory.
 //
 // A row is merged horizontally, one to two to four to eight samples, then vertically with the rows before it in the same way.

@@ -11,9 +11,7 @@ layout(push_constant) uniform Push {
     int first_partial;  // where the sums of this dispatch begin within a frame's
     int frame_partials; // floats from frame to frame
     float scale;        // of UINT16 samples
-#ifdef MAP
-    int first_window;   // where the map begins within a frame's sums; its rows follow each other without a gap
-#endif
+    int first_window;   // where the map begins within a frame's sums, if the kernel writes one
     int first_workgroup_y;  // where this part of the dispatch begins, see workgroup.glsl
     int first_workgroup_z;
 };
@@ -29,7 +27,7 @@ void store_partial(int sum, float value) {
     partials[workgroup_id().z * frame_partials + first_partial + workgroup * SUMS + sum] = value;
 }
 
-#ifdef STAGED
+#ifndef THREADS
 #define THREADS WINDOW_WORKGROUP
 #endif
 #include "reduce.glsl"

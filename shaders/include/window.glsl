@@ -1,18 +1,23 @@
-// Moves the 11x11 window over the planes of a frame, in the shape that is built.
+// Moves the 11x11 window over the planes of a frame, in the shape and with the precision that are built.
 //
 // The includer defines SUMS and `void accept(out float deficits[SUMS], Moments m)`.
-// With MAP it also writes the map: 1 minus the first deficit of each window.
+// The map, if there is one, has 1 minus the first deficit of each window.
 
+#if defined(STAGED) && !defined(FAST)
+#define THREADS EXACT_WORKGROUP
+#endif
 #include "walk.glsl"
 
 const int SIDE = 11;
 
 #include "keep.glsl"
 
-#if defined(EXACT)
-#include "window_exact.glsl"
+#if defined(FAST) && defined(STAGED)
+#include "window_fast_staged.glsl"
+#elif defined(FAST)
+#include "window_fast_strip.glsl"
 #elif defined(STAGED)
-#include "window_staged.glsl"
+#include "window_exact_staged.glsl"
 #else
-#include "window_strip.glsl"
+#include "window_exact_strip.glsl"
 #endif

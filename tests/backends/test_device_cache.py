@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 
@@ -12,7 +10,7 @@ import pytest
 from vkssim.backends.device_cache import DeviceCache
 from vkssim.host.devices import DEVICE_VARIABLE
 
-from ..support.waiting import PATIENCE
+from ..support.commands import python_process
 
 
 class _Thing:
@@ -113,7 +111,5 @@ def test_a_forked_child_forgets_and_the_parent_closes_at_its_end() -> None:
             with kept.use("a", Thing) as thing:
                 os.write(1, b"anew\\n" if thing.maker == os.getpid() else b"the parent's\\n")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True, timeout=PATIENCE
-    )
-    assert done.stdout.splitlines() == ["anew", "child closes", "parent closes"]
+    done = python_process("-c", textwrap.dedent(script), check=True)
+    assert done.stdout.splitlines() == [b"anew", b"child closes", b"parent closes"]

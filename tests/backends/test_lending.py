@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -13,6 +10,7 @@ from vkssim.backends.lending import Lending
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.errors import FrameError
 
+from ..support.commands import python_process
 from ..support.pictures import clip
 
 REFERENCE, DISTORTED = clip(2, 48, 64, seed=1), clip(2, 48, 64, seed=2)
@@ -95,5 +93,5 @@ with Scorer(1920, 1080, bits=8, features=["float_ssim"], batch=2) as scorer:
     a, b = scorer.reserve()
 print(int(a.mean() >= 0))
 """
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=120, check=False)
+    process = python_process("-c", program)
     assert (process.returncode, process.stdout, process.stderr) == (0, b"1\n", b"")

@@ -47,13 +47,13 @@ SLOW = MOST / TARGET_SECONDS
 
 
 def _scores() -> Arrays:
-    features = ["float_ms_ssim=enable_lcs=true:exact=false", "float_ssim=scale=2:exact=false"]
+    features = ["float_ms_ssim=enable_lcs=true:precision=fast", "float_ssim=scale=2:precision=fast"]
     with Scorer(190, 180, bits=10, features=features, batch=2) as scorer:
         return [np.array(list(scores.metrics.values())) for scores in scorer.score(zip(REFERENCE, DISTORTED, strict=True))]
 
 
 def _map() -> Arrays:
-    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=2) as mapper:
+    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "precision": "fast"}, batch=2) as mapper:
         return list(mapper.run(REFERENCE, DISTORTED))
 
 
@@ -144,7 +144,7 @@ def test_a_sample_beyond_the_depth_is_found(clip_name: str, monkeypatch: pytest.
     clips = {"reference": REFERENCE.copy(), "distorted": DISTORTED.copy()}
     clips[clip_name][3, -1, -1] = 1024
     with (
-        SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=1) as mapper,
+        SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "precision": "fast"}, batch=1) as mapper,
         pytest.raises(FrameError, match=f"the {clip_name} frame 3 has a sample of 1024"),
     ):
         mapper.run(clips["reference"], clips["distorted"])
@@ -179,7 +179,7 @@ def test_a_fast_device_gets_one_submission_for_each_batch(monkeypatch: pytest.Mo
     monkeypatch.setattr(Pace, "note", lambda self, work, _: noted.append(work) or note(self, work, 1e-6))
     submit, queues = vk.vkQueueSubmit, []
     monkeypatch.setattr(vk, "vkQueueSubmit", lambda *arguments: queues.append(arguments[0]) or submit(*arguments))
-    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "exact": False}, batch=1) as mapper:
+    with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "precision": "fast"}, batch=1) as mapper:
         mapper.run(REFERENCE, DISTORTED)
     assert set(Counter(queues).values()) == {len(REFERENCE)}, (
         "one for each batch, and one for its upload where that has a queue"

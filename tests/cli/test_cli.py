@@ -34,7 +34,7 @@ from vkssim.types import Doubles
 from vkssim.utils.wording import counted
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
 from ..support.golden import clip_paths, clip_report
 from ..support.pictures import clip
 
@@ -206,7 +206,7 @@ def test_missing_file_is_a_usage_error(missing: str) -> None:
         ("psnr", f"unknown feature 'psnr' (did you mean float_psnr?). Available features: {', '.join(sorted(FEATURES))}"),
         (
             "float_ssim=size=3",
-            "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, exact, scale, window",
+            "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, precision, scale, window",
         ),
         ("float_ssim=scale=x", "scale is 'x'; it must be a whole number from 0 to 10"),
     ],
@@ -392,9 +392,9 @@ def test_progress_on_a_terminal() -> None:
     """Frames done, of how many, how fast, and the time left; on the terminal alone."""
     reference, distorted = map(str, clip_paths("bbb_576x324"))
     terminal, theirs = pty.openpty()
-    words = [sys.executable, "-m", "vkssim", "score", "-r", reference, "-d", distorted, "--csv", *TINY]
+    words = ["score", "-r", reference, "-d", distorted, "--csv", *TINY]
     environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm"}
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
+    with start_vkssim(*words, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
         os.close(theirs)
         shown = b""
         while True:

@@ -35,7 +35,7 @@ CALLS = {
 }
 """What is called nowhere."""
 
-OPEN = {"vkssim/distributed/processes.py": {"multiprocessing"}, "vkssim/doctor/apart.py": {"multiprocessing"}}
+OPEN = {f"vkssim/{name}": {"multiprocessing"} for name in ("distributed/processes.py", "doctor/apart.py", "utils/spawning.py")}
 """The modules that are there to open a door, and which: several devices have a process each, and so have the steps of `vkssim
 doctor` in which a driver may crash.
 """

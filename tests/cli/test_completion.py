@@ -12,8 +12,7 @@ import pytest
 from vkssim.cli.main import COMMANDS
 from vkssim.features import FEATURES
 
-from ..support.commands import vkssim, vkssim_process
-from ..support.waiting import PATIENCE
+from ..support.commands import python_process, run_program, vkssim, vkssim_process
 
 VARIABLE = "_VKSSIM_COMPLETE"
 
@@ -28,9 +27,7 @@ def offered(line: str) -> list[str]:
 def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     """Run the command under its own name, by which completion goes."""
     code = "import sys; sys.argv[0] = 'vkssim'; from vkssim.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, timeout=PATIENCE
-    )
+    return python_process("-c", code, environment=environment)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +93,6 @@ def test_bash_completes() -> None:
     """The script as bash runs it, over the line `vkssim score --fail` with the cursor at its end."""
     script = vkssim_process("completion", "bash").stdout.decode()
     line = "COMP_WORDS=(vkssim score --fail); COMP_CWORD=2; _vkssim_completion vkssim; printf '%s\\n' \"${COMPREPLY[@]}\""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    found = subprocess.run(
-        ["bash", "-c", script + "\n" + line], env=environment, capture_output=True, timeout=PATIENCE, check=True
-    )
+    environment = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    found = run_program("bash", "-c", script + "\n" + line, environment=environment, check=True)
     assert found.stdout.decode().split() == ["--fail-under"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import vkssim as library
 from vkssim.report.frame_scores import FrameScores
 
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
 from ..support.pictures import clip
 
 LUMA = clip(5, 40, 48)
@@ -56,9 +55,9 @@ def test_what_has_no_score_is_null(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("backend", ["cpu", "vulkan"])
 def test_a_line_does_not_wait_for_the_next_frame(reference: str, backend: str) -> None:
     """Each frame is written to the pipe only after the line of the one before it was read."""
-    command = [sys.executable, "-m", "vkssim", "score", "-r", reference, "-d", "-", *raw_flags(LUMA), "--live", "-q"]
+    command = ["score", "-r", reference, "-d", "-", *raw_flags(LUMA), "--live", "-q"]
     command += ["--backend", backend, "--feature", "float_ssim"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with start_vkssim(*command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         guard = threading.Timer(PATIENCE, process.kill)

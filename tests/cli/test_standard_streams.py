@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, python_process
 from ..support.pictures import clip
-from ..support.waiting import PATIENCE
 
 LUMA = clip(2, 32, 32)
 
@@ -103,6 +101,6 @@ os.write(2, b"a warning of the driver")
 raise SystemExit(number)
 """
     script = "import os, sys; os.close(1); os.close(2); os.execv(sys.executable, [sys.executable, '-c', sys.argv[1]])"
-    process = subprocess.run([sys.executable, "-c", script, program], cwd=tmp_path, timeout=PATIENCE, check=False)
+    process = python_process("-c", script, program, cwd=tmp_path)
     assert process.returncode > 2
     assert (tmp_path / "results").read_bytes() == b""

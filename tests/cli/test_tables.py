@@ -32,7 +32,6 @@ WIDTHS = (60, 80, 120)
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The width of the terminal that tables are printed on."""
     monkeypatch.setattr(tables, "console", lambda file: Console(file=file, width=request.param))
-    monkeypatch.setattr("vkssim.cli.summary.console", tables.console)
     return int(request.param)
 
 

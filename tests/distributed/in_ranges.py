@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vkssim import score_files
-from vkssim.distributed import coordinator, division
+from vkssim.distributed import coordinator, division, pair
 from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.scheduler import Scheduler, TaskKey
 from vkssim.distributed.task import Done, Task, WorkerSpec
@@ -19,7 +19,6 @@ from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
-from vkssim.scoring import offset
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.ranges import FrameRange, RangeScores
 
@@ -70,7 +69,7 @@ def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescrip
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(offset, "_LOW", 0.0)  # the hint at an offset is one of whole clips
+            patch.setattr(pair, "add_hint", lambda *_arguments: None)  # the hint at an offset is one of whole clips
             return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
     except VkssimError as error:
         return error

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..support.commands import start_vkssim
 from ..support.waiting import PATIENCE
 
 FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
@@ -15,7 +15,7 @@ FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the 
 
 def started(*words: str, cwd: Path | None = None) -> subprocess.Popen[bytes]:
     """`vkssim WORDS`, under way."""
-    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE, cwd=cwd)
+    return start_vkssim(*words, stderr=subprocess.PIPE, cwd=cwd)
 
 
 def ended(process: subprocess.Popen[bytes]) -> str:

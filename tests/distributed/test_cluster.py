@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -35,6 +34,7 @@ from vkssim.scoring.ranges import FrameRange, RangeScores
 from vkssim.storage.own_folder import OwnFolder
 
 from ..support.clips import raw_bytes, write
+from ..support.commands import start_program
 from ..support.pictures import clip
 from ..support.waiting import until
 
@@ -296,7 +296,7 @@ with Cluster(address=address, backend="cpu") as engine:
 def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
     folder = tmp_path / "parts"
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
-    with subprocess.Popen([sys.executable, "-c", DRIVER, *map(str, words)]) as driver:
+    with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
         until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
         driver.kill()
     assert driver.returncode == -signal.SIGKILL

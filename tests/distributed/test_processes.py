@@ -36,7 +36,7 @@ from vkssim.utils.wording import counted
 
 from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import python_process, vkssim
+from ..support.commands import python_process, start_program, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .in_ranges import CPU
@@ -171,6 +171,20 @@ def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[
     until(lambda: are_gone(processes))
 
 
+@pytest.mark.parametrize("command", ["score", "doctor"])
+def test_a_current_folder_that_was_removed_is_named(
+    folder: Path, tmp_path: Path, two: tuple[str, str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Python starts no process there. Whatever needs none scores."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    result = vkssim(*(_words(folder, tmp_path / "scores.json", *two) if command == "score" else ("doctor",)))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1), result.stderr
+    assert "the current folder was removed, and no process can be started in it" in result.stderr
+    assert vkssim(*_words(folder, tmp_path / "one.json")).exit_code == 0
+
+
 FORKED = """
 import os, time
 from tests.distributed.in_ranges import CPU
@@ -191,7 +205,7 @@ def test_workers_end_with_a_parent_that_forked(tmp_path: Path) -> None:
     """The fork has a copy of its end of the connection, so that this stays open."""
     path = write(tmp_path / "script.py", FORKED.encode())
     root = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen([sys.executable, path], stdout=subprocess.PIPE, env=root)
+    process = start_program(sys.executable, path, stdout=subprocess.PIPE, env=root)
     assert process.stdout is not None
     with process, process.stdout:
         worker, fork = map(int, process.stdout.readline().split())
@@ -214,7 +228,7 @@ run()
 def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, str], count: int) -> None:
     """One, or both: what stands still is killed after a while, what it was at is done, and the end is written."""
     output = tmp_path / "scores.json"
-    process = subprocess.Popen([sys.executable, "-c", PATIENT, *_words(folder, output, *two)], stderr=subprocess.PIPE)
+    process = start_program(sys.executable, "-c", PATIENT, *_words(folder, output, *two), stderr=subprocess.PIPE)
     until(lambda: len(range_files(output)) > 1)
     processes = family(process)
     for number in workers(process)[:count]:

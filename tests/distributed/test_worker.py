@@ -24,7 +24,7 @@ from ..support.clips import write, y4m_bytes
 from ..support.faults import RESULTS, Fault, layer
 from ..support.pictures import clip
 
-OPTIONS = ScoreOptions(("float_ssim=scale=1:exact=false",))
+OPTIONS = ScoreOptions(("float_ssim=scale=1:precision=fast",))
 LUMA = clip(20)
 LOST, FULL = RESULTS["DEVICE_LOST"], RESULTS["OUT_OF_DEVICE_MEMORY"]
 

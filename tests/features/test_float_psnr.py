@@ -140,8 +140,8 @@ def test_planes_of_a_frame() -> None:
 def test_it_has_no_options_and_says_so() -> None:
     with pytest.raises(OptionError, match=r"float_psnr has no option 'enable_db'.*; it has no options"):
         make_scorer("float_psnr=enable_db=true", FrameFormat.of_bits(16, 16, 8))
-    assert with_options("float_psnr", exact=True, enable_lcs=True) == "float_psnr"
-    assert with_options("float_ssim=scale=2", exact=True, negative="clamp") == "float_ssim=scale=2:exact=true"
+    assert with_options("float_psnr", precision="fast", enable_lcs=True) == "float_psnr"
+    assert with_options("float_ssim=scale=2", precision="fast", negative="clamp") == "float_ssim=scale=2:precision=fast"
 
 
 def test_settings_record_the_limit() -> None:

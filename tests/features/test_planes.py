@@ -20,7 +20,7 @@ from vkssim.features.planes import (
     window,
 )
 from vkssim.host.devices import DeviceKind
-from vkssim.shaders.interface import SampleCode, Shape, Sums
+from vkssim.shaders.interface import Precision, SampleCode, Shape
 from vkssim.types import FrameFormat
 
 from ..host.made_up import device_info
@@ -53,7 +53,7 @@ def test_windows_are_covered_exactly_once(shape: KernelShape, width: int, height
     _check_strips(height - MARGIN, walk.strip, walk.groups[1])
     assert 1 <= walk.groups[0] <= width - MARGIN
     assert walk.count == walk.groups[0] * walk.groups[1]
-    dispatch = window(shape, "ms_ssim", "windows", planes, walk, partials("partials", 3 * walk.count))
+    dispatch = window(shape, "ssim", "windows", planes, walk, partials("partials", 4 * walk.count))
     assert (dispatch.groups, push_of(dispatch)["strip"]) == (walk.groups, walk.strip)
 
 
@@ -112,21 +112,12 @@ def test_shape_by_device(kind: DeviceKind, name: str) -> None:
         assert chosen.shape is Shape.STAGED
 
 
-@pytest.mark.parametrize(
-    ("name", "driver", "build"),
-    [
-        ("llvmpipe (LLVM 15.0.6, 256 bits)", "llvmpipe Mesa 22.3.6 (LLVM 15.0.6)", "integer"),
-        ("llvmpipe (LLVM 17.0.6, 256 bits)", "llvmpipe Mesa 24.0.5-1ubuntu1 (LLVM 17.0.6)", "integer"),
-        ("llvmpipe (LLVM 19.1.7, 256 bits)", "llvmpipe Mesa 25.0.7-2+deb13u1 (LLVM 19.1.7)", "exact"),
-        ("AMD Radeon (RADV NAVI31)", "radv Mesa 25.0.7", "integer"),
-    ],
-)
-def test_integers_only_where_conversions_are_fast(name: str, driver: str, build: str) -> None:
-    kind = DeviceKind.CPU if "llvmpipe" in name else DeviceKind.DISCRETE
-    shape = KernelShape.for_device(device_info(name=name, kind=kind, driver=driver, subgroup_size=8))
-    kernel = replace(shape, sums=Sums.INTEGER).kernel("ssim", SampleCode.UINT8)
-    assert kernel.module == f"ssim.{shape.shape.value}.{build}"
-    assert replace(shape, sums=Sums.PLAIN).kernel("ssim", SampleCode.UINT8).module == f"ssim.{shape.shape.value}"
+@pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)
+def test_kernels_with_two_builds(shape: KernelShape) -> None:
+    fast = replace(shape, precision=Precision.FAST)
+    assert shape.kernel("ssim", SampleCode.UINT8).module == f"ssim.{shape.shape.value}"
+    assert fast.kernel("ssim", SampleCode.UINT8).module == f"ssim.{shape.shape.value}.fast"
+    assert fast.kernel("ingest", SampleCode.UINT8).module == f"ingest.{shape.shape.value}", "which has one build"
 
 
 @pytest.mark.parametrize("shape", [KernelShape(Shape.STRIP, 8), KernelShape(Shape.STAGED, 64)], ids=str)

@@ -38,11 +38,9 @@ def test_estimate_is_for_the_rectangular_window() -> None:
 
 
 @choices
-def test_libvmafs_rounding_is_for_the_gaussian_window(feature: str) -> None:
-    for exact in ("true", "nearly"):
-        with pytest.raises(OptionError, match=f"exact={exact} rounds as libvmaf does, which has no window=uniform8"):
-            make_scorer(f"{feature}:exact={exact}", FRAME)
-    make_scorer(f"{feature}:exact=false", FRAME)
+def test_fast_sums_are_for_the_gaussian_window(feature: str) -> None:
+    with pytest.raises(OptionError, match="precision=fast is for window=gaussian11"):
+        make_scorer(f"{feature}:precision=fast", FRAME)
 
 
 def test_unknown_window() -> None:

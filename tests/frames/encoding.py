@@ -38,12 +38,13 @@ def encode_frames(
     *,
     options: dict[str, str] | None = None,
     times: Sequence[float] | None = None,
-    rate: int = 25,
+    rate: int | Fraction = 25,
     rotation: int | None = None,
+    muxer: dict[str, str] | None = None,
     **settings: Any,
 ) -> str:
     """Frames in a container, which the ending of the path says; `times` in seconds, else one frame every 1/rate."""
-    with av.open(str(path), "w") as container:
+    with av.open(str(path), "w", options=muxer or {}) as container:
         stream: Any = container.add_stream(codec, rate=rate, options=options or {})
         stream.width, stream.height, stream.pix_fmt = frames[0].width, frames[0].height, frames[0].format.name
         ticks = rate if times is None else 1000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 
 from ..support.pictures import clip
+from ..support.shown import with_clap, with_pixel_crop
 
 LUMA = clip(4, 48, 64)
 TINY: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
@@ -32,59 +32,11 @@ def _encode(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _with_clap(data: bytes, *numbers: int) -> bytes:
-    """An MP4 file, whose moov is its last box, with a clean aperture in its sample entry."""
-    box = struct.pack(">I4sIIIIiIiI", 40, b"clap", *numbers)
-    entry = data.rindex(b"mp4v") - 4
-    (size,) = struct.unpack_from(">I", data, entry)
-    grown = bytearray(data[: entry + size] + box + data[entry + size :])
-    for name in (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", b"mp4v"):
-        at = data.rindex(name) - 4
-        struct.pack_into(">I", grown, at, struct.unpack_from(">I", data, at)[0] + len(box))
-    return bytes(grown)
-
-
-def _with_pixel_crop(data: bytes, **crops: int) -> bytes:
-    """A Matroska file whose first video track has these crops. What follows is shifted."""
-    ids = {"bottom": 0x54AA, "top": 0x54BB, "left": 0x54CC, "right": 0x54DD}
-    added = b"".join(struct.pack(">HBB", ids[name], 0x81, value) for name, value in crops.items())
-    sizes, begin, end = [], 0, len(data)
-    for name in ("18538067", "1654ae6b", "ae", "e0"):  # Segment, Tracks, TrackEntry, Video
-        sizes.append(_size_of(data, begin, end, bytes.fromhex(name)))
-        size, length = _size(data, sizes[-1])
-        begin, end = sizes[-1] + length, sizes[-1] + length + size
-    grown = bytearray(data[:begin] + added + data[begin:])
-    for at in sizes:
-        size, length = _size(data, at)
-        grown[at : at + length] = _sized(size + len(added), length)
-    return bytes(grown)
-
-
-def _size_of(data: bytes, begin: int, end: int, name: bytes) -> int:
-    """Return the place of the size of the first element of that name among those in a range."""
-    while begin < end:
-        at = begin + 9 - data[begin].bit_length()
-        size, length = _size(data, at)
-        if data[begin:at] == name:
-            return at
-        begin = at + length + size
-    raise ValueError(f"there is no element {name.hex()}")
-
-
-def _size(data: bytes, at: int) -> tuple[int, int]:
-    length = 9 - data[at].bit_length()
-    return int.from_bytes(data[at : at + length]) & ((1 << 7 * length) - 1), length
-
-
-def _sized(value: int, length: int) -> bytes:
-    return (value | 1 << 7 * length).to_bytes(length)
-
-
 @pytest.mark.parametrize("ending", [".mp4", ".mov"])
 def test_clean_aperture(tmp_path: Path, ending: str) -> None:
     whole = tmp_path / f"whole{ending}"
     cropped = tmp_path / f"cropped{ending}"
-    cropped.write_bytes(_with_clap(_encode(whole), 40, 1, 32, 1, 2, 1, -4, 2))
+    cropped.write_bytes(with_clap(_encode(whole), 40, 1, 32, 1, 2, 1, -4, 2))
     assert stated_crop(str(whole), 64, 48) is None
     crop = stated_crop(str(cropped), 64, 48)
     assert crop is not None
@@ -100,7 +52,7 @@ def test_clean_aperture(tmp_path: Path, ending: str) -> None:
 
 def test_pixel_crop(tmp_path: Path) -> None:
     path = tmp_path / "clip.mkv"
-    path.write_bytes(_with_pixel_crop(_encode(path), left=4, right=8, top=2, bottom=6))
+    path.write_bytes(with_pixel_crop(_encode(path), left=4, right=8, top=2, bottom=6))
     crop = stated_crop(str(path), 64, 48)
     assert crop is not None
     assert (crop.width, crop.height, crop.left, crop.top) == (52, 40, 4, 2)
@@ -113,7 +65,7 @@ def test_pixel_crop(tmp_path: Path) -> None:
 @pytest.mark.parametrize("numbers", [(41, 2, 32, 1, 0, 1, 0, 1), (40, 0, 32, 1, 0, 1, 0, 1), (40, 1, 32, 1, 50, 1, 0, 1)])
 def test_what_is_no_rectangle_of_samples_is_passed_over(tmp_path: Path, numbers: tuple[int, ...]) -> None:
     path = tmp_path / "clip.mp4"
-    path.write_bytes(_with_clap(_encode(path), *numbers))
+    path.write_bytes(with_clap(_encode(path), *numbers))
     assert stated_crop(str(path), 64, 48) is None
 
 

@@ -8,13 +8,14 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from av.bitstream import BitStreamFilterContext
 
 from vkssim.frames import container
 from vkssim.frames.open import open_source
 from vkssim.types import plane_shapes
 
 from .encoding import encode_frames, noise_planes, video_frame
-from .reading import NOTHING_SAID, read_planes
+from .reading import NOTHING_SAID, read_file, read_planes
 
 LOSSLESS = [
     ("h264.mp4", "libx264", "yuv420p", {"qp": "0"}),
@@ -141,3 +142,19 @@ def test_times_are_those_of_the_frames(tmp_path: Path) -> None:
         np.testing.assert_allclose(shown, times, atol=1e-9)
         read_planes(source, range(8), 1)
         assert [round(source.time(number) or 0, 3) for number in range(8)] == times
+
+
+@pytest.mark.parametrize("left", [2, 16, 40])
+def test_a_crop_at_the_left_is_that_of_the_stream(tmp_path: Path, left: int) -> None:
+    """H.264 says how many columns are not shown. libavcodec shows some of them, unless a plane may begin anywhere in memory."""
+    whole, cropped = tmp_path / "whole.mp4", tmp_path / "cropped.mp4"
+    frame = video_frame(192, 64, "yuv420p", noise_planes(192, 64, "420", 8))
+    encode_frames(whole, [frame, frame], "libx264", options={"qp": "0"})
+    with av.open(str(whole)) as source, av.open(str(cropped), "w") as target:
+        stream = target.add_stream_from_template(source.streams.video[0])
+        edit = BitStreamFilterContext(f"h264_metadata=crop_left={left}:crop_right=6", source.streams.video[0], stream)
+        for packet in source.demux(video=0):
+            for edited in edit.filter(packet if packet.dts is not None else None):
+                edited.stream = stream
+                target.mux(edited)
+    np.testing.assert_array_equal(read_file(str(cropped)), read_file(str(whole))[:, :, left : 192 - 6])

@@ -6,12 +6,14 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+from PIL import Image
 
 from vkssim.errors import InputError
 from vkssim.frames.hardware import HardwareDecoder
@@ -24,6 +26,7 @@ from .encoding import encode_frames, noise_planes, video_frame
 from .reading import NOTHING_SAID, describe, read
 
 LUMA = clip(3)
+ENDINGS = {"targa": "tga", "jpeg2000": "jp2"}
 
 
 def test_missing_file() -> None:
@@ -138,6 +141,63 @@ def test_named_pipe(tmp_path: Path, kind: str) -> None:
 )
 def test_first_bytes_of_containers(head: bytes) -> None:
     assert is_container(head[:380])
+
+
+@pytest.mark.parametrize(
+    ("codec", "pixel_format"),
+    [
+        ("bmp", "bgr24"),
+        ("bmp", "pal8"),
+        ("ppm", "rgb24"),
+        ("pgm", "gray"),
+        ("pbm", "monow"),
+        ("pam", "rgba"),
+        ("targa", "bgr24"),
+        ("targa", "bgra"),
+        ("targa", "gray"),
+        ("targa", "pal8"),
+        ("dpx", "rgb48be"),
+        ("dpx", "gbrp10le"),
+        ("jpeg2000", "rgb24"),
+        ("qoi", "rgb24"),
+    ],
+)
+def test_a_picture_that_is_described_as_raw_says_what_it_is(tmp_path: Path, codec: str, pixel_format: str) -> None:
+    encoder: Any = av.CodecContext.create(codec, "w")
+    encoder.width, encoder.height, encoder.pix_fmt, encoder.time_base = 64, 48, pixel_format, Fraction(1, 25)
+    frame = av.VideoFrame(64, 48, pixel_format)
+    frame.pts = 0
+    data = b"".join(bytes(packet) for packet in (*encoder.encode(frame), *encoder.encode(None)))
+    with pytest.raises(InputError, match=rf"is {codec} and says 64 itself; `width=32` contradicts it"):
+        open_source(write(tmp_path / f"clip.{ENDINGS.get(codec, codec)}", data), RawDescription(32, 24, "420", 8))
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\x76\x2f\x31\x01\x02\0\0\0",  # OpenEXR
+        b"#?RADIANCE\nFORMAT=",
+        b"P5\n# of a camera\n64 48\n255\n",
+        b"\0\0\0\x0cJXL \r\n\x87\n",
+        b"\xff\x4f\xff\x51",
+    ],
+)
+def test_first_bytes_of_pictures(head: bytes) -> None:
+    assert is_container(head)
+
+
+def test_a_tiff_of_several_pages_says_which_is_read(tmp_path: Path) -> None:
+    """A smaller copy of a page is none of them."""
+    grey = [Image.fromarray(np.full((48, 64), value, np.uint8)) for value in (10, 20, 30)]
+    grey[0].save(tmp_path / "one.tif")
+    grey[0].save(tmp_path / "three.tif", save_all=True, append_images=grey[1:])
+    copy = Image.fromarray(np.full((24, 32), 10, np.uint8))
+    copy.encoderinfo = {"tiffinfo": {254: 1}}
+    grey[0].save(tmp_path / "copy.tif", save_all=True, append_images=[copy])
+    for name, notes in (("one", ()), ("three", ("only the first of its 3 pages is read",)), ("copy", ())):
+        with open_source(str(tmp_path / f"{name}.tif"), NOTHING_SAID) as source:
+            assert source.info.notes == notes
+            assert (read(source) == 10).all()
 
 
 @pytest.mark.parametrize("head", [b"", bytes(380), b"\x10" * 380, b"\x47" * 100, b"\x47" * 380, raw_bytes(LUMA)[:380]])

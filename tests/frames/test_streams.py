@@ -20,9 +20,9 @@ from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
 from ..support.golden import FIXTURES
 from ..support.pictures import Picture, clip
+from ..support.shown import with_clap, with_pixel_crop
 from .encoding import encode_frames, video_frame
 from .reading import NOTHING_SAID, read
-from .test_aperture import _with_clap, _with_pixel_crop
 
 FIRST, SECOND = clip(5, 48, 64), clip(7, 48, 64, seed=1)
 CPU: dict[str, Any] = {"features": "float_ssim=scale=1", "backend": "cpu"}
@@ -149,7 +149,7 @@ def test_tiles_are_no_picture() -> None:
 def test_the_crop_is_that_of_the_chosen_track(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"two.{ending}"
     data = Path(_two(path, 0, "mpeg4" if ending == "mp4" else "ffv1")).read_bytes()
-    crop = _with_clap(data, 40, 1, 32, 1, 0, 1, 0, 1) if ending == "mp4" else _with_pixel_crop(data, left=24, top=16)
+    crop = with_clap(data, 40, 1, 32, 1, 0, 1, 0, 1) if ending == "mp4" else with_pixel_crop(data, left=24, top=16)
     path.write_bytes(crop)
     shapes = {stream: _read(str(path), stream)[0].shape[1:] for stream in (0, 1)}
     assert sorted(shapes.values()) == [(32, 40), (48, 64)]

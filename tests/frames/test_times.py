@@ -190,16 +190,77 @@ def test_transport_streams_put_together(folder: Path, codec: str, options: dict[
         assert not any("out of step" in warning for warning in score_files(*clips, **TINY).warnings)
 
 
+X264 = {"bf": "3", "g": "12", "x264-params": "b-adapt=0"}
+
+
+def _packed(source: str, path: Path) -> str:
+    """As early encoders of Xvid wrote AVI: a picture and the one that is shown before it in one packet, then an empty one."""
+    with av.open(source) as old, av.open(str(path), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        pictures = [bytes(packet) for packet in old.demux(video=0) if packet.size]
+        kinds = [picture[picture.index(b"\0\0\1\xb6") + 4] >> 6 for picture in pictures]  # I, P, B
+        packets: list[bytes] = []
+        for picture, kind, following in zip(pictures, kinds, [*kinds[1:], 0], strict=True):
+            name = picture.find(b"\0\0\1\xb2Lavc")
+            if name >= 0:
+                picture = picture[:name] + b"\0\0\1\xb2DivX503b1393p" + picture[picture.index(b"\0\0\1", name + 4) :]
+            if kind == 2:
+                packets[-1] += picture
+                packets.append(b"\0\0\1\xb6" + bytes([0b01010000, 0b01011111]))  # time in 5 bits, `vop_coded` 0
+            else:
+                packets.append(picture)
+                assert kind == 0 or following == 2
+        for number, data in enumerate(packets):
+            packet: av.Packet[Any] = av.Packet(data)
+            packet.stream, packet.time_base, packet.is_keyframe = stream, Fraction(1, 25), number == 0
+            packet.pts = packet.dts = number
+            new.mux(packet)
+    return str(path)
+
+
+def _copied(source: str, path: Path) -> str:
+    with av.open(source) as old, av.open(str(path), "w") as new:
+        stream = new.add_stream_from_template(old.streams.video[0])
+        for packet in old.demux(video=0):
+            if packet.size:
+                packet.stream = stream
+                new.mux(packet)
+    return str(path)
+
+
 @pytest.mark.parametrize(
-    ("codec", "options"), [("libx264", {"bf": "3", "g": "12", "x264-params": "b-adapt=0"}), ("mpeg4", {"bf": "2"})]
+    ("ending", "codec", "options"),
+    [
+        ("avi", "libx264", X264),
+        ("mxf", "libx264", X264),
+        ("asf", "libx264", X264),
+        ("mp4", "libx264", X264),  # copied from AVI
+        ("avi", "mpeg4", {"bf": "2"}),
+        ("avi", "packed", {"bf": "1", "g": "99"}),
+        ("mpg", "libx264", X264),  # some packets have no times
+    ],
 )
-def test_avi_has_no_presentation_times(folder: Path, exact: str, codec: str, options: dict[str, str]) -> None:
+def test_containers_that_do_not_say_when_each_frame_is_shown(
+    folder: Path, exact: str, ending: str, codec: str, options: dict[str, str]
+) -> None:
     """Frames that are decoded in another order than they are shown are shown one after the other all the same."""
-    path = encode_frames(folder / f"{codec}.avi", _pictures(), codec, options=options)
-    np.testing.assert_allclose(_times(path), np.arange(FRAMES) / 25, atol=1e-9)
+    count = FRAMES - (codec == "packed")  # so that the last picture is one that another refers to
+    first = folder / f"{codec}.{'avi' if ending == 'mp4' else ending}"
+    path = encode_frames(first, _pictures()[:count], codec.replace("packed", "mpeg4"), options=options)
+    if ending == "mp4":
+        path = _copied(path, folder / "copied.mp4")
+    elif codec == "packed":
+        path = _packed(path, folder / "really packed.avi")
+    with av.open(path) as file:
+        ticks = [frame.pts for frame in file.decode(video=0)]
+    assert codec == "mpeg4" or None in ticks or ticks != sorted(ticks, key=lambda tick: tick or 0)
+    np.testing.assert_allclose(_times(path), np.arange(count) / 25, atol=1e-9)
+    assert len(score_files(path, path, sync="pts", **TINY).frames) == count
     for clips in ((exact, path), (path, exact)):
-        assert _scores(*clips, "pts") == _scores(*clips, "index")
-    assert [frame.time for frame in score_files(path, exact, **TINY).frames] == pytest.approx(np.arange(FRAMES) / 25)
+        by_time = score_files(*clips, sync="pts", **TINY).column("float_ssim").tolist()
+        assert by_time == score_files(*clips, **TINY).column("float_ssim").tolist()
+        assert not any("out of step" in warning for warning in score_files(*clips, **TINY).warnings)
+    assert [frame.time for frame in score_files(path, exact, **TINY).frames] == pytest.approx(np.arange(count) / 25)
 
 
 def test_times_are_read_without_decoding_where_packets_tell(folder: Path, exact: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from vkssim.host.timeouts import TIMEOUT_VARIABLE
 
-from ..support.commands import python_process
+from ..support.commands import python_process, run_program
 
 ENDLESS = """
 #version 450
@@ -54,8 +52,8 @@ def endless(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("endless")
     (folder / "endless.comp").write_text(ENDLESS)
     module = folder / "endless.spv"
-    command = ["glslangValidator", "-V", "--target-env", "vulkan1.1", "-o", str(module), str(folder / "endless.comp")]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    words = ("-V", "--target-env", "vulkan1.1", "-o", str(module), str(folder / "endless.comp"))
+    run_program("glslangValidator", *words, check=True)
     return str(module)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from vkssim import score_files
+from vkssim import errors, score_files
 from vkssim.backends import selftest
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
@@ -35,7 +35,7 @@ from vkssim.report.reading import read_report
 from vkssim.types import Planes
 
 from ..support.clips import raw_bytes, write, y4m_bytes
-from ..support.commands import TINY, vkssim, vkssim_process
+from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
 from ..support.damage import flipped_bits
 from ..support.journals import records
 from ..support.pictures import clip
@@ -191,6 +191,7 @@ def test_a_bad_file_is_a_row_with_its_error(tmp_path: Path, rungs: Rows) -> None
     assert "Traceback" not in result.output
     rows = _rows(tmp_path / "results.jsonl")
     assert [row["error_type"] is None for row in rows] == [False, True, True, True, False, False, False]
+    assert {row["error_type"] for row in rows} <= {None, *errors.__all__}
     reasons = ("absent.mp4 cannot be read", "garbage.mp4", "must be alike", "gone.mkv")
     for row, words in zip([rows[0], *rows[4:]], reasons, strict=True):
         assert words in row["error"]
@@ -434,7 +435,7 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     long = {"reference": endless.name, "distorted": endless.name}
     manifest(tmp_path / "ladder.csv", [{**row, **raw} for row in (rows[0], long, *rows[1:])])
     words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
-    process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = start_vkssim(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     journal = tmp_path / "results.jsonl.journal"
     until(lambda: journal.exists() and journal.read_bytes().endswith(b"\n"))
     process.send_signal(number)

@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from vkssim.frames.options import PictureOptions, Selection
+from vkssim.ladder.compare import Threshold, compare_reports, judge
 from vkssim.report import render
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
+from vkssim.report.reading import read_report
 from vkssim.report.results import ScoreReport
 
 from ..support.commands import TINY, vkssim
@@ -24,8 +27,16 @@ BEFORE = [0.9, 0.8, 0.95, 0.85]
 AFTER = [0.9, 0.75, 0.96, 0.83]  # the mean falls by 0.015, the worst frame, 1, by 0.05
 
 
-def _report(path: Path, scores: Sequence[float], name: str = "float_ssim", first: int = 0, width: int = 32, **read: Any) -> str:
-    report = ScoreReport("r", "d", width, 24, 8, (name,), BackendInfo("cpu", "", ""), **read)
+def _report(
+    path: Path,
+    scores: Sequence[float],
+    name: str = "float_ssim",
+    first: int = 0,
+    width: int = 32,
+    reference: str = "r",
+    **read: Any,
+) -> str:
+    report = ScoreReport(reference, "d", width, 24, 8, (name,), BackendInfo("cpu", "", ""), **read)
     report.frames = [FrameScores(number, {name: score}) for number, score in enumerate(scores, first)]
     path.write_text(render(report, "json", "max"))
     return str(path)
@@ -43,12 +54,21 @@ def test_figures(pair: tuple[str, ...]) -> None:
     change = answer["scores"]["float_ssim"]
     assert change["before"]["mean"] == pytest.approx(0.875)
     assert change["after"]["min"] == 0.75
-    assert change["mean_difference"] == pytest.approx(-0.015)
     assert change["max_drop"] == pytest.approx(0.05)
-    assert (change["max_drop_frame"], change["frames"]) == (1, 4)
+    assert (change["max_drop_frame"], answer["frames"], answer["lost"]) == (1, 4, 0)
     assert (answer["demands"], answer["passed"], answer["warnings"]) == ([], True, [])
     for word in ("float_ssim", "0.875000", "0.860000", "-0.015000", "0.050000"):
         assert word in vkssim(*pair).stdout
+    assert "-0.000000" not in vkssim("compare", pair[1], pair[1]).stdout
+
+
+def test_identical_frames_in_decibels_do_not_drop(tmp_path: Path) -> None:
+    path = _report(tmp_path / "a.json", [0.9, 0.8])
+    infinite = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), BackendInfo("cpu", "", ""))
+    infinite.frames = [FrameScores(number, {"float_ssim": math.inf}) for number in range(2)]
+    thresholds = [Threshold.parse("float_ssim=0"), Threshold.parse("float_ssim=0", frame=True)]
+    assert all(verdict.met for verdict in judge(compare_reports(infinite, infinite), thresholds))
+    assert not any(verdict.met for verdict in judge(compare_reports(infinite, read_report(Path(path))), thresholds))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +96,14 @@ def test_demands(pair: tuple[str, ...], words: tuple[str, ...], code: int) -> No
     assert len(answer["demands"]) == len(words) // 2
 
 
+def test_a_miss_is_not_rounded_to_a_hit(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    after = _report(tmp_path / "c.json", [score - 0.0010000004 for score in BEFORE])
+    assert (
+        "drops by 0.0010000004, allowed are 0.001\n"
+        in vkssim("compare", pair[1], after, "--max-drop", "float_ssim=0.001").stderr
+    )
+
+
 def test_a_rise_meets_every_demand(pair: tuple[str, ...]) -> None:
     assert vkssim("compare", pair[2], pair[1], "--max-drop", "float_ssim=0").exit_code == 0
 
@@ -94,10 +122,50 @@ def test_frames_that_both_have_are_compared(tmp_path: Path, pair: tuple[str, ...
     later = _report(tmp_path / "c.json", [0.7, 0.95, 0.85, 0.99], first=1)
     result = vkssim("compare", pair[1], later, "--json")
     assert "has 4 frames, " in result.stderr
-    assert "3 are in both" in result.stderr
-    change = json.loads(result.stdout)["scores"]["float_ssim"]
-    assert (change["frames"], change["max_drop_frame"]) == (3, 1)
+    assert "the 3 that both have are compared" in result.stderr
+    answer = json.loads(result.stdout)
+    change = answer["scores"]["float_ssim"]
+    assert (answer["frames"], answer["lost"], change["max_drop_frame"]) == (3, 1, 1)
     assert change["max_drop"] == pytest.approx(0.1)
+    assert change["before"]["mean"] == pytest.approx(np.mean(BEFORE[1:]))
+    assert change["after"]["mean"] == pytest.approx(np.mean([0.7, 0.95, 0.85]))
+
+
+def test_lost_frames_meet_no_limit(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    """The frames that are left may all be better than before."""
+    shorter = _report(tmp_path / "c.json", [0.91, 0.81])
+    for limit in ("--max-drop", "--max-frame-drop"):
+        result = vkssim("compare", pair[1], shorter, limit, "float_ssim=0.5", "--json")
+        assert result.exit_code == 1
+        assert f"{shorter} lacks 2 frames of {pair[1]}, and frames that are lost meet no limit" in result.stderr
+        assert "drops by" not in result.stderr
+        answer = json.loads(result.stdout)
+        assert (answer["passed"], answer["lost"], answer["demands"][0]["met"]) == (False, 2, False)
+        assert vkssim("compare", shorter, pair[1], limit, "float_ssim=0.5").exit_code == 0, "frames that are new are no loss"
+    assert vkssim("compare", pair[1], shorter).exit_code == 0, "nothing was demanded"
+
+
+def test_frames_are_matched_by_their_number_in_the_reference(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    later = _report(tmp_path / "c.json", BEFORE[2:], selection=Selection(skip_reference=1, offset=-1))
+    result = vkssim("compare", pair[1], later, "--json")
+    answer = json.loads(result.stdout)
+    assert (answer["frames"], answer["lost"], answer["scores"]["float_ssim"]["max_drop"]) == (2, 2, 0)
+    assert vkssim("compare", later, pair[1], "--max-frame-drop", "float_ssim=0").exit_code == 0
+
+
+def test_another_reference_is_refused(tmp_path: Path, pair: tuple[str, ...]) -> None:
+    other = _report(tmp_path / "c.json", BEFORE, reference="folder/s")
+    result = vkssim("compare", pair[1], other, "--max-drop", "float_ssim=1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert (
+        f"the reference of {pair[1]} is r; the reference of {other} is s. --force compares them all the same" in result.stderr
+    )
+    forced = vkssim("compare", pair[1], other, "--max-drop", "float_ssim=1", "--force")
+    assert (forced.exit_code, "vkssim: warning: the reference of " in forced.stderr) == (0, True)
+    elsewhere = _report(tmp_path / "d.json", BEFORE, reference="C:\\folder\\r")
+    unknown = _report(tmp_path / "e.json", BEFORE, reference="")
+    for path in (elsewhere, unknown):
+        assert vkssim("compare", pair[1], path).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -105,7 +173,6 @@ def test_frames_that_both_have_are_compared(tmp_path: Path, pair: tuple[str, ...
     [
         ({"width": 64}, "a.json is of pictures of 32x24, "),
         ({"pictures": PictureOptions("32x24+0+2")}, "a.json is of pictures cropped to nothing, "),
-        ({"selection": Selection(offset=-2)}, "b.json frame 2\n"),
     ],
 )
 def test_other_pictures_are_warned_of(tmp_path: Path, pair: tuple[str, ...], read: dict[str, Any], warning: str) -> None:
@@ -160,7 +227,7 @@ def test_what_was_not_scored_alike_is_refused(scored: Callable[..., str], words:
     "words",
     [
         ("--feature", "float_ssim=scale=1:enable_lcs=true"),
-        ("--feature", "float_ssim=scale=1:exact=true"),
+        ("--feature", "float_ssim=scale=1:precision=exact"),
         ("--crop", "auto"),
         ("--scale", "reference"),
     ],
@@ -173,10 +240,10 @@ def test_what_comes_to_the_same_is_compared(scored: Callable[..., str], words: t
 
 
 def test_frames_that_differ_are_warned_of_only(scored: Callable[..., str]) -> None:
-    result = vkssim("compare", scored(), scored("--subsample", "2"), "--max-frame-drop", "float_ssim=0")
+    result = vkssim("compare", scored("--subsample", "2"), scored(), "--max-frame-drop", "float_ssim=0")
     assert result.exit_code == 0
-    assert "differ: selection: subsample 1 against 2" in result.stderr
-    assert "3 are in both" in result.stderr
+    assert "differ: selection: subsample 2 against 1" in result.stderr
+    assert "the 3 that both have are compared" in result.stderr
 
 
 def test_reports_that_do_not_say_are_noted(tmp_path: Path, scored: Callable[..., str]) -> None:

@@ -60,8 +60,8 @@ def test_the_message_names_the_smallest_size(scales: int, padding: Padding, smal
         ({"weights": ()}, "one number or more"),
         ({"weights": (0.5, -0.1)}, "none negative"),
         ({"weights": (0.5, 0.5), "negative": Negative.KEEP}, "choose clamp or null"),
-        ({"c1": 0.0}, "must be above 0"),
-        ({"c2": float("nan")}, "must be above 0"),
+        ({"c1": 0.0}, "C1 and C2 are 1e-36 or more"),
+        ({"c2": float("nan")}, "C1 and C2 are 1e-36 or more"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
@@ -73,7 +73,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     ("data_range", "k"), [(-1.0, (0.01, 0.03)), (1.0, (-0.01, 0.03)), (1.0, (0.01, -0.03)), (0.0, (0.01, 0.03))]
 )
 def test_a_square_does_not_hide_a_sign(data_range: float, k: tuple[float, float]) -> None:
-    with pytest.raises(OptionError, match="must be above 0"):
+    with pytest.raises(OptionError, match="must be numbers above 0"):
         loss(**constants(data_range, k))
 
 

@@ -204,7 +204,7 @@ def test_how_it_was_scored() -> None:
     reports = [page_report(0), page_report(1)]
     scoring = dict(tables.scoring(reports))
     assert scoring["planes"] == ["y", "y"]
-    assert scoring["features"][0].startswith("float_ms_ssim=enable_lcs=false:enable_db=false:exact=true")
+    assert scoring["features"][0].startswith("float_ms_ssim=enable_lcs=false:enable_db=false:precision=exact")
     assert scoring["distorted clip: frame rate"] == ["25 frames/s"] * 2
     assert not [title for title in scoring if title.startswith(("selection", "pictures", "reference: frame rate"))]
     assert reports[1].scoring is not None

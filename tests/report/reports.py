@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from vkssim.features.options import OptionValue
 from vkssim.frames.clip_facts import ClipFacts
 from vkssim.frames.options import RawDescription
 from vkssim.report.backend_info import BackendInfo
@@ -35,15 +36,13 @@ def small_report() -> ScoreReport:
 
 def small_record(path: str = "dis.yuv") -> ScoringRecord:
     """How the small report was scored."""
-    options = {"enable_lcs": False, "enable_db": False, "exact": True, "clip_db": False}
+    options: dict[str, OptionValue] = {"enable_lcs": False, "enable_db": False, "precision": "exact", "clip_db": False}
     return ScoringRecord(
         version="0.1.0",
         command=f"vkssim score -r 'ref & <original>.yuv' -d {path}",
         features=(
-            FeatureFacts("float_ms_ssim", "y", {**options, "negative": "null"}, ("exact",)),
-            FeatureFacts(
-                "float_ssim", "y", {**options, "scale": 1, "window": "gaussian11", "estimate": False}, ("exact", "scale")
-            ),
+            FeatureFacts("float_ms_ssim", "y", {**options, "negative": "null"}, ()),
+            FeatureFacts("float_ssim", "y", {**options, "scale": 1, "window": "gaussian11", "estimate": False}, ("scale",)),
         ),
         planes="y",
         sync="index",

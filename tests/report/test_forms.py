@@ -109,8 +109,8 @@ def test_xml_says_how_it_was_scored() -> None:
     features = {child.get("name"): child for child in scoring.findall("features")}
     options = features["float_ssim"].find("options")
     assert options is not None
-    assert (options.get("window"), options.get("scale"), options.get("exact")) == ("gaussian11", "1", "true")
-    assert [child.get("value") for child in features["float_ssim"].findall("automatic")] == ["exact", "scale"]
+    assert (options.get("window"), options.get("scale"), options.get("precision")) == ("gaussian11", "1", "exact")
+    assert [child.get("value") for child in features["float_ssim"].findall("automatic")] == ["scale"]
     distorted = scoring.find("distorted")
     assert distorted is not None
     assert (distorted.get("path"), distorted.get("fps"), distorted.get("kbps")) == (r"dis\x1b\udcff.yuv", "25.0", None)

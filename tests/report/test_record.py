@@ -73,24 +73,19 @@ def test_all_options_of_a_feature_as_they_were_used(folder: Path) -> None:
     assert feature.options == {
         "enable_lcs": False,
         "enable_db": False,
-        "exact": True,
+        "precision": "exact",
         "clip_db": False,
         "scale": 1,
         "window": "gaussian11",
         "estimate": False,
     }
-    assert feature.automatic == ("exact", "scale")
+    assert feature.automatic == ("scale",)
     assert feature.limit_db is None
 
 
 def test_what_was_asked_for_is_not_automatic(folder: Path) -> None:
-    (feature,) = features_of(folder, "float_ssim=exact=false:scale=2").values()
-    assert (feature.options["exact"], feature.options["scale"], feature.automatic) == (False, 2, ())
-
-
-def test_the_other_window_never_rounds_as_libvmaf(folder: Path) -> None:
-    (feature,) = features_of(folder, "float_ssim=window=uniform8").values()
-    assert (feature.options["exact"], feature.options["window"]) == (False, "uniform8")
+    (feature,) = features_of(folder, "float_ssim=precision=fast:scale=2").values()
+    assert (feature.options["precision"], feature.options["scale"], feature.automatic) == ("fast", 2, ())
 
 
 def test_the_limit_of_decibels_goes_by_size_and_depth(folder: Path) -> None:
@@ -99,12 +94,12 @@ def test_the_limit_of_decibels_goes_by_size_and_depth(folder: Path) -> None:
 
 
 def test_each_plane_has_its_own(tmp_path: Path) -> None:
-    """Chroma of half the size is downscaled by half the factor, and may round as libvmaf where the luma does not."""
+    """Chroma of half the size is downscaled by half the factor."""
     luma = clip(1, 400, 520)
     path = write(tmp_path / "a.y4m", y4m_bytes(luma))
     report = score_files(path, path, features="float_ssim", planes="yuv", backend="cpu")
     used = {feature.plane: feature.options for feature in record_of(report).features}
-    assert [(used[plane]["scale"], used[plane]["exact"]) for plane in ("y", "cb", "cr")] == [(2, False), (1, True), (1, True)]
+    assert [used[plane]["scale"] for plane in ("y", "cb", "cr")] == [2, 1, 1]
     assert (record_of(report).planes, record_of(report).chroma) == ("yuv", "420")
 
 
@@ -296,7 +291,7 @@ def test_a_batch_says_the_same(folder: Path, tmp_path: Path) -> None:
         (*TINY, "--frame_cnt", "3", "--start", "0.08s", "--sync", "pts"),
         (*TINY, "--crop", "64x48+8+8", "--scale", "80x60", "--resampler", "area"),
         (*TINY, "--crop-reference", "64x48+8+8", "--crop-distorted", "64x48+8+8", "--deepen"),
-        (*TINY[:2], "--crop", "auto", "--feature", "float_ssim=exact=true"),
+        (*TINY[:2], "--crop", "auto", "--feature", "float_ssim=precision=exact"),
     ],
     ids=" ".join,
 )

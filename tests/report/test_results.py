@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from vkssim import errors
-from vkssim.errors import exit_code
+from vkssim.errors import OptionError, exit_code
 from vkssim.features import make_scorer
+from vkssim.report import render
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import pool
 from vkssim.types import FrameFormat
@@ -85,6 +89,7 @@ CODES = {
     errors.DemandError: 1,
     errors.InterruptedRunError: 130,
     errors.InputError: 2,
+    errors.EncodeError: 2,
     errors.TruncatedInputError: 2,
     errors.RangeError: 2,
     errors.ReadError: 2,
@@ -117,3 +122,43 @@ def test_every_error_has_its_code_tested() -> None:
     named = {value for name in errors.__all__ if isinstance(value := getattr(errors, name), type)}
     raised = {value for value in named if issubclass(value, errors.VkssimError)}
     assert raised == set(CODES)
+
+
+def test_a_report_shows_itself() -> None:
+    report = small_report()
+    report.warnings = ["<b>bold</b>\x1b[31m"]
+    assert repr(report).splitlines() == [
+        "<ScoreReport: dis.yuv against ref & <original>.yuv, 2 frames of 32x24, 10 bit",
+        " mean float_ms_ssim nan, float_ssim inf>",
+    ]
+    page = report._repr_html_()
+    assert page.count("<svg") == page.count("<polyline") == 2, "scores that are missing leave a gap"
+    assert "0.333333</td>" in page
+    assert "ref &amp; &lt;original&gt;.yuv" in page
+    assert "&lt;b&gt;bold" in page
+    assert "\x1b" not in page
+    report.frames = []
+    assert repr(report).endswith("mean of no frame>")
+    assert "<svg" not in report._repr_html_()
+
+
+def test_a_report_as_plain_values() -> None:
+    report = small_report()
+    plain = report.to_dict()
+    assert plain == json.loads(render(report, "json", "max"))
+    assert plain["frames"][1]["metrics"] == {"float_ms_ssim": None, "float_ssim": None}
+
+
+def test_a_report_as_a_table_of_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = small_report()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(OptionError, match=r"to_pandas needs pandas .*`pip install pandas` installs it"):
+        report.to_pandas()
+    pandas = SimpleNamespace(DataFrame=lambda columns, index: (columns, index), Index=lambda numbers, name: (name, numbers))
+    monkeypatch.setitem(sys.modules, "pandas", pandas)
+    report.frames[1] = FrameScores(5, report.frames[1].metrics, 0.2)
+    columns, index = report.to_pandas()
+    assert index == ("frame", [0, 5])
+    assert list(columns) == ["time", "float_ms_ssim", "float_ssim"]
+    np.testing.assert_array_equal(columns["time"], [math.nan, 0.2])
+    np.testing.assert_array_equal(columns["float_ssim"], [1 / 3, math.inf])

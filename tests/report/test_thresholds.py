@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 
 import vkssim as library
 from vkssim.errors import DemandError, OptionError
+from vkssim.page.tables import Limit
+from vkssim.report.numbers import shortest, told_apart
 from vkssim.report.results import pool
-from vkssim.report.thresholds import POOLINGS, Threshold, parse_threshold, unmet
+from vkssim.report.thresholds import POOLINGS, Threshold, Verdict, parse_threshold, unmet
 
 from ..support.clips import raw_bytes, raw_flags, write
 from ..support.commands import TINY, vkssim
@@ -45,7 +48,34 @@ def test_each_pooling_just_met_and_just_missed(words: tuple[str, ...], pooled: d
     limit = value + 1e-6
     missed = vkssim(*words, "-q", "--fail-under", f"float_ssim:{pooling}={limit!r}")
     assert missed.exit_code == 1
-    assert f"{pooling} of float_ssim is {value:.9g}, the limit is {limit:.9g} (--fail-under)" in missed.stderr
+    assert f"{pooling} of float_ssim is {value:.9g}, the limit is {shortest(limit)} (--fail-under)" in missed.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "text"),
+    [
+        (0.9599996, 0.96, "0.9599996"),
+        (0.9601, 0.96, "0.960100"),
+        (0.96, 0.96, "0.960000"),
+        (math.nextafter(0.96, 0), 0.96, "0.9599999999999999"),
+        (0.9600004, 0.9600003, "0.9600004"),
+        (0.95, None, "0.950000"),
+        (math.inf, 0.96, "inf"),
+    ],
+)
+def test_a_score_is_told_from_its_limit(value: float, limit: float | None, text: str) -> None:
+    assert told_apart(value, limit) == text
+
+
+def test_a_score_that_rounds_to_its_limit_is_told_from_it(words: tuple[str, ...], pooled: dict[str, float]) -> None:
+    """In the sentence and on the page."""
+    value = pooled["mean"]
+    limit = math.nextafter(value, 2)
+    missed = vkssim(*words, "-q", "--fail-under", f"float_ssim={limit!r}").stderr
+    assert f"mean of float_ssim is {value!r}, the limit is {limit!r} (--fail-under)" in missed
+    of_page = Limit.of(Verdict(Threshold("float_ssim", "mean", limit), value, limit))
+    assert (of_page.text, of_page.met) == (f"float_ssim mean ≥ {limit!r}", False)
+    assert float(of_page.value) == value
 
 
 def test_the_mean_by_default(pooled: dict[str, float]) -> None:

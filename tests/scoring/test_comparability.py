@@ -33,7 +33,7 @@ def with_option(feature: FeatureFacts = SSIM, automatic: tuple[str, ...] | None 
 REFUSED = {
     "features: float_ssim window gaussian11 against uniform8": with_option(window="uniform8"),
     "features: float_ssim scale 1 against 2": with_option(scale=2),
-    "features: float_ssim exact true against false": with_option(exact=False),
+    "features: float_ssim precision exact against fast": with_option(precision="fast"),
     "features: float_ms_ssim enable_db false against true": with_option(MS_SSIM, enable_db=True),
     "features: float_ms_ssim negative null against clamp": with_option(MS_SSIM, negative="clamp"),
     "features: float_ssim limit none against 60 dB": replace(RECORD, features=(MS_SSIM, replace(SSIM, limit_db=60.0))),
@@ -88,6 +88,11 @@ def test_the_reference_has_to_mean_the_same() -> None:
     )
     assert found(limited, full).refused == ["a and b were not scored alike: reference: range limited against full"]
     assert found(limited, unknown) == Findings()
+    small, large = (replace(RECORD, reference=replace(RECORD.reference, file_bytes=size)) for size in (1000, 2000))
+    assert found(small, large).refused == ["a and b were not scored alike: reference: file size 1000 bytes against 2000 bytes"]
+    assert found(small, large, references="rs") == Findings()
+    assert found(small, RECORD) == Findings(), "a pipe has no size"
+    assert found(RECORD, replace(RECORD, distorted=replace(RECORD.distorted, file_bytes=5))) == Findings()
     distorted = [replace(RECORD, distorted=replace(RECORD.distorted, range=text)) for text in ("limited", "full")]
     assert found(*distorted) == Findings(), "the report itself warns of a distorted clip that differs from its reference"
 
@@ -104,10 +109,10 @@ def test_clips_of_a_ladder_are_scaled_each_or_not() -> None:
 
 def test_different_references_go_by_what_was_asked_for() -> None:
     """What was left to the size of the frames is different for each, and so is the size."""
-    automatic = replace(with_option(scale=4, exact=False), width=1920, height=1080, cropped_to="1920x800+0+140")
+    automatic = replace(with_option(scale=4), width=1920, height=1080, cropped_to="1920x800+0+140")
     assert found(RECORD, automatic).refused, "not for one reference"
     assert found(RECORD, automatic, references="rs") == Findings()
-    asked = with_option(automatic=("exact",), scale=4)
+    asked = with_option(automatic=(), scale=4)
     text = "a and b were not scored alike: features: float_ssim scale 1 against 4"
     assert found(RECORD, asked, references="rs").refused == [text]
     window = with_option(window="uniform8")

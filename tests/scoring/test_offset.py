@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from vkssim.errors import DemandError, InputError, InterruptedRunError
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 from vkssim.scoring.options import Clips, ScoreOptions
 
+from ..frames.encoding import encode_frames, video_frame
 from ..ladder.ladders import manifest
 from ..page.pages import page_report
 from ..support.clips import write, y4m_bytes
@@ -23,6 +24,7 @@ from ..support.journals import records
 from ..support.pictures import Picture, clip
 
 CONTENT = clip(60, 48, 64)
+MOVING = np.stack([CONTENT[0, :, :64] // 2 + np.roll(CONTENT[1], 3 * number, axis=1) // 2 for number in range(60)])
 FEATURE = "float_ssim=scale=1"
 
 
@@ -138,6 +140,48 @@ def test_a_low_score_of_shifted_clips_gives_a_hint(tmp_path: Path) -> None:
     assert "looks like frame i+13 of" in hint
     assert hint.endswith("--offset 13 or --find-offset would match them")
     assert _hints(_scored(_pair(tmp_path, 13), selection=Selection(offset=13))) == []
+
+
+def _timed(path: Path, shown: Sequence[tuple[int, float]]) -> str:
+    """A clip of some frames of MOVING, each with its time in units of 1/25 s."""
+    frames = [video_frame(64, 48, "gray", [MOVING[number]]) for number, _ in shown]
+    return encode_frames(path, frames, "ffv1", times=[time / 25 for _, time in shown])
+
+
+EVERY = [(number, float(number)) for number in range(60)]
+BY_TIME, NOTHING, CURE = "--sync pts pairs frames by time", "", "or --find-offset would match them"
+
+
+@pytest.mark.parametrize(
+    ("shown", "advice"),
+    [
+        ([frame for frame in EVERY if frame[0] not in (5, 6)], BY_TIME),
+        ([frame for frame in EVERY if frame[0] % 16 != 5], BY_TIME),
+        ([(number, time + 2 * (number > 30)) for number, time in EVERY], NOTHING),
+        (sorted([*EVERY, *((number, time + 0.5) for number, time in EVERY)], key=lambda frame: frame[1]), BY_TIME),
+        ([EVERY[0], *EVERY[13:]], BY_TIME),
+        ([(number, 1.2 * time) for number, time in EVERY], NOTHING),
+        ([(number, place) for place, number in enumerate([*range(20), *range(22, 60)])], NOTHING),
+        ([(number, place) for place, number in enumerate([*range(20), *range(17, 60)])], NOTHING),
+        ([(number, place) for place, number in enumerate(range(13, 60))], f"--offset -13 {CURE}"),
+        ([(number, place) for place, number in enumerate([*[0] * 13, *range(60)])], f"--offset 13 {CURE}"),
+    ],
+    ids=[
+        "two dropped", "several dropped", "a pause", "doubled rate", "still at first", "slower", "dropped, times lost",
+        "doubled, times lost", "late", "early",
+    ],
+)  # fmt: skip
+def test_one_advice_that_is_right(tmp_path: Path, shown: Sequence[tuple[int, float]], advice: str) -> None:
+    report = _scored((_timed(tmp_path / "ref.mkv", EVERY), _timed(tmp_path / "dis.mkv", shown)))
+    advised = [warning for warning in report.warnings if "--" in warning]
+    assert len(advised) == bool(advice)
+    assert all(warning.endswith(advice) for warning in advised)
+
+
+def test_frames_that_were_dropped_leave_no_offset(tmp_path: Path) -> None:
+    paths = _timed(tmp_path / "ref.mkv", EVERY), _timed(tmp_path / "dis.mkv", [(n, n) for n in range(60) if n not in (24, 25)])
+    with pytest.raises(InputError, match="the offset is -2 in one part of the clips and 0 in another: frames were dropped"):
+        find_offset(*paths)
 
 
 def test_a_failed_demand_has_the_hint_as_well(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ from ..support.pictures import clip
 
 FRAMES = clip(20)
 DISTORTED = np.roll(FRAMES, 1, axis=2)
-FEATURE = "float_ssim=scale=1:exact=false"
+FEATURE = "float_ssim=scale=1:precision=fast"
 LOST = RESULTS["DEVICE_LOST"]
 FULL = RESULTS["OUT_OF_DEVICE_MEMORY"]
 TIMEOUT = 2
@@ -129,8 +129,8 @@ def test_arrays_and_scorers_warn(expected: list[float]) -> None:
     with layer() as made:
         made.largest = 4000
         with pytest.warns(SmallerBatchWarning, match="batches of 8 frames; batches of 2 are used"):
-            _close(vkssim.ssim(FRAMES, DISTORTED, exact=False), expected)  # type: ignore[arg-type]
-        _close(vkssim.ssim(FRAMES, DISTORTED, exact=False), expected)  # type: ignore[arg-type] # has said so
+            _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
+        _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type] # has said so
         arrays._kept.close()
         with pytest.warns(SmallerBatchWarning):
             vkssim.Scorer(32, 24, bits=8, features=[FEATURE]).close()
@@ -258,20 +258,20 @@ def test_a_scorer_says_what_it_did_not_score(expected: list[float]) -> None:
 def test_arrays_are_scored_again(expected: list[float], function: str) -> None:
     arrays._kept.close()
     with layer(Fault(function, 0, LOST)) as made:
-        _close(vkssim.ssim(FRAMES, DISTORTED, exact=False), expected)  # type: ignore[arg-type]
+        _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
         arrays._kept.close()
     assert (made.injected, made.left) == (1, {})
     with layer(Fault(function, 0, LOST, forever=True)) as made, pytest.raises(DeviceLostError):
-        vkssim.ssim(FRAMES, DISTORTED, exact=False)
+        vkssim.ssim(FRAMES, DISTORTED, precision="fast")
     assert not made.left
-    _close(vkssim.ssim(FRAMES, DISTORTED, exact=False), expected)  # type: ignore[arg-type]
+    _close(vkssim.ssim(FRAMES, DISTORTED, precision="fast"), expected)  # type: ignore[arg-type]
 
 
 def test_maps_are_made_again() -> None:
-    right = vkssim.ssim(FRAMES, DISTORTED, exact=False, return_map=True)
+    right = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
     arrays._kept_mapper.close()
     with layer(Fault("vkWaitForFences", 1, LOST)) as made:
-        again = vkssim.ssim(FRAMES, DISTORTED, exact=False, return_map=True)
+        again = vkssim.ssim(FRAMES, DISTORTED, precision="fast", return_map=True)
         arrays._kept_mapper.close()
     assert (made.injected, made.left) == (1, {})
     for one, other in zip(right, again, strict=True):

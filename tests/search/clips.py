@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
+import pytest
+
+from vkssim.search import runner
+from vkssim.search.encode import encoded_pairs
 
 WIDTH, HEIGHT, FRAMES, CUT = 64, 48, 32, 16
 QUICK = {"libx264": "preset=ultrafast", "libx265": "preset=ultrafast", "libsvtav1": "preset=12"}
@@ -62,6 +67,17 @@ def source(
             container.mux(audio.encode(tone))
             container.mux(audio.encode(None))
     return str(path)
+
+
+def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., bool]) -> None:
+    """Give the streams of some settings to a decoder of another codec. `is_broken` gets the place and the output."""
+
+    def pairs(frames: Any, sample: Any, facts: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
+        if is_broken(place, output):
+            recipe = replace(recipe, encoder=replace(recipe.encoder, decoder="vp9"))
+        return encoded_pairs(frames, sample, facts, recipe, place, stream, output)
+
+    monkeypatch.setattr(runner, "encoded_pairs", pairs)
 
 
 def remuxed(

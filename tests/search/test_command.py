@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from ..support.commands import vkssim
+from vkssim.report.numbers import told_apart
+from vkssim.search.encoders import Encoder, Parameter
+
+from ..support.commands import harmful, run_program, vkssim
 from .clips import source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -34,6 +39,23 @@ def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
     assert f"wrote {out}" in result.stderr
 
 
+@pytest.mark.parametrize("words", [("search",), ("ladder", "--heights", "48", "--fixed", "none", "--score", "float_ssim")])
+def test_commands_name_the_very_file_and_do_nothing_to_the_terminal(
+    clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = os.fsdecode(b"\x1b]0;owned\x07 \xff it's.mkv")
+    os.link(clip, name)
+    script = ("--commands", "rungs.sh", "--least-bitrate", "1") if words[0] == "ladder" else ()
+    result = vkssim(words[0], name, *words[1:], *WORDS, "--target", "float_ssim=0.5", *script)
+    assert result.exit_code == 0, result.stderr
+    assert harmful(result.stdout_bytes.decode()) == harmful(result.stderr_bytes.decode()) == []
+    text = Path("rungs.sh").read_text("ascii") if script else result.stdout.splitlines()[-1]
+    assert text.startswith("#!/usr/bin/env bash\nset -e\nfor file in $'" if script else "ffmpeg ")
+    said = run_program("bash", "-c", f"ffmpeg() {{ printf '%s\\0' \"$@\"; }}\n{text}", check=True)
+    assert os.fsencode(name) in said.stdout.split(b"\0")
+
+
 def test_json(clip: str) -> None:
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", "--json", "-q")
     assert result.exit_code == 0
@@ -55,6 +77,30 @@ def test_a_target_that_cannot_be_met_exits_with_1_and_says_what_came_nearest(cli
     assert "crf 30 comes nearest" in result.stdout
     assert "ffmpeg" not in result.stdout
     assert "no crf that was tried meets the targets" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("search",),
+        ("search", "--shots", "shots.json"),
+        ("ladder", "--heights", "48", "--fixed", "none", "--most-bitrate", "100000"),
+    ],
+)
+def test_a_score_that_rounds_to_its_target_is_told_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """In the line of a trial and in the table."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Encoder, "parameter", lambda *_: Parameter("crf", (30.0, 31.0)))
+    clip = source(tmp_path / "clip.mkv", count=6, shots=1)
+    shown = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9999", "--json").stdout
+    score = json.loads(shown)["choice"]["trial"]["values"]["float_ssim:mean"]
+    target = math.nextafter(score, 1)
+    result = vkssim(words[0], clip, *words[1:], *WORDS, "--target", f"float_ssim={target!r}")
+    assert result.exit_code == 1, result.stderr
+    assert (result.stdout + result.stderr).count(told_apart(score, target)) >= 2
+    assert f"{score:.6f} " not in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from vkssim.search.command_line import command_line
+from vkssim.frames.crop import Crop
+from vkssim.search.command_line import command_line, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.other_streams import OtherStreams
 from vkssim.search.recipe import Recipe, make_recipe
 from vkssim.search.source import Facts, Source
 
+from ..support.commands import run_program
 from .clips import source
 
 START = ["ffmpeg", "-i", "clip.mkv", "-map", "0:v:0", "-c:v"]
@@ -36,12 +38,32 @@ def words(
 
 def test_the_setting_and_the_options(facts: Facts) -> None:
     found = words(facts, "libx264", 27, options={"preset": "veryfast", "deblock": "1"}, parameter="qp")
-    assert found == [*START, "libx264", "-preset", "veryfast", "-deblock", "1", "-qp", "27", *COPIED, "clip_qp27.mkv"]
+    assert found == [
+        *START,
+        "libx264",
+        "-preset",
+        "veryfast",
+        "-deblock",
+        "1",
+        "-qp",
+        "27",
+        *COPIED,
+        "clip_preset-veryfast_deblock-1_qp27.mkv",
+    ]
 
 
 def test_what_only_the_encoder_knows(facts: Facts) -> None:
     found = words(facts, "libx265", 27.5, options={"aq-mode": "3", "rd": "2"})
-    assert found == [*START, "libx265", "-crf", "27.5", "-x265-params", "aq-mode=3:rd=2", *COPIED, "clip_crf27.5.mkv"]
+    assert found == [
+        *START,
+        "libx265",
+        "-crf",
+        "27.5",
+        "-x265-params",
+        "aq-mode=3:rd=2",
+        *COPIED,
+        "clip_aq-mode-3_rd-2_crf27.5.mkv",
+    ]
 
 
 def test_another_depth(facts: Facts) -> None:
@@ -61,7 +83,7 @@ FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limi
     ],
 )
 def test_another_format_keeps_the_range(facts: Facts, layout: str, span: int, found: list[str]) -> None:
-    clip = replace(facts, format=layout, colours=(*facts.colours[:3], span))
+    clip = replace(facts, format=layout, coded_format=layout, colours=(*facts.colours[:3], span))
     assert words(clip, "libvpx-vp9", 40)[7 : 7 + len(found)] == found
 
 
@@ -73,7 +95,6 @@ def test_a_rendition_of_another_format_keeps_the_range(facts: Facts) -> None:
 def test_subtitles_that_the_file_cannot_hold_become_others(facts: Facts) -> None:
     clip = replace(facts, others=OtherStreams(("mov_text",)))
     assert words(clip, "libx264", 30)[-3:] == ["-c:s", "srt", "clip_crf30.mkv"]
-    assert words(replace(clip, rotation=90), "libx264", 30)[-3:] == ["-c:s", "copy", "clip_crf30.mp4"]
 
 
 def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
@@ -85,6 +106,44 @@ def test_nvenc_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
     recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts.format)
     found = shlex.split(command_line("clip.mkv", facts, recipe, 0))
     assert found[6:13] == ["hevc_nvenc", "-cq", "30", "-rc", "vbr", "-b:v", "0"]
+
+
+def test_options_in_names_are_short_and_have_no_signs(facts: Facts) -> None:
+    name = words(facts, "libx264", 30, options={"deblock": "-1,-1", "partitions": "p8x8/b8x8/i8x8"})[-1]
+    assert name == "clip_deblock--1,-1_partitions-p8x8-b8x8-i8x8_crf30.mkv"
+    zones = ";".join(f"{number},{number},q=30" for number in range(50))
+    assert len(words(facts, "libx265", 30, options={"zones": zones.replace(";", "/")})[-1]) < 130
+
+
+@pytest.mark.parametrize("stem", ["n" * 236, "ä" * 125])
+def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: Facts, tmp_path: Path, stem: str) -> None:
+    name = words(facts, "libx264", 30, f"{stem}.mkv", options={"preset": "veryfast"}, size=(32, 24))[-1]
+    assert name.startswith(stem[:100])
+    assert name.endswith(f"{stem[0]}_32x24_preset-veryfast_crf30.mkv")
+    (tmp_path / name).touch()
+
+
+def test_a_colon_within_an_option_is_not_its_end(facts: Facts) -> None:
+    kind = encoder_of("libx265")
+    recipe = make_recipe(kind, kind.parameter("bitrate", least=500, most=500), facts, {}, two_passes=True)
+    assert recipe.options_of(facts, 0, {"stats": r"C:\it's"})["x265-params"] == r"stats=C\:\\it\'s"
+
+
+def test_a_script_overwrites_nothing_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "it's there.mkv").write_text("old")
+    commands = {"new.mkv": "echo new >new.mkv", "it's there.mkv": "echo new >'it'\\''s there.mkv'"}
+    script = shell_script(commands)
+    for code, said in ((1, "it's there.mkv exists; move it away, and run this script again\n"), (0, "")):
+        done = run_program("sh", "-c", script, cwd=tmp_path, text=True)
+        assert (done.returncode, done.stderr) == (code, said)
+        assert (tmp_path / "new.mkv").exists() == (code == 0)
+        (tmp_path / "it's there.mkv").unlink()
+
+
+def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None:
+    done = run_program("sh", "-c", shell_script({"a.mkv": "false", "b.mkv": "echo >b.mkv"}), cwd=tmp_path)
+    assert done.returncode == 1
+    assert not (tmp_path / "b.mkv").exists()
 
 
 def test_two_passes_are_two_commands(facts: Facts) -> None:
@@ -102,10 +161,14 @@ def test_a_rendition_is_scaled_and_has_no_sound(facts: Facts) -> None:
     assert whole == [*start, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
 
 
-def test_a_rotation_is_kept(facts: Facts) -> None:
-    found = words(replace(facts, rotation=90), "libx264", 30)
-    assert found[:4] == ["ffmpeg", "-noautorotate", "-i", "clip.mkv"]
-    assert found[-1] == "clip_crf30.mp4"
+def test_what_the_container_crops_is_cropped_once(facts: Facts) -> None:
+    """By the filter, unless FFmpeg has done so already, as from version 7.1 on."""
+    cropped = replace(facts, width=48, height=32, crop=Crop(48, 32, 6, 10))
+    crop = "crop=48:32:'if(gt(iw,48),6)':'if(gt(ih,32),10)'"
+    found = words(cropped, "libx264", 30)
+    assert found[found.index("-vf") + 1] == crop
+    found = words(cropped, "libx264", 30, size=(24, 16))
+    assert found[found.index("-vf") + 1] == f"{crop},scale=24:16:flags=bicubic+accurate_rnd"
 
 
 @pytest.mark.parametrize(

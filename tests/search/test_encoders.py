@@ -9,6 +9,7 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.errors import OptionError
 from vkssim.search.encoders import encoder_of
 
 
@@ -60,3 +61,11 @@ def test_key_frames_at_cuts(name: str, options: dict[str, str]) -> None:
     own = dict(part.split("=") for value in options.values() for part in value.split(":") if "=" in part)
     found = keys(name, options, 25, 60, cut=40)
     assert found == ([0, 40] if encoder_of(name).has_keys_at_cuts({**options, **own}) else [0])
+
+
+def test_bit_rates_are_whole_numbers_within_their_range_and_each_occurs_once() -> None:
+    encoder = encoder_of("libx264")
+    assert encoder.parameter("bitrate", least=1.5, most=5.7).values == (5, 4, 3, 2)
+    assert encoder.parameter("bitrate", least=500, most=500).values == (500,)
+    with pytest.raises(OptionError, match=r"from 1\.5 to 1\.7 kbit/s; a search tries whole numbers"):
+        encoder.parameter("bitrate", least=1.5, most=1.7)

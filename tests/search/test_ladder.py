@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.errors import OptionError
+from vkssim.errors import EncodeError, OptionError
 from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch, parse_fixed
-from vkssim.search.renditions import convex_hull, spaced_rates
+from vkssim.search.renditions import spaced_rates
 
 from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
+from .clips import break_settings
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WIDTH, HEIGHT, FRAMES = 192, 144, 6
@@ -91,7 +93,7 @@ def test_a_rendition_is_scored_as_score_files_does(clip: str, done: LadderSearch
         stream: Any = container.add_stream("libx264", rate=25, options=options)
         stream.width, stream.height, stream.pix_fmt = one.width, one.height, "yuv420p"
         for frame in source.decode(video=0):
-            small = frame.reformat(width=one.width, height=one.height, interpolation=4 | 0x40000 | 0x80000)
+            small = frame.reformat(width=one.width, height=one.height, interpolation=4 | 0x40000 | 0x80000, threads=1)
             small.pict_type = 0
             container.mux(stream.encode(small))
         container.mux(stream.encode(None))
@@ -128,6 +130,15 @@ def test_a_fixed_ladder_with_too_few_rungs_is_not_encoded(clip: str) -> None:
     assert choice.notes == ("no BD-rate: it needs 4 rungs of the fixed ladder that are no larger than the source; there are 0",)
 
 
+def test_rungs_of_a_fixed_ladder_that_are_too_narrow_are_left_out(tmp_path: Path) -> None:
+    frame = av.VideoFrame.from_ndarray(np.full((480, 80), 99, np.uint8), "gray")
+    narrow = encode_frames(tmp_path / "narrow.mkv", [frame], "ffv1")
+    search = searched(narrow, heights=[480], fixed="234:100,300:150,390:200,400:400,480:800,480:1600", trials=1)
+    assert search.choice.notes[0] == "rungs of the fixed ladder are left out, heights 234, 300: no side may be below 64"
+    with pytest.raises(OptionError, match="`fixed` 401: it must be even"):
+        searched(narrow, heights=[480], fixed="401:100,390:200,400:400,480:800")
+
+
 def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
     choice = searched(clip, fixed=None, heights=[144], targets="float_ssim=0.5", score=None, least_bitrate=3000).choice
     assert len(choice.rungs) == 1
@@ -140,6 +151,29 @@ def test_the_number_of_trials_is_limited(clip: str) -> None:
     assert len(search.trials) == 2
 
 
+def test_a_setting_that_cannot_be_used_is_left_out_and_named(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {"heights": [144], "fixed": None, "targets": "float_ssim=0.9", "score": None}
+    first = searched(clip, **asked)
+    broken = first.choice.rungs[0].trial.setting
+    break_settings(monkeypatch, lambda place, _output: place == broken)
+    choice = searched(clip, **asked).choice
+    assert choice.meets
+    assert choice.rungs[0].trial.setting == broken - 1
+    assert choice.notes[0].startswith(f"192x144, crf {broken:g}: vp9 cannot decode the stream of libx264")
+    break_settings(monkeypatch, lambda _place, _output: True)
+    with pytest.raises(EncodeError, match="192x144, crf"):
+        assert searched(clip, **asked).choice
+
+
+def test_encodes_of_no_bit_rate_are_no_rungs(tmp_path: Path) -> None:
+    """A picture that is shown for a day has 0.000 kbit/s, which has no logarithm."""
+    frames = [av.VideoFrame.from_ndarray(np.full((144, 96), 99, np.uint8), "yuv420p") for _ in range(3)]
+    path = encode_frames(tmp_path / "still.mkv", frames, "ffv1", rate=Fraction(1, 86400))
+    search = searched(path, heights=[96], fixed="96:1000,96:400,96:200,96:100", least_bitrate=1e-6, trials=6)
+    assert search.choice.rungs == ()
+    assert {one.trial.kbps for one in search.trials} == {0.0}
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -149,6 +183,9 @@ def test_the_number_of_trials_is_limited(clip: str) -> None:
         ({"fixed": "1080"}, "`fixed` '1080' is not of the form"),
         ({"factor": 1.0}, "`factor` is 1"),
         ({"least_bitrate": 5000}, "`least_bitrate` is 5000"),
+        ({"least_bitrate": 1e-300, "most_bitrate": 1e300}, "both must be 1e-06 to 1e+09"),
+        ({"heights": "144,96"}, "`heights` is '144,96', of type str; it must be Sequence[int]"),
+        ({"fixed": [(144, 100)]}, "`fixed` is [(144, 100)]"),
         ({"parameter": "bitrate"}, "searched by the quality"),
         ({"trials": 0}, "`trials` is 0"),
     ],
@@ -172,11 +209,6 @@ def test_bit_rates_are_spaced_evenly() -> None:
     assert spaced_rates(100, 50, 2.0) == [50]
 
 
-def test_the_convex_hull() -> None:
-    points = [(0.0, 0.0), (1.0, 4.0), (2.0, 5.0), (3.0, 5.5), (1.5, 1.0), (2.5, 5.1), (3.5, 5.2)]
-    assert convex_hull(points) == [(0.0, 0.0), (1.0, 4.0), (2.0, 5.0), (3.0, 5.5)]
-
-
 WORDS = ("--heights", "144,96,72", "--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
 
 
@@ -193,10 +225,13 @@ def test_the_command_prints_both_ladders_and_draws_the_page(clip: str, tmp_path:
         assert name in text
     assert "it is unknown how" not in text, "one run scored them all"
     assert f"wrote {page}" in result.stderr
-    first, second, *commands = script.read_text().splitlines()
-    assert (first, second) == ("#!/bin/sh", "set -e")
+    lines = script.read_text().splitlines()
+    assert lines[:2] == ["#!/bin/sh", "set -e"]
+    commands = lines[lines.index("done") + 1 :]
     rungs = re.findall(r"(\d+x\d+)\W+(\d+)\b", result.stdout.split("the fixed ladder, as")[0])
-    assert all(command.endswith(f"_{size}_crf{crf}.mkv") for command, (size, crf) in zip(commands, rungs, strict=True))
+    assert all(
+        command.endswith(f"_{size}_preset-ultrafast_crf{crf}.mkv") for command, (size, crf) in zip(commands, rungs, strict=True)
+    )
     assert all(command.startswith(f"ffmpeg -nostdin -i {clip} ") for command in commands)
 
 

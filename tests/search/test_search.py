@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,20 @@ import numpy as np
 import pytest
 
 import vkssim
-from vkssim.errors import InputError, OptionError, OutputError
+from vkssim.errors import EncodeError, InputError, OptionError, OutputError
 from vkssim.search import encode
 from vkssim.search import source as search_source
 from vkssim.search.costs import FrameCosts
 from vkssim.search.encoders import encoder_of
+from vkssim.search.model import Settings
 from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
+from vkssim.search.samples import Sampling
 from vkssim.search.source import Source
+from vkssim.search.trial import Trial
 
 from ..frames.encoding import encode_frames
-from .clips import CUT, FRAMES, QUICK, SCALED, remuxed, source
+from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 LIMIT = "float_ssim=0.93"
@@ -132,10 +136,28 @@ def test_the_whole_clip_is_checked(tmp_path: Path) -> None:
     assert [trial.whole for trial in running.trials] == sorted(trial.whole for trial in running.trials)
 
 
+def test_the_setting_between_one_that_fails_on_the_whole_clip_and_one_that_meets_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole clip needs a setting one better than its samples do, and the one that is two better is tried first."""
+
+    def encode(self: TrialRunner, name: str, sampling: Sampling, place: int, _output: Any = None) -> Trial:
+        score = 1 - 10 ** -(2.8 - 0.05 * place - 0.05 * (name == "whole"))
+        name = "float_ssim:mean"
+        return Trial(place, {name: score}, score >= 0.95, 1000, 10.0, 10, 0.1, sampling.is_whole, {name: 0.0})
+
+    monkeypatch.setattr(TrialRunner, "encode", encode)
+    monkeypatch.setattr(Settings, "likely", lambda _: 27)
+    running = searched(source(tmp_path / "long.mkv", count=16 * CUT, shots=16), "float_ssim=0.95", samples=5, whole=True)
+    assert running.choice.setting == 28
+    assert [(trial.setting, trial.meets) for trial in running.trials if trial.whole] == [(29, False), (27, True), (28, True)]
+
+
 def test_a_target_of_the_worst_frame_is_noted_where_samples_answer_it(tmp_path: Path) -> None:
     path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
     choice = searched(path, "float_ssim:min=0.5", samples=5, least=30, most=30).choice
     assert choice.notes == ("float_ssim:min: samples seldom have the worst frames of a clip; `whole` looks at all of them",)
+    assert choice.trial.deviations["float_ssim:min"] >= 1.0
     assert searched(path, "float_ssim:min=0.5", samples=5, least=30, most=30, whole=True).choice.notes == ()
 
 
@@ -191,6 +213,11 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"encoder": "libvpx-vp9", "enc": "b=100k"}, "`enc` b: the search sets the quality itself"),
         ({"encoder": "libx265", "enc": "lossless=1"}, "`enc` lossless: the search sets the quality itself"),
         ({"enc": "video_size=16x16"}, "`enc`: the size and the pixel format are those of the clip"),
+        ({"enc": "time_base=1/5"}, "`enc` time_base: the times of the frames are those of the clip"),
+        ({"enc": "flags=+pass1"}, "`enc` flags: the search makes the passes itself"),
+        ({"enc": "flags=+cgop+pass2"}, "`enc` flags: the search makes the passes itself"),
+        ({"enc": "flags=512"}, "`enc` flags: the search makes the passes itself"),
+        ({"enc": "x264opts=qp=10"}, "`enc` x264opts: give the options in it directly"),
         ({"enc": "x264-params=a"}, "give the options in it directly"),
         ({"encoder": "libvpx-vp9", "enc": "made-up=1"}, "has no option made-up"),
         ({"parameter": "cq"}, "libx264 has crf, qp, bitrate"),
@@ -203,6 +230,17 @@ def test_the_journal_of_another_search_is_refused(clip: str, tmp_path: Path) -> 
         ({"parameter": "bitrate", "least": 0.1, "most": 0.4}, "bit rates from 0.1 to 0.4 kbit/s; both must be 1 or more"),
         ({"parameter": "bitrate", "least": 0.0}, "bit rates from 0 to 100000 kbit/s"),
         ({"two_pass": True}, "`two_pass` is for bit rates"),
+        ({"resume": ""}, "a journal lies beside a file of results, and '.' names none"),
+        ({"targets": None}, "`targets` is None, of type NoneType; it must be Sequence[str] | str"),
+        ({"trials": 2.5}, "`trials` is 2.5, of type float; it must be int"),
+        ({"bits": "8"}, "`bits` is '8', of type str; it must be int | None"),
+        ({"bits": 8.0}, "`bits` is 8.0"),
+        ({"step": "1"}, "`step` is '1'"),
+        ({"encoder": None}, "`encoder` is None"),
+        ({"enc": 5}, "`enc` is 5"),
+        ({"enc": [5]}, "`enc` is [5]"),
+        ({"whole": "no"}, "`whole` is 'no'"),
+        ({"progress": 1}, "`progress` is 1"),
         ({"bits": 12}, "encodes 8, 10 bits, not 12"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -320,27 +358,22 @@ def test_hdr_metadata_is_kept(tmp_path: Path, encoder: str) -> None:
 
 def test_a_bare_stream_without_times_has_those_of_its_numbers(tmp_path: Path) -> None:
     path = source(tmp_path / "clip.h264", codec="libx264", options={"preset": "ultrafast", "qp": "4"})
-    assert Source(path).scan().times == [None] * FRAMES
+    before = Source(path)
+    assert before.scan().times == [round(n / 25 / before.facts.time_base) for n in range(FRAMES)]
     out = tmp_path / "out.mp4"
     choice = searched(path, "float_ssim=0.5", output=out, least=30, most=30).choice
     assert choice.trial.bytes > 0
     after = Source(str(out))
-    times = [float(time * after.facts.time_base) for time in after.scan().times if time is not None]
+    times = [float(time * after.facts.time_base) for time in after.scan().times]
     assert np.diff(times) == pytest.approx([1 / 25] * (FRAMES - 1), abs=1e-3)
 
 
-def test_rotation_and_times_are_kept_and_a_stream_that_does_not_fit_is_noted(tmp_path: Path) -> None:
-    path = source(
-        tmp_path / "clip.mov", codec="libx264", options={"preset": "ultrafast", "qp": "4"}, rotation=90, sound="pcm_s16le"
-    )
+def test_times_are_kept_and_a_stream_that_does_not_fit_is_noted(tmp_path: Path) -> None:
+    path = source(tmp_path / "clip.mov", codec="libx264", options={"preset": "ultrafast", "qp": "4"}, sound="pcm_s16le")
     out = tmp_path / "out.webm"
     choice = searched(path, "float_ssim=0.5", encoder="libsvtav1", output=out, least=30, most=30).choice
     assert "is left out: .webm cannot hold it" in choice.notes[0]
-    before, after = Source(path), Source(str(out))
-    assert after.facts.rotation == before.facts.rotation != 0
-    times = [
-        [float(time * found.facts.time_base) for time in found.scan().times if time is not None] for found in (before, after)
-    ]
+    times = [[float(time * found.facts.time_base) for time in found.scan().times] for found in (Source(path), Source(str(out)))]
     assert times[0] == pytest.approx(times[1], abs=1e-3)
 
 
@@ -351,11 +384,13 @@ def test_times_that_go_back_are_an_error_before_the_first_trial(tmp_path: Path) 
     both.write_bytes(2 * one.read_bytes())
     running = searched(str(both), output=tmp_path / "out.mkv")
     with pytest.raises(
-        OutputError, match=rf"`output` \S+: frame {FRAMES} of \S+ is presented at 0.000 s, and the frame before it"
+        OutputError, match=rf"`output` \S+: the presentation times of \S+ go back at frame {FRAMES}, as in a file"
     ):
         list(running)
     assert running.trials == []
-    assert searched(str(both), "float_ssim=0.5", least=30, most=30).choice.trial.frames == 2 * FRAMES
+    choice = searched(str(both), "float_ssim=0.5", least=30, most=30).choice
+    assert choice.trial.frames == 2 * FRAMES
+    assert any("the presentation times go back" in note for note in choice.notes)
 
 
 def test_attachments_are_kept_and_what_is_left_out_is_noted(clip: str, tmp_path: Path) -> None:
@@ -407,6 +442,69 @@ def test_an_encoder_that_fails_is_an_error_of_its_own(clip: str, monkeypatch: py
         list(searched(clip))
 
 
+NO_STREAM = "vp9 cannot decode the stream of libx264: Invalid data found when processing input"
+
+
+def test_a_setting_whose_stream_cannot_be_decoded_is_named_and_passed_over(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = searched(clip).choice.setting
+    break_settings(monkeypatch, lambda place, _output: place == expected)
+    choice = searched(clip).choice
+    assert choice.meets
+    assert choice.setting == expected - 1
+    assert choice.notes == (f"crf {expected:g}: {NO_STREAM}; it counts as a setting that misses the targets",)
+    assert choice.certainty > 0.9
+
+
+def test_a_file_is_written_with_another_setting_if_the_answer_fails_there(
+    clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = searched(clip).choice.setting
+    break_settings(monkeypatch, lambda place, output: place == expected and output is not None)
+    choice = searched(clip, output=tmp_path / "out.mkv").choice
+    assert choice.meets
+    assert choice.setting < expected
+    assert any(NO_STREAM in note for note in choice.notes)
+    assert (tmp_path / "out.mkv").exists()
+
+
+def test_an_encoder_of_which_no_stream_can_be_decoded_is_an_error(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_settings(monkeypatch, lambda _place, _output: True)
+    with pytest.raises(EncodeError, match=rf"crf \d+: {NO_STREAM}"):
+        list(searched(clip))
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+def test_an_encoder_that_hangs_is_left_after_a_limit(clip: str, monkeypatch: pytest.MonkeyPatch, flushes: bool) -> None:
+    """At a frame, or when it has to give the last ones; the other settings answer."""
+    expected, ends, original = searched(clip).choice.setting, threading.Event(), encode._context
+
+    class Hanging:
+        def __init__(self, encoder: Any) -> None:
+            self._encoder = encoder
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._encoder, name)
+
+        def encode(self, frame: Any) -> Any:
+            if (frame is None) == flushes:
+                ends.wait(60)
+            return self._encoder.encode(frame)
+
+    def context(facts: Any, recipe: Any, place: int, *more: Any) -> Any:
+        encoder = original(facts, recipe, place, *more)
+        return Hanging(encoder) if place == expected else encoder
+
+    monkeypatch.setattr(encode, "_context", context)
+    monkeypatch.setattr(encode, "MOST_SECONDS", 2.0)
+    try:
+        choice = searched(clip).choice
+    finally:
+        ends.set()
+    assert choice.setting == expected - 1
+    assert choice.notes[0].startswith(f"crf {expected:g}: libx264 hangs: it did not ")
+    assert " within 2 s; it counts as" in choice.notes[0]
+
+
 def test_no_file_is_written_where_no_setting_meets_the_target(clip: str, tmp_path: Path) -> None:
     choice = searched(clip, "float_ssim=0.9999", least=30, most=31, output=tmp_path / "out.mkv").choice
     assert not choice.meets
@@ -429,7 +527,8 @@ def test_costs_are_those_of_a_quick_encode(clip: str) -> None:
     """A frame that is repeated costs the encoder nearly nothing."""
     assert len(Source(clip).scan().costs) == FRAMES
     measured = FrameCosts(64, 48)
-    frame = next(Source(clip).frames(0, 1))
+    found = Source(clip)
+    frame = next(found.frames(0, 1, found.scan()))
     assert measured.cost(frame) > 5 * measured.cost(frame)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.errors import OptionError, OutputError
+from vkssim.errors import InputError, OptionError
 
 from ..support.commands import vkssim
-from .clips import CUT, FRAMES, QUICK, SCALED, remuxed, source
+from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
@@ -135,8 +135,8 @@ def test_the_clip_is_written_with_the_setting_of_each_shot(tmp_path: Path, encod
 
 def test_times_that_go_back_are_an_error_before_the_first_shot(clip: str, tmp_path: Path) -> None:
     again = remuxed(clip, tmp_path / "again.mkv", times=[40 * min(number, 20) for number in range(FRAMES)])
-    running = searched(again, output=tmp_path / "out.mkv")
-    with pytest.raises(OutputError, match=r"frame 21 of \S+ is presented at 0.800 s, and the frame before it at 0.800 s"):
+    running = searched(again)
+    with pytest.raises(InputError, match=r"frame 21 is presented at 0.800 s, and the frame before it at 0.800 s"):
         list(running)
     assert running.shots == []
 
@@ -146,6 +146,17 @@ def test_no_clip_is_written_where_a_shot_meets_no_target(clip: str, tmp_path: Pa
     assert running.report
     assert "no file is written" in running.notes[0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_setting_that_cannot_be_used_is_named_with_the_frames_of_its_shot(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = searched(clip)
+    assert first.report
+    broken = first.shots[0].setting
+    break_settings(monkeypatch, lambda place, _output: place == broken)
+    running = searched(clip)
+    assert running.report
+    assert running.shots[0].setting == broken - 1
+    assert running.notes[0].startswith(f"frames 0 to {CUT - 1}: crf {broken:g}: vp9 cannot decode the stream of libx264")
 
 
 def test_a_search_that_was_closed_has_no_report(clip: str) -> None:

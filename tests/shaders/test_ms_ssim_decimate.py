@@ -9,12 +9,12 @@ from vkssim.features.planes import KernelShape, PlanePair, decimate
 from vkssim.host.device import Device
 from vkssim.reference.ingest import ingest
 from vkssim.reference.ms_ssim_decimate import decimate as twin
-from vkssim.shaders.interface import Sums
+from vkssim.shaders.interface import Precision
 
 from ..support.differences import check_array
 from ..support.geometry import columns_of_a_group
 from ..support.pictures import Picture
-from ..support.tolerances import DECIMATE, DECIMATE_EXACT, Tolerance
+from ..support.tolerances import DECIMATE_EXACT, DECIMATE_FAST, Tolerance
 from .harness import FORMATS, make_planes, run_planes
 
 SIZES = [(22, 22), (23, 25), (24, 31), (177, 50), (176, 33), (333, 29), (40, 217)]
@@ -31,7 +31,7 @@ def _run(device: Device, shape: KernelShape, format_name: str, width: int, heigh
 
 
 def _tolerance(shape: KernelShape) -> Tolerance:
-    return DECIMATE if shape.sums is Sums.PLAIN else DECIMATE_EXACT
+    return DECIMATE_EXACT if shape.precision is Precision.EXACT else DECIMATE_FAST
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)

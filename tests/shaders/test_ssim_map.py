@@ -1,4 +1,4 @@
-"""`ssim_map.comp`: every window against the twin's, and the sums against those of `ssim.comp`."""
+"""The map of `ssim.comp`: every window against the twin's, and the sums against those without a map."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from vkssim.host.device import Device
 from vkssim.host.plan import Role
 from vkssim.reference.ingest import ingest
 from vkssim.reference.ssim import ssim_maps
-from vkssim.shaders.interface import Sums
+from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat
 
 from ..support.differences import check_array
 from ..support.geometry import columns_of_a_group
 from ..support.pictures import Picture, distort, texture
-from ..support.tolerances import SSIM_MAP, SSIM_MAP_EXACT, SSIM_MAP_INTEGER
+from ..support.tolerances import SSIM_MAP_EXACT, SSIM_MAP_FAST
 from .harness import FORMATS, pack, run
 
 SIZES = [(11, 11), (33, 27), (251, 90), (700, 13)]
 TERMS = 4
-TOLERANCES = {Sums.PLAIN: SSIM_MAP, Sums.INTEGER: SSIM_MAP_INTEGER, Sums.EXACT: SSIM_MAP_EXACT}
+TOLERANCES = {Precision.EXACT: SSIM_MAP_EXACT, Precision.FAST: SSIM_MAP_FAST}
 
 Floats = npt.NDArray[np.float32]
 
@@ -35,25 +35,25 @@ def _planes(format_name: str, width: int, height: int) -> tuple[FrameFormat, Pic
     return FrameFormat.of_array(width, height, dtype, peak), planes
 
 
-def _run(device: Device, shape: KernelShape, stem: str, frame: FrameFormat, planes: Picture) -> tuple[Floats, Floats]:
-    """What the kernel leaves: (frames, sums), and (frames, windows) of the map if it keeps one."""
+def _run(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture, with_map: bool) -> tuple[Floats, Floats]:
+    """What the kernel leaves: (frames, sums), and (frames, windows) of the map if it writes one."""
     source = PlanePair.raw(frame)
     walk = WindowWalk.over(shape, source)
     sums = TERMS * walk.count
     windows = (frame.height - MARGIN) * (frame.width - MARGIN)
-    kept, further = (windows, {"first_window": sums}) if stem == "ssim_map" else (0, {})
+    kept, first_window = (windows, sums) if with_map else (0, None)
     target = partials("partials", sums + kept)
-    dispatch = window(shape, stem, stem, source, walk, target, **further)
+    dispatch = window(shape, "ssim", "ssim", source, walk, target, first_window=first_window)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
     return data[:, :sums], data[:, sums : sums + kept]
 
 
 def _check(device: Device, shape: KernelShape, format_name: str, width: int, height: int) -> None:
     frame, planes = _planes(format_name, width, height)
-    _, windows = _run(device, shape, "ssim_map", frame, planes)
+    _, windows = _run(device, shape, frame, planes, True)
     expected = [ssim_maps(ingest(first, frame.factor), ingest(second, frame.factor))[0] for first, second in planes]
     maps = windows.reshape(len(planes), height - MARGIN, width - MARGIN)
-    tolerance = TOLERANCES[shape.sums]
+    tolerance = TOLERANCES[shape.precision]
     check_array(tolerance, f"{format_name} {width}x{height}, {shape.shape.value}", maps, np.stack(expected))
 
 
@@ -75,13 +75,13 @@ def test_every_format(device: Device, kernel_build: KernelShape, format_name: st
 def test_sums_are_those_of_ssim(device: Device, kernel_build: KernelShape) -> None:
     """The map is written behind them and over none of them."""
     frame, planes = _planes("uint8", 251, 90)
-    (expected, _), (got, _) = (_run(device, kernel_build, stem, frame, planes) for stem in ("ssim", "ssim_map"))
+    (expected, _), (got, _) = (_run(device, kernel_build, frame, planes, with_map) for with_map in (False, True))
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 
 def test_identical_planes_are_1_everywhere(device: Device, kernel_build: KernelShape) -> None:
     frame, planes = _planes("uint8", 61, 40)
     planes[:, 1] = planes[:, 0]
-    sums, windows = _run(device, kernel_build, "ssim_map", frame, planes)
+    sums, windows = _run(device, kernel_build, frame, planes, True)
     assert not sums.any()
     assert (windows == 1.0).all()

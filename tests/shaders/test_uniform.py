@@ -1,4 +1,4 @@
-"""`ssim_uniform.comp`, `ssim_uniform_map.comp`, `ssim_estimate.comp`: sums of each workgroup, and maps, against the twin's."""
+"""`ssim_uniform.comp` and `ssim_estimate.comp`: sums of each workgroup, and maps, against the twin's."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ def test_fragments_do_not_see_each_other(device: Device, kernel_shape: KernelSha
 
 
 def _map(device: Device, shape: KernelShape, frame: FrameFormat, planes: Picture) -> tuple[Floats, Floats]:
-    """What ssim_uniform_map leaves: (frames, sums), and (frames, H-7, W-7) of the map."""
+    """What ssim_uniform leaves with a map: (frames, sums), and (frames, H-7, W-7) of the map."""
     source = PlanePair.raw(frame)
     walk = UNIFORM8.walk(shape, source)
     sums_count, rows, columns = 4 * walk.count, frame.height - 7, frame.width - 7
     target = partials("partials", sums_count + rows * columns)
-    dispatch = window(shape, "ssim_uniform_map", "map", source, walk, target, first_window=sums_count)
+    dispatch = window(shape, "ssim_uniform", "map", source, walk, target, first_window=sums_count)
     data = run(device, [dispatch], source.spec(Role.INPUT), target, pack(source, planes)).view(np.float32)
     return data[:, :sums_count], data[:, sums_count : sums_count + rows * columns].reshape(len(planes), rows, columns)
 

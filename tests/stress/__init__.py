@@ -4,5 +4,7 @@
 - `kill_test` kills vkssim at random moments and compares what a resumed run writes.
 - `soak` repeats loads and fails where memory, descriptors, threads or Vulkan objects grow. `loads.py` has the loads, and
   `growth.py` runs one and looks at the process.
+- `precision` searches for pictures on which Vulkan's scores differ from libvmaf's arithmetic.
+- `threads` uses every door of the library on threads of one process, and fails where one does not come back.
 - `mutate` puts the faults of `mutations.py` into a copy of the tree and runs the check that has to notice each.
 """

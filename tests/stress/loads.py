@@ -142,9 +142,9 @@ def _any_scorer(place: Place) -> dict[str, Any]:
     choose = place.random.choice
     feature, least = FEATURE, 8
     if place.random.random() < 0.1:
-        feature, least = f"float_ssim=scale=1:exact={choose(('true', 'false'))}:enable_lcs=true", 11
+        feature, least = f"float_ssim=scale=1:precision={choose(('exact', 'fast'))}:enable_lcs=true", 11
     if place.random.random() < 0.02:
-        feature, least = f"float_ms_ssim=exact={choose(('true', 'false'))}", 176
+        feature, least = f"float_ms_ssim=precision={choose(('exact', 'fast'))}", 176
     size = {side: least + place.random.randrange(100) for side in ("width", "height")}
     samples: dict[str, Any] = {"bits": choose((8, 9, 10, 12, 14, 16))}
     if place.random.random() < 0.25:

@@ -34,10 +34,10 @@ def _include(name: str) -> str:
     return f"shaders/include/{name}.glsl"
 
 
-STRIP, STAGED, EXACT = _include("window_strip"), _include("window_staged"), _include("window_exact")
-INTEGER = _include("window_sums_integer")
-DOWN_ROWS, DOWN_SUMS = _include("window_down_rows"), _include("window_down_sums")
-LOW_STRIP, LOW_STAGED, LOW_EXACT = _include("decimate_strip"), _include("decimate_staged"), _include("decimate_exact")
+FAST_STRIP, FAST_STAGED = _include("window_fast_strip"), _include("window_fast_staged")
+STRIP, STAGED, SUM = _include("window_exact_strip"), _include("window_exact_staged"), _include("window_sum")
+LOW_FAST, LOW_FAST_STRIP, LOW_FAST_STAGED = (_include(f"decimate_fast{shape}") for shape in ("", "_strip", "_staged"))
+LOW_EXACT = _include("decimate_exact")
 LOW_PASS, DOWNSCALE, INGEST = "shaders/ms_ssim_decimate.comp", "shaders/ssim_downscale.comp", "shaders/ingest.comp"
 LCS, BORDER, WALK, REDUCE = _include("lcs"), _include("border"), _include("walk"), _include("reduce")
 WORKGROUP = _include("workgroup")
@@ -47,78 +47,106 @@ PLANES, MS_SSIM, SSIM = "vkssim/features/planes.py", "vkssim/features/float_ms_s
 
 MUTATIONS = (
     # -- the Gaussian window: taps, the valid region, the seams between workgroups
-    Mutation("strip window: a tap across", STRIP, "across += GAUSSIAN[5] * map[c + 5]", "across += GAUSSIAN[4] * map[c + 5]"),
-    Mutation("strip window: a pair of taps one column off", STRIP, "+ map[c + 10 - k]", "+ map[c + 9 - k]"),
-    Mutation("strip window: a tap down", STRIP, "open[m][0][c] + GAUSSIAN[10] *", "open[m][0][c] + GAUSSIAN[9] *"),
     Mutation(
-        "strip window: the last tap down lost",
-        STRIP,
+        "fast strip window: a tap across",
+        FAST_STRIP,
+        "across += GAUSSIAN[5] * map[c + 5]",
+        "across += GAUSSIAN[4] * map[c + 5]",
+    ),
+    Mutation("fast strip window: a pair of taps one column off", FAST_STRIP, "+ map[c + 10 - k]", "+ map[c + 9 - k]"),
+    Mutation("fast strip window: a tap down", FAST_STRIP, "open[m][0][c] + GAUSSIAN[10] *", "open[m][0][c] + GAUSSIAN[9] *"),
+    Mutation(
+        "fast strip window: the last tap down lost",
+        FAST_STRIP,
         "done[m][c] = open[m][0][c] + GAUSSIAN[10] * across",
         "done[m][c] = open[m][0][c]",
     ),
-    Mutation("strip window: last column of windows lost", STRIP, "column + c < width - 10", "column + c < width - 11"),
-    Mutation("strip window: a column of windows too many", STRIP, "column + c < width - 10", "column + c < width - 9"),
-    Mutation("strip window: last row of windows lost", STRIP, "min(strip, height - 10 - top)", "min(strip, height - 11 - top)"),
     Mutation(
-        "strip window: last row of each strip lost", STRIP, "for (int i = -10; i < rows;", "for (int i = -10; i < rows - 1;"
+        "fast strip window: last column of windows lost", FAST_STRIP, "column + c < width - 10", "column + c < width - 11"
     ),
     Mutation(
-        "strip window: the reference read for both planes",
-        STRIP,
+        "fast strip window: a column of windows too many", FAST_STRIP, "column + c < width - 10", "column + c < width - 9"
+    ),
+    Mutation(
+        "fast strip window: last row of windows lost",
+        FAST_STRIP,
+        "min(strip, height - 10 - top)",
+        "min(strip, height - 11 - top)",
+    ),
+    Mutation(
+        "fast strip window: last row of each strip lost",
+        FAST_STRIP,
+        "for (int i = -10; i < rows;",
+        "for (int i = -10; i < rows - 1;",
+    ),
+    Mutation(
+        "fast strip window: the reference read for both planes",
+        FAST_STRIP,
         "LOAD_SAMPLES(b, SPAN, row + plane,",
         "LOAD_SAMPLES(b, SPAN, row,",
     ),
-    Mutation("strip window: the next frame's plane", STRIP, "workgroup_id().z * 2 * plane", "workgroup_id().z * plane"),
     Mutation(
-        "staged window: a tap across",
-        STAGED,
+        "fast strip window: the next frame's plane", FAST_STRIP, "workgroup_id().z * 2 * plane", "workgroup_id().z * plane"
+    ),
+    Mutation(
+        "fast staged window: a tap across",
+        FAST_STAGED,
         "float across = GAUSSIAN[0] * column_sum[w]",
         "float across = GAUSSIAN[1] * column_sum[w]",
     ),
-    Mutation("staged window: the last tap across lost", STAGED, "k < 11; ++k) across +=", "k < 10; ++k) across +="),
-    Mutation("staged window: a tap down", STAGED, "+ GAUSSIAN[10] * moments[m]", "+ GAUSSIAN[9] * moments[m]"),
+    Mutation("fast staged window: the last tap across lost", FAST_STAGED, "k < 11; ++k) across +=", "k < 10; ++k) across +="),
+    Mutation("fast staged window: a tap down", FAST_STAGED, "+ GAUSSIAN[10] * moments[m]", "+ GAUSSIAN[9] * moments[m]"),
     Mutation(
-        "staged window: workgroups overlap by a column",
-        STAGED,
+        "fast staged window: workgroups overlap by a column",
+        FAST_STAGED,
         "int(gl_WorkGroupID.x) * WINDOWS;",
         "int(gl_WorkGroupID.x) * (WINDOWS - 1);",
     ),
-    Mutation("staged window: last column of windows lost", STAGED, "width - 10 - first_column)", "width - 11 - first_column)"),
-    Mutation("staged window: last row of a strip read twice", STAGED, "rows + 9) * pitch", "rows + 8) * pitch"),
     Mutation(
-        "exact window: a tap across",
-        EXACT,
-        "term_across(quantity, k, map[c + k])",
-        "term_across(quantity, min(k, 9), map[c + k])",
+        "fast staged window: last column of windows lost",
+        FAST_STAGED,
+        "width - 10 - first_column)",
+        "width - 11 - first_column)",
+    ),
+    Mutation("fast staged window: last row of a strip read twice", FAST_STAGED, "rows + 9) * pitch", "rows + 8) * pitch"),
+    Mutation("strip window: a tap across", STRIP, "tap_product(k, values[c + k])", "tap_product(min(k, 9), values[c + k])"),
+    Mutation(
+        "strip window: a row lost before the first window", STRIP, "i < 10; ++i, row += pitch", "i < 9; ++i, row += pitch"
+    ),
+    Mutation("strip window: the last tap down", STRIP, "tap_product(10, next)", "tap_product(9, next)"),
+    Mutation("strip window: a tap down", STRIP, "tap_product(k, kept[k])", "tap_product(max(k, 1), kept[k])"),
+    Mutation("strip window: the newest row lost", STRIP, "kept[9] = next;", "kept[9] = kept[8];"),
+    Mutation("strip window: a column of windows too many", STRIP, "column + c < width - 10", "column + c < width - 9"),
+    Mutation("strip window: last row of each strip lost", STRIP, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
+    Mutation("staged window: the last tap down", STAGED, "open[m][0], products[0]", "open[m][0], products[1]"),
+    Mutation("staged window: a tap down", STAGED, "products[min(9 - k, k + 1)]", "products[min(8 - min(k, 8), k + 1)]"),
+    Mutation("staged window: a column of windows too many", STAGED, "column < width - 10", "column < width - 9"),
+    Mutation(
+        "staged window: last row of each strip lost", STAGED, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"
     ),
     Mutation(
-        "exact window: a row lost before the first window", EXACT, "i < 10; ++i, row += pitch", "i < 9; ++i, row += pitch"
+        "staged window: a row read twice",
+        STAGED,
+        "row = min(row + pitch, last_row)",
+        "row = min(row + pitch, last_row - pitch)",
     ),
-    Mutation("rows kept: the last tap down", DOWN_ROWS, "term_down(quantity, 10, across)", "term_down(quantity, 9, across)"),
-    Mutation("rows kept: a tap down", DOWN_ROWS, "term_down(quantity, k, kept[k])", "term_down(quantity, max(k, 1), kept[k])"),
-    Mutation("rows kept: the newest row lost", DOWN_ROWS, "kept[9] = across;", "kept[9] = kept[8];"),
-    Mutation("sums kept: the last tap down", DOWN_SUMS, "term_down(quantity, 10, across)", "term_down(quantity, 9, across)"),
-    Mutation("sums kept: a tap down", DOWN_SUMS, "terms[9 - k], 9 - k", "terms[8 - min(k, 8)], 9 - k"),
-    Mutation("exact window: a column of windows too many", EXACT, "column + c < width - 10", "column + c < width - 9"),
-    Mutation("exact window: last row of each strip lost", EXACT, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
-    Mutation("integer sums: a square near the wrong pivot", INTEGER, "sum - (pivot << bits)", "sum - (pivot << (bits - 1))"),
-    Mutation("integer sums: the low digits of a mean lost", INTEGER, "float(sum & 0xff) /", "0.0 /"),
+    Mutation("staged window: words of 8 bits not moved", STAGED, "8u * uint(column & 3)", "0u"),
+    Mutation("staged window: words of 16 bits not moved", STAGED, "16u * uint(column & 1)", "0u"),
+    Mutation("sums: a tap", SUM, "GAUSSIAN[tap] * value", "GAUSSIAN[min(tap, 9)] * value"),
+    Mutation("sums: the rest is not added", SUM, "total = coarse + sum.rest", "total = coarse"),
     Mutation(
-        "integer sums: a square too many bits",
-        CONSTANTS,
-        "SAMPLE_SQUARE_BITS = 16",
-        "SAMPLE_SQUARE_BITS = 17",
-        "tests/test_nearly_exact.py::test_sums_of_samples_fit",
+        "sums: the bias of means for squares",
+        SUM,
+        "moment < 2 ? 1536.0 : 786432.0",
+        "1536.0",
+        "tests/test_precision.py::test_gratings",
     ),
     Mutation(
-        "integer sums: the smallest terms cut off",
-        INTEGER,
-        "tap == 0 || tap == 10 ? nearest : term",
-        "term - 1.0",
-        "tests/test_nearly_exact.py::test_bright_noise",
+        "sums of squared differences: the rest is not added",
+        _include("exact"),
+        "total = sum.value + sum.error",
+        "total = sum.value",
     ),
-    Mutation("exact sums: a term", _include("window_sums_exact"), "GAUSSIAN[tap] * value", "GAUSSIAN[min(tap, 4)] * value"),
-    Mutation("exact sums: the error is not added", _include("exact"), "total = sum.value + sum.error", "total = sum.value"),
     # -- luminance, contrast, structure
     Mutation(
         "variance not clamped", LCS, "variance1 = max(0.0, m.square1 - mean1_squared)", "variance1 = m.square1 - mean1_squared"
@@ -128,39 +156,60 @@ MUTATIONS = (
     ),
     Mutation("every negative covariance taken for 0", LCS, "covariance < 0.0 && geometric <= 0.0", "covariance < 0.0"),
     Mutation("C2 in place of C3", LCS, "geometric + C3)", "geometric + C2)"),
-    Mutation("c and s exchanged", "shaders/ms_ssim.comp", "float[](lcs.x, lcs.y, lcs.z)", "float[](lcs.x, lcs.z, lcs.y)"),
-    Mutation("l c s without c", _include("ssim"), "(lcs.y + (1.0 - lcs.y) * lcs.z)", "lcs.z"),
+    Mutation(
+        "c and s exchanged",
+        "shaders/ssim.comp",
+        "float[](product, lcs.x, lcs.y, lcs.z)",
+        "float[](product, lcs.x, lcs.z, lcs.y)",
+    ),
+    Mutation("l c s without c", "shaders/ssim.comp", "(lcs.y + (1.0 - lcs.y) * lcs.z)", "lcs.z"),
     # -- decimation: taps, phase, border
-    Mutation("low-pass: a tap down", LOW_PASS, "open[0] + LOW_PASS[8] * even", "open[0] + LOW_PASS[7] * even"),
+    Mutation("fast low-pass: a tap down", LOW_FAST, "open[0] + LOW_PASS[8] * even", "open[0] + LOW_PASS[7] * even"),
     Mutation(
-        "low-pass: the outermost tap down lost", LOW_PASS, "vec4 done = open[0] + LOW_PASS[8] * even", "vec4 done = open[0]"
+        "fast low-pass: the outermost tap down lost",
+        LOW_FAST,
+        "vec4 done = open[0] + LOW_PASS[8] * even",
+        "vec4 done = open[0]",
     ),
-    Mutation("strip low-pass: a tap across lost", LOW_STRIP, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
+    Mutation("fast strip low-pass: a tap across lost", LOW_FAST_STRIP, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
     Mutation(
-        "strip low-pass: odd rows kept", LOW_STRIP, "mirror(2 * (top + pair) + 4 + odd,", "mirror(2 * (top + pair) + 5 + odd,"
+        "fast strip low-pass: odd rows kept",
+        LOW_FAST_STRIP,
+        "mirror(2 * (top + pair) + 4 + odd,",
+        "mirror(2 * (top + pair) + 5 + odd,",
     ),
     Mutation(
-        "strip low-pass: left fold lost",
-        LOW_STRIP,
+        "fast strip low-pass: left fold lost",
+        LOW_FAST_STRIP,
         "mirrored >= 0 ? LOW_PASS[k] + LOW_PASS[mirrored]",
         "mirrored >= 0 ? LOW_PASS[k]",
     ),
     Mutation(
-        "strip low-pass: right fold lost",
-        LOW_STRIP,
+        "fast strip low-pass: right fold lost",
+        LOW_FAST_STRIP,
         "mirrored <= 8 ? LOW_PASS[k] + LOW_PASS[mirrored]",
         "mirrored <= 8 ? LOW_PASS[k]",
     ),
-    Mutation("strip low-pass: -1 reads 1", LOW_STRIP, "int mirrored = 7 - 4 * column - k", "int mirrored = 8 - 4 * column - k"),
-    Mutation("strip low-pass: n reads n-2", LOW_STRIP, "int mirrored = 2 * room + 9 - k", "int mirrored = 2 * room + 8 - k"),
-    Mutation("staged low-pass: a tap across lost", LOW_STAGED, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
-    Mutation("staged low-pass: odd columns kept", LOW_STAGED, "column_sum[2 * c + k]", "column_sum[2 * c + k + 1]"),
     Mutation(
-        "staged low-pass: odd rows kept", LOW_STAGED, "mirror(2 * (top + chunk) + 4 + i,", "mirror(2 * (top + chunk) + 5 + i,"
+        "fast strip low-pass: -1 reads 1",
+        LOW_FAST_STRIP,
+        "int mirrored = 7 - 4 * column - k",
+        "int mirrored = 8 - 4 * column - k",
     ),
     Mutation(
-        "staged low-pass: no mirror at the right border",
-        LOW_STAGED,
+        "fast strip low-pass: n reads n-2", LOW_FAST_STRIP, "int mirrored = 2 * room + 9 - k", "int mirrored = 2 * room + 8 - k"
+    ),
+    Mutation("fast staged low-pass: a tap across lost", LOW_FAST_STAGED, "k < 9; ++k) total +=", "k < 8; ++k) total +="),
+    Mutation("fast staged low-pass: odd columns kept", LOW_FAST_STAGED, "column_sum[2 * c + k]", "column_sum[2 * c + k + 1]"),
+    Mutation(
+        "fast staged low-pass: odd rows kept",
+        LOW_FAST_STAGED,
+        "mirror(2 * (top + chunk) + 4 + i,",
+        "mirror(2 * (top + chunk) + 5 + i,",
+    ),
+    Mutation(
+        "fast staged low-pass: no mirror at the right border",
+        LOW_FAST_STAGED,
         "clamp(mirror(column + j, width), 0, width - 1)",
         "clamp(mirror(column + j, width + 8), 0, width - 1)",
     ),
@@ -311,12 +360,6 @@ MUTATIONS = (
     # -- sums of a workgroup and where they go
     Mutation("staged sums: the last subgroup lost", REDUCE, "i < gl_NumSubgroups;", "i < gl_NumSubgroups - 1u;"),
     Mutation(
-        "ms_ssim: one thread's sums for the workgroup's",
-        "shaders/ms_ssim.comp",
-        '#include "window.glsl"',
-        '#define subgroupAdd(x) (x)\n#include "window.glsl"',
-    ),
-    Mutation(
         "ssim: one thread's sums for the workgroup's",
         "shaders/ssim.comp",
         '#include "window.glsl"',
@@ -417,8 +460,8 @@ MUTATIONS = (
     Mutation(
         "sums of a scale written where another's are",
         MS_SSIM,
-        "first = len(_TERMS) * sum(groups[:scale])",
-        "first = len(_TERMS) * sum(groups[1:scale])",
+        "first = _SUMS * sum(groups[:scale])",
+        "first = _SUMS * sum(groups[1:scale])",
     ),
     Mutation(
         "half of an odd side rounded down", MS_SSIM, "((width + 1) // 2, (height + 1) // 2)", "(width // 2, (height + 1) // 2)"
@@ -449,29 +492,15 @@ MUTATIONS = (
         "groups=(groups_x, ceil_div(target.height, strip)),\n        layers=1",
     ),
     Mutation("ingest dispatched once too often", PLANES, "return one(0), one(1)", "return one(0), one(1), one(1)"),
-    Mutation("exact=true not heard", "vkssim/features/options.py", '"true": Sums.EXACT}', '"true": Sums.PLAIN}'),
+    Mutation("precision ignored", MS_SSIM, 'Precision(self._options["precision"])', "Precision.FAST"),
     Mutation("CPU reference: a border", "vkssim/reference/border.py", "2 * length - 1 - folded", "2 * length - 2 - folded"),
     # -- what scores no clip
-    Mutation(
-        "map: one thread's sums for the workgroup's",
-        "shaders/ssim_map.comp",
-        '#include "window.glsl"',
-        '#define subgroupAdd(x) (x)\n#include "window.glsl"',
-        f"{SSIM_MAP}::test_sums_are_those_of_ssim",
-    ),
     Mutation(
         "map: rows of windows",
         _include("keep"),
         "row * (width - SIDE + 1) + column",
         "row * (width - SIDE) + column",
         f"{SSIM_MAP}::test_every_size",
-    ),
-    Mutation(
-        "map of the 8x8 window: one thread's sums for the workgroup's",
-        "shaders/ssim_uniform_map.comp",
-        '#include "uniform.glsl"',
-        '#define subgroupAdd(x) (x)\n#include "uniform.glsl"',
-        f"{UNIFORM}::test_a_map_has_every_window",
     ),
     Mutation(
         "staged map of the 8x8 window: a column off",

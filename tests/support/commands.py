@@ -1,11 +1,18 @@
-"""The command line, called within the process where that will do and as a process of its own where it must."""
+"""The command line, called within the process where that will do and as a process of its own where it must.
+
+Every program of a test is started here. It has the default signals, whatever the tests were started with (`usual_signals`), and
+ends with its test at the latest.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from click.testing import CliRunner, Result
@@ -23,6 +30,13 @@ def vkssim(*words: str) -> Result:
     return CliRunner().invoke(main, words)
 
 
+def harmful(text: str, keeps: str = "\n\t") -> list[str]:
+    """Characters that a terminal obeys or cannot show."""
+    obeyed = [character for character in text if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")]
+    turned = [character for character in text if unicodedata.bidirectional(character) in ("LRE", "RLO", "LRO", "RLI", "PDI")]
+    return [character for character in (*obeyed, *turned) if character not in keeps]
+
+
 def vkssim_process(
     *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
@@ -34,12 +48,56 @@ def python_process(
     *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `python WORDS` with additions to the environment."""
-    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.run(
-        [sys.executable, *words],
-        input=stdin,
-        env={**os.environ, **(environment or {})},
-        timeout=PATIENCE,
-        check=False,
-        **streams,
-    )
+    return run_program(sys.executable, *words, stdin=stdin, environment=environment, **options)
+
+
+def run_program(
+    *words: str, stdin: bytes | None = None, environment: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Run a program to its end, with additions to the environment; it is killed if the test ends before."""
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "check": False, **options}
+    return subprocess.run(words, input=stdin, env={**os.environ, **(environment or {})}, timeout=PATIENCE, **streams)
+
+
+def start_vkssim(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Start `python -m vkssim WORDS`, see `start_program`."""
+    return start_program(sys.executable, "-m", "vkssim", *words, **options)
+
+
+def start_program(*words: str, **options: Any) -> subprocess.Popen[Any]:
+    """Start a program that is sent signals, or talked to; `end_processes` kills it where the test does not wait for its end."""
+    process = subprocess.Popen([sys.executable, "-I", "-S", "-c", _TIED, str(os.getpid()), *words], **options)
+    _running.append(process)
+    return process
+
+
+_TIED = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the thread that started it, even if that is killed
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+_running: list[subprocess.Popen[Any]] = []
+
+
+def end_processes() -> None:
+    """Kill the processes that a test has left."""
+    while _running:
+        with suppress(BrokenPipeError), _running.pop() as process:  # what was to be written to it
+            process.kill()
+
+
+def usual_signals() -> None:
+    """Let programs start with the default signals, whichever this process ignores, as `nohup` and shells arrange.
+
+    A signal that is caught is not ignored in a program that is started. This process does nothing at it, as before; only at
+    Ctrl-C it does the usual, because tests raise that.
+    """
+    for number in _INHERITED:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else lambda *_: None)
+
+
+_INHERITED = [getattr(signal, name) for name in ("SIGINT", "SIGHUP", "SIGQUIT", "SIGTERM") if hasattr(signal, name)]

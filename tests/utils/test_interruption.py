@@ -30,7 +30,7 @@ from vkssim.utils.wording import counted
 
 from ..ladder.ladders import encode, lossless, manifest
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.commands import TINY, python_process, start_program, start_vkssim, vkssim, vkssim_process
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 
@@ -61,7 +61,7 @@ def _words(folder: Path, name: str, output: Path, *more: str) -> list[str]:
 
 
 def _started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "vkssim", *words], stderr=subprocess.PIPE, **options)
+    return start_vkssim(*words, stderr=subprocess.PIPE, **options)
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
@@ -136,7 +136,7 @@ def test_who_ignores_hangups_goes_on(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "scores.json"
     code = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
     words = [sys.executable, "-m", "vkssim", *_words(folder, "long", output)]
-    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE)
+    process = start_program(sys.executable, "-c", code, *words, stderr=subprocess.PIPE)
     until(lambda: _lines(output) > HEAD + 5)
     process.send_signal(signal.SIGHUP)
     _ended(process)
@@ -148,7 +148,7 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "scores.json"
     words = [word for word in _words(folder, "long", output) if word != "-q"]
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "vkssim", *words], stdin=theirs, stdout=theirs, stderr=theirs)
+    process = start_vkssim(*words, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     until(lambda: _lines(output) > HEAD + 5)
     os.close(terminal)

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from xml.etree import ElementTree
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from vkssim.cli import choices, main
@@ -25,11 +24,11 @@ from vkssim.host.devices import DeviceInfo
 from vkssim.ladder.tables import csv_text, read_table, render_rows
 from vkssim.report import render, write
 from vkssim.report.backend_info import BackendInfo
-from vkssim.utils.sanitize import cell, encodable, text_of_cell, visible
+from vkssim.utils.sanitize import cell, encodable, shell_line, text_of_cell, visible
 
 from ..report.reports import small_report
 from ..support.clips import raw_bytes, raw_flags
-from ..support.commands import TINY, python_process, vkssim, vkssim_process
+from ..support.commands import TINY, harmful, python_process, run_program, vkssim, vkssim_process
 from ..support.pictures import clip
 
 LUMA = clip(2, 16, 16)
@@ -37,13 +36,6 @@ NAME = os.fsdecode(b"\x1b]0;owned\x07\x1b[2J[red]x[b] \xff\xe2\x80\xae\xe2\x80\x
 """Sets a title, clears the screen, is markup of rich, no UTF-8, turned round, and says something in a line of its own."""
 
 ANY_TEXT = st.text(st.characters(codec=None))  # lone surrogates too
-
-
-def harmful(text: str, keeps: str = "\n\t") -> list[str]:
-    """Characters that a terminal obeys or cannot show."""
-    obeyed = [character for character in text if unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")]
-    turned = [character for character in text if unicodedata.bidirectional(character) in ("LRE", "RLO", "LRO", "RLI", "PDI")]
-    return [character for character in (*obeyed, *turned) if character not in keeps]
 
 
 @given(ANY_TEXT)
@@ -64,6 +56,16 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
 def test_what_is_hidden_is_spelt() -> None:
     assert visible("a\x1b\r\n\u202eb\udcff") == r"a\x1b\r\n\u202eb\udcff"
     assert visible("a\n\tb\x9b", lines=True) == "a\n\tb\\x9b"
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.binary(max_size=20).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"0")))))
+@example([NAME, "", "it's", "\\033", "\x1b3'\\", "\x077", "\u202e1", "\uffff"])
+def test_a_shell_reads_words_back(words: list[str]) -> None:
+    line = shell_line(words)
+    assert visible(line) == line
+    echoed = run_program("bash", "-c", f"printf '%s\\0' + {line}", check=True)
+    assert echoed.stdout == b"".join(os.fsencode(word) + b"\0" for word in ("+", *words))
 
 
 @given(ANY_TEXT)

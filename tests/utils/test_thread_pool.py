@@ -25,7 +25,7 @@ from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 
 from ..frames.reading import describe
 from ..support.clips import raw_bytes, raw_flags, write
-from ..support.commands import TINY, python_process
+from ..support.commands import TINY, python_process, start_program
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE
 
@@ -204,7 +204,7 @@ def test_a_read_that_hangs_holds_up_no_signal(folder: Path, tmp_path: Path, comm
     what = clips if command == "score" else [str(folder / "manifest.csv")]
     words = [command, *what, *raw_flags(LUMA), *TINY, "-q", "-o", str(tmp_path / "o.csv")]
     code = f"{HANGING}\nfrom vkssim.__main__ import run\nrun()\n"
-    process = subprocess.Popen([sys.executable, "-c", code, *words], stderr=subprocess.PIPE, text=True)
+    process = start_program(sys.executable, "-c", code, *words, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None
         assert process.stderr.readline() == "hangs\n"

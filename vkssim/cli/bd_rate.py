@@ -136,7 +136,7 @@ def command(
         print_text(json_text(answer))
         return
     cells = [
-        [row["reference"], row["score"], f"{row['bd_rate']:+.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
+        [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
     ]
     columns = ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score")
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"

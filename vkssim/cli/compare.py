@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import DemandError
+from ..report.numbers import shortest
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
@@ -20,12 +21,12 @@ from .output import json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
-    from ..ladder.compare import Change, Verdict
+    from ..ladder.compare import Comparison, Verdict
     from ..report.results import ScoreReport
     from ..scoring.comparability import Findings
 
 
-_LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mean before")
+_LEFT_OUT_FIRST = ("frames", "in frame", "largest drop", "mean before")
 """The headings of the columns that a narrow terminal does without."""
 
 
@@ -47,7 +48,7 @@ _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mea
     section=Section.VERDICT,
     multiple=True,
     metavar="NAME[:POOLING]=X",
-    help="Fail where that score drops by more; POOLING is mean, min, p5 and so on. May be repeated.",
+    help="Fail if that score drops by more, or frames are lost; POOLING is mean, min, p5 and so on. May be repeated.",
 )
 @option(
     "--max-frame-drop",
@@ -55,16 +56,17 @@ _LEFT_OUT_FIRST = ("mean difference", "frames", "in frame", "largest drop", "mea
     section=Section.VERDICT,
     multiple=True,
     metavar="NAME=X",
-    help="Fail where that score drops by more in any frame. May be repeated.",
+    help="Fail if that score drops by more in any frame, or frames are lost. May be repeated.",
 )
 @force_option
 @option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
 def command(
     before: Path, after: Path, drops: tuple[str, ...], frame_drops: tuple[str, ...], force: bool, as_json: bool
 ) -> None:
-    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 where they drop too far.
+    """Show how scores changed from the report BEFORE to the report AFTER, both JSON; exit with 1 if they drop too far.
 
-    Reports that were not scored alike are refused, by the name of what differs.
+    The frames that both reports have are compared. Frames that only BEFORE has fail every limit. Reports of different
+    references and reports that were not scored alike are refused, and the message names the difference.
     """
     from ..ladder.compare import Threshold, compare_reports, judge
     from ..report.reading import read_report
@@ -72,21 +74,22 @@ def command(
 
     thresholds = [Threshold.parse(text) for text in drops] + [Threshold.parse(text, frame=True) for text in frame_drops]
     reports = read_report(before), read_report(after)
-    changes = compare_reports(*reports)
-    verdicts = judge(changes, thresholds)
+    compared = compare_reports(*reports)
+    verdicts = judge(compared, thresholds)
     pair = before, after
-    found = check_alike(
-        [Scored(str(path), "", report.scoring) for path, report in zip(pair, reports, strict=True)], force=force
-    )
-    found.warnings += _warnings(pair, reports, next(iter(changes.values())).frames)
+    scored = [Scored(str(path), report.reference, report.scoring) for path, report in zip(pair, reports, strict=True)]
+    found = check_alike(scored, force=force, one_reference=True)
+    found.warnings += _warnings(pair, reports, compared.frames)
     say_findings(found)
     if as_json:
-        print_text(_json(changes, verdicts, found))
+        print_text(_json(compared, verdicts, found))
     else:
-        _print(changes, f"{before} to {after}")
-    broken = [verdict for verdict in verdicts if not verdict.met]
+        _print(compared, f"{before} to {after}")
+    broken = [_sentence(verdict) for verdict in verdicts if not verdict.drop <= verdict.threshold.most]
+    if verdicts and compared.lost:
+        broken.append(f"{after} lacks {counted(compared.lost, 'frame')} of {before}, and frames that are lost meet no limit")
     if broken:
-        raise DemandError("; ".join(map(_sentence, broken)))
+        raise DemandError("; ".join(broken))
 
 
 def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport], shared: int) -> list[str]:
@@ -94,7 +97,9 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     counts = [len(report.frames) for report in reports]
     warnings = []
     if counts != [shared, shared]:
-        warnings.append(f"{paths[0]} has {counted(counts[0], 'frame')}, {paths[1]} {counts[1]}; {shared} are in both")
+        warnings.append(
+            f"{paths[0]} has {counted(counts[0], 'frame')}, {paths[1]} {counts[1]}; the {shared} that both have are compared"
+        )
     sizes = [f"{report.width}x{report.height}" for report in reports]
     if before.scoring is not None and after.scoring is not None:
         pass  # `check_alike` has compared more than these sizes
@@ -103,38 +108,37 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     elif before.pictures.crop != after.pictures.crop:
         crops = [report.pictures.crop or "nothing" for report in reports]
         warnings.append(f"{paths[0]} is of pictures cropped to {crops[0]}, {paths[1]} to {crops[1]}")
-    firsts = [report.selection.first_reference for report in reports]
-    if firsts[0] != firsts[1]:
-        warnings.append(f"frame 0 of {paths[0]} is frame {firsts[0]} of its reference, of {paths[1]} frame {firsts[1]}")
     return warnings
 
 
 def _sentence(verdict: Verdict) -> str:
     threshold = verdict.threshold
-    return f"{threshold.score} {threshold.pooling} drops by {decimals(verdict.drop)}, allowed are {threshold.most:g}"
+    drop = decimals(verdict.drop, threshold.most)
+    return f"{threshold.score} {threshold.pooling} drops by {drop}, allowed are {shortest(threshold.most)}"
 
 
-def _print(changes: Mapping[str, Change], title: str) -> None:
-    columns = ("score", "mean before", "mean after", "difference", "frames", "mean difference", "largest drop", "in frame")
+def _print(compared: Comparison, title: str) -> None:
+    from ..ladder.compare import drop_of
+
+    columns = ("score", "mean before", "mean after", "difference", "frames", "largest drop", "in frame")
     rows = [
         [
             name,
             decimals(change.before["mean"]),
             decimals(change.after["mean"]),
-            decimals(change.after["mean"] - change.before["mean"]),
-            str(change.frames),
-            decimals(change.mean_difference),
+            decimals(-float(drop_of(change.before["mean"], change.after["mean"]))),
+            str(compared.frames),
             decimals(change.max_drop),
             "" if change.max_drop_frame is None else str(change.max_drop_frame),
         ]
-        for name, change in changes.items()
+        for name, change in compared.scores.items()
     ]
     print_table(title, columns, rows, sys.stdout, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
 
 
-def _json(changes: Mapping[str, Change], verdicts: Sequence[Verdict], found: Findings) -> str:
+def _json(compared: Comparison, verdicts: Sequence[Verdict], found: Findings) -> str:
     answer = {
-        "scores": {name: asdict(change) for name, change in changes.items()},
+        **asdict(compared),
         "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],
         "passed": all(verdict.met for verdict in verdicts),
         "warnings": found.warnings,

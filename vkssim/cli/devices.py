@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
-from ..utils.sanitize import visible
 from ..utils.sections import Section
 from .command import make_command, option
+from .output import print_text
 
 
 @make_command("devices")
@@ -27,13 +25,13 @@ def command(as_json: bool) -> None:
             {**{key: getattr(device, key) for key in keys}, "kind": device.kind.name.lower(), "uuid": str(device.uuid)}
             for device in found
         ]
-        click.echo(json.dumps(rows, indent=2))
+        print_text(json.dumps(rows, indent=2) + "\n")
         return
     for device in found:
         version = ".".join(map(str, device.api_version))
         kind = device.kind.name.lower()
-        name, driver = visible(device.name), visible(device.driver)
         place = "" if device.pci is None else f", PCI {device.pci}"
-        click.echo(f"{device.index}: {name} [{kind}] Vulkan {version}, {driver}, UUID {device.uuid}{place}")
+        text = f"{device.index}: {device.name} [{kind}] Vulkan {version}, {device.driver}, UUID {device.uuid}{place}\n"
         if device.lacks:
-            click.echo(f"   cannot be used: lacks {', '.join(device.lacks)}")
+            text += f"   cannot be used: lacks {', '.join(device.lacks)}\n"
+        print_text(text)

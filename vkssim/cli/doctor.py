@@ -11,6 +11,8 @@ from ..doctor.limits import TRIAL_SECONDS
 from ..utils.sanitize import visible
 from ..utils.sections import Section
 from .command import make_command, option
+from .output import print_text
+from .tables import print_line
 
 if TYPE_CHECKING:
     from ..doctor.findings import Diagnosis, Finding
@@ -41,6 +43,7 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
     chooses scores, and 1 where it does not.
     """
     from rich.console import Console
+    from rich.text import Text
 
     from ..doctor.diagnosis import diagnose
 
@@ -48,13 +51,13 @@ def command(context: click.Context, as_json: bool, seconds: int) -> None:
     with screen.status("checking the system") as status:  # shows nothing where standard error is no terminal
 
         def say(step: str) -> None:
-            status.update(visible(step).replace("[", r"\["))
+            status.update(Text(visible(step)))
 
         diagnosis = diagnose(seconds, say)
     if as_json:
         import json
 
-        click.echo(json.dumps(diagnosis.plain(), indent=2))
+        print_text(json.dumps(diagnosis.plain(), indent=2) + "\n")
     else:
         _print(diagnosis)
     context.exit(0 if diagnosis.scores else 1)
@@ -71,12 +74,7 @@ def _print(diagnosis: Diagnosis) -> None:
 
 
 def _print_finding(finding: Finding) -> None:
-    from rich.text import Text
-
-    from .tables import console
-
     mark, colour = _MARKS[finding.level.value]
-    screen = console(sys.stdout)
-    for prefix, text, style in ((f"{mark:>4} ", finding.text, colour), ("  -> ", finding.advice, colour)):
+    for prefix, text in ((f"{mark:>4} ", finding.text), ("  -> ", finding.advice)):
         if text is not None:
-            screen.print(Text.assemble((prefix, style), visible(text)), soft_wrap=True)
+            print_line(sys.stdout, (prefix, colour), text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -89,9 +89,14 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def scores_text(trial: Trial) -> str:
+def score_cells(trial: Trial, limits: Mapping[str, float]) -> list[str]:
+    """Return the scores of a trial as a table has them, told from the limits of the targets."""
+    return [decimals(value, limits.get(name)) for name, value in trial.values.items()]
+
+
+def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     """Return the scores of a trial as a sentence has them."""
-    return ", ".join(f"{name} {decimals(value)}" for name, value in trial.values.items())
+    return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
 def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -> str:

@@ -12,11 +12,11 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
-from .tables import decimals, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderSearch
@@ -169,13 +169,13 @@ def command(
     if commands is not None and not choice.commands:
         say(f"note: {commands} is not written, since there are no rungs")
     elif commands is not None:
-        write_output("".join(f"{line}\n" for line in ("#!/bin/sh", "set -e", *choice.commands)), commands)
+        write_output(running.script(), commands)
         if not quiet:
             say_written(commands)
     if not choice.rungs:
         raise DemandError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
-        scores = scores_text(choice.rungs[0].trial)
+        scores = scores_text(choice.rungs[0].trial, running.limits)
         raise DemandError(
             f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
         )
@@ -190,7 +190,8 @@ def _heights(text: str) -> list[int]:
 
 def _say(running: LadderSearch, one: LadderTrial) -> None:
     trial, size = one.trial, f"{one.width}x{one.height}"
-    say(f"{size}, {running.parameter} {trial.setting:g}: {scores_text(trial)}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
+    scores = scores_text(trial, running.limits)
+    say(f"{size}, {running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {trial.seconds:.1f} s")
 
 
 def _print(running: LadderSearch, choice: LadderChoice) -> None:
@@ -203,7 +204,7 @@ def _print(running: LadderSearch, choice: LadderChoice) -> None:
             [
                 f"{one.width}x{one.height}",
                 f"{one.trial.setting:g}",
-                *(decimals(one.trial.values[name]) for name in names),
+                *score_cells(one.trial, running.limits),
                 f"{one.trial.kbps:,.0f}",
             ]
             for one in rungs

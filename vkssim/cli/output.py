@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import click
 from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
 from ..report.numbers import finite
-from ..storage.location import PathOrUrl, suffix_of
+from ..storage.location import PathOrUrl, is_same_file, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
@@ -122,20 +121,8 @@ class PathOrUrlType(click.Path):
 
 def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
     """Raise OutputError where the target is one of the files that the command reads, or writes as another output."""
-    if any(_same_file(str(target), name) for name in inputs):
+    if any(is_same_file(target, name) for name in inputs):
         raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")
-
-
-def _same_file(first: str, second: str) -> bool:
-    first, second = (name.removeprefix("file://") for name in (first, second))
-    if is_url(first) or is_url(second):
-        return first == second
-    try:
-        if os.path.exists(first) and os.path.exists(second):
-            return os.path.samefile(first, second)
-        return os.path.realpath(first) == os.path.realpath(second)
-    except (OSError, ValueError):  # no file can have such a name
-        return False
 
 
 def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:
@@ -153,6 +140,9 @@ def json_text(answer: dict[str, Any]) -> str:
 
 
 def print_text(text: str) -> None:
-    """Print text to standard output. Raises OutputError where it cannot be written."""
+    """Print text to standard output. Raises OutputError where it cannot be written.
+
+    Characters that would control the terminal, as names of files can have, are spelt out; no form of a report has any.
+    """
     with at_once():
-        click.echo(text, nl=False)
+        click.echo(visible(text, lines=True), nl=False)

@@ -13,12 +13,12 @@ from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
-from .output import check_target, print_text
+from .output import print_text
 from .shots import search_for_shots
-from .tables import decimals, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.search import Choice, Search
@@ -124,8 +124,6 @@ def command(
 
     if shots is None and scores is not None:
         raise OptionError("--scores goes with --shots; `vkssim score` writes the scores of an encode")
-    if output is not None:
-        check_target(output, "--output", [source])
     progress = EncodeProgress(quiet=quiet)
     asked: dict[str, Any] = {"encoder": encoder, "targets": targets, "enc": enc, "resume": resume, "progress": progress}
     asked |= wishes | split_devices(where)[1]
@@ -147,7 +145,7 @@ def command(
             for trial in running:
                 progress.close()
                 if not quiet:
-                    _say(running.parameter, trial)
+                    _say(running, trial)
             choice = running.choice
     finally:
         progress.close()
@@ -165,9 +163,9 @@ def command(
         raise DemandError(_shortfall(running, choice))
 
 
-def _say(parameter: str, trial: Trial) -> None:
-    kind = "the whole clip" if trial.whole else "samples"
-    say(f"{parameter} {trial.setting:g}: {scores_text(trial)}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
+def _say(running: Search, trial: Trial) -> None:
+    kind, scores = "the whole clip" if trial.whole else "samples", scores_text(trial, running.limits)
+    say(f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
 
 
 def _print(running: Search, choice: Choice) -> None:
@@ -178,7 +176,7 @@ def _print(running: Search, choice: Choice) -> None:
         [
             f"{trial.setting:g}",
             "whole" if trial.whole else "samples",
-            *(decimals(trial.values[name]) for name in names),
+            *score_cells(trial, running.limits),
             "yes" if trial.meets else "no",
             f"{trial.kbps:,.0f}",
             f"{trial.bytes / 1e6:,.3f}",
@@ -200,13 +198,14 @@ def _sentences(choice: Choice) -> str:
     if trial.whole:
         answer = f"{choice.parameter} {choice.setting:g}: {size}. The whole clip was encoded, and meets the targets."
     else:
+        sure = "more than 99 %" if choice.probability > 0.99 else f"{choice.probability:.0%}"
         answer = (
             f"{choice.parameter} {choice.setting:g}: about {size}. The whole clip meets the targets with a probability of"
-            f" {choice.probability:.0%}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it."
+            f" {sure}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it."
         )
     return f"{answer}\n\n{choice.command}\n"
 
 
 def _shortfall(running: Search, choice: Choice) -> str:
-    scores = scores_text(choice.trial)
+    scores = scores_text(choice.trial, running.limits)
     return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores}"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DemandError, OptionError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
-from .encoding import scores_text
+from .encoding import score_cells, scores_text
 from .messages import say, say_written
 from .output import check_target, json_text, print_text
-from .tables import decimals, print_table
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..search.shots import Shot, ShotSearch
@@ -29,10 +29,11 @@ def search_for_shots(
 
     if not zones.lower().endswith(_FORMS):
         raise OptionError(f"`shots` {zones}: the endings are .txt, for Av1an's zones, and .json")
-    check_target(zones, "--shots", [source])
+    others = [source, *filter(None, [output])]
+    check_target(zones, "--shots", others)
     check_output(zones)
     if scores is not None:
-        check_target(scores, "--scores", [source, zones])
+        check_target(scores, "--scores", [*others, zones])
         check_output(scores)
     with search_shots(source, output=output, **asked) as running:
         if zones.lower().endswith(".txt"):
@@ -40,7 +41,7 @@ def search_for_shots(
         for shot in running:
             asked["progress"].close()
             if not quiet:
-                _say(running.parameter, shot)
+                _say(running, shot)
         report = running.report
     text = _json(running)
     write_output(running.zones() if zones.lower().endswith(".txt") else text, zones)
@@ -63,9 +64,10 @@ def search_for_shots(
         )
 
 
-def _say(parameter: str, shot: Shot) -> None:
-    frames, scores = f"frames {shot.first} to {shot.first + shot.count - 1}", scores_text(shot.trial)
-    say(f"{frames}: {parameter} {shot.setting:g}, {scores}, {shot.trial.kbps:,.0f} kbit/s, {counted(shot.trials, 'trial')}")
+def _say(running: ShotSearch, shot: Shot) -> None:
+    frames, scores = f"frames {shot.first} to {shot.first + shot.count - 1}", scores_text(shot.trial, running.limits)
+    size, trials = f"{shot.trial.kbps:,.0f} kbit/s", counted(shot.trials, "trial")
+    say(f"{frames}: {running.parameter} {shot.setting:g}, {scores}, {size}, {trials}")
 
 
 def _print(running: ShotSearch) -> None:
@@ -75,7 +77,7 @@ def _print(running: ShotSearch) -> None:
         [
             f"{shot.first} to {shot.first + shot.count - 1}",
             f"{shot.setting:g}",
-            *(decimals(shot.trial.values[name]) for name in names),
+            *score_cells(shot.trial, running.limits),
             "yes" if shot.meets else "no",
             f"{shot.trial.kbps:,.0f}",
             f"{shot.trial.bytes / 1e6:,.3f}",

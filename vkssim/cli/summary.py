@@ -8,9 +8,8 @@ from typing import TextIO
 from ..features import FEATURES
 from ..report.results import ScoreReport
 from ..report.worst import time_code, worst_frames
-from ..utils.sanitize import visible
 from ..utils.wording import counted
-from .tables import console, print_table
+from .tables import print_line, print_table
 
 _HEADS = {
     "mean": "mean",
@@ -36,12 +35,10 @@ def print_summary(report: ScoreReport, file: TextIO) -> None:
     title = f"{report.distorted} against {report.reference}"
     print_table(title, ["score", *_HEADS.values()], rows, file, optional=_LEFT_OUT_FIRST)
     backend = report.backend
-    console(file).print(
+    print_line(
+        file,
         f"{counted(len(report.frames), 'frame')} of {report.width}x{report.height}, {report.bits} bit,"
-        f" {report.fps:.1f} frames/s on {visible(backend.device)} ({visible(backend.driver)}), {backend.backend}",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
+        f" {report.fps:.1f} frames/s on {backend.device} ({backend.driver}), {backend.backend}",
     )
 
 
@@ -60,7 +57,7 @@ def print_worst(report: ScoreReport, count: int, file: TextIO) -> None:
         ]
         for frame in frames
     ]
-    console(file).print(f"worst frames by {names[0]}", style="italic", highlight=False)
+    print_line(file, (f"worst frames by {names[0]}", "italic"))
     print_table("", ["frame", *(["time"] if timed else []), *names], rows, file, texts=0, optional=names[:0:-1])
 
 
@@ -76,8 +73,7 @@ def print_profile(report: ScoreReport, file: TextIO) -> None:
     if report.scoring is not None:
         for clip in (report.scoring.reference, report.scoring.distorted):
             reason = f" ({clip.decoder_reason})" if clip.decoder_reason else ""
-            text = f"{visible(clip.path)}: decoder {clip.decoder or 'unknown'}{visible(reason)}"
-            console(file).print(text, highlight=False, markup=False, soft_wrap=True)
+            print_line(file, f"{clip.path}: decoder {clip.decoder or 'unknown'}{reason}")
 
 
 def _number(value: float, column: str = "") -> str:

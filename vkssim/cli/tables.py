@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TextIO
 
+from ..report.numbers import told_apart
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
@@ -88,8 +89,15 @@ def print_table(
     heads = [column.head for column in shown]
     left_out = [column.head for column in filled if column.head not in heads]
     if left_out and elsewhere:
-        text = f"{', '.join(left_out)}: left out, for this terminal is too narrow; {elsewhere}"
-        screen.print(text, highlight=False, markup=False, soft_wrap=True)
+        print_line(file, f"{', '.join(left_out)}: left out, for this terminal is too narrow; {elsewhere}")
+
+
+def print_line(file: TextIO, *parts: str | tuple[str, str]) -> None:
+    """Print texts in a line that is not broken; a pair is a text and its style. Nothing in it is taken for markup."""
+    from rich.text import Text
+
+    styled = ((part, "") if isinstance(part, str) else part for part in parts)
+    console(file).print(Text.assemble(*((visible(text), style) for text, style in styled)), soft_wrap=True)
 
 
 def console(file: TextIO) -> Console:
@@ -99,11 +107,11 @@ def console(file: TextIO) -> Console:
     return Console(file=file, width=None if file.isatty() else 120)
 
 
-def decimals(value: float | None, places: int = 6) -> str:
-    """Return a number as tables have it; null where there is none."""
+def decimals(value: float | None, limit: float | None = None) -> str:
+    """Return a number as tables have it, with as many decimals as tell it from a limit; null if there is none."""
     if value is None or not math.isfinite(value):
         return "null"
-    return f"{value:.{places}f}" if abs(value) < _LARGEST_DECIMAL else f"{value:.{places}g}"
+    return told_apart(value, limit, kind="f" if abs(value) < _LARGEST_DECIMAL else "g")
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
@@ -13,6 +12,7 @@ from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
+from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
@@ -58,7 +58,7 @@ class ClusterHandle(WorkerHandle):
 
         from .remote import RemoteWorker
 
-        place = self._place
+        place, folder = self._place, current_folder()
         actor: Any = ray.remote(RemoteWorker).options(
             num_gpus=1 if place.cpus is None else 0,
             num_cpus=place.cpus or 0,
@@ -66,7 +66,7 @@ class ClusterHandle(WorkerHandle):
             scheduling_strategy=NodeAffinitySchedulingStrategy(place.node, soft=False),
         )
         self._actor = actor.remote()
-        self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, os.getcwd(), place.cpus))
+        self.begun: Future[str] = _outcome(self._actor.begin.remote(__version__, *self._settings, folder, place.cpus))
         self.running: Future[Done] | None = None
 
     def restart_if_dead(self) -> None:

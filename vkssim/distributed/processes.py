@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import multiprocessing
 import os
 import signal
 import threading
@@ -19,6 +18,7 @@ from multiprocessing.reduction import ForkingPickler
 from weakref import WeakSet
 
 from ..utils.interruption import SIGNALS
+from ..utils.spawning import SPAWN, current_folder
 from ..utils.thread_pool import ThreadPool
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
@@ -37,8 +37,6 @@ _SECONDS_BETWEEN_SIGNS = 1.0
 
 _Outcome = tuple[Done | Exception, str]
 """The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
-
-_SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vulkan
 
 
 # -- in the process of a worker ---------------------------------------------------------------------------------------
@@ -131,9 +129,9 @@ class ProcessHandle(WorkerHandle):
         if hasattr(signal, "pthread_sigmask"):  # the process has the mask of this thread, so no signal ends it before `_work`
             resource_tracker.ensure_running()  # otherwise `start` does so, and unblocks the signals again
             signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        self._connection, connection = _SPAWN.Pipe()
+        self._connection, connection = SPAWN.Pipe()
         with self._changing, connection:  # a copy of the worker's end in this process would keep it open
-            process = _SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
+            process = SPAWN.Process(target=_work, args=(self._spec, connection), daemon=True)
             if not self._closed:
                 process.start()
                 self._process = process
@@ -207,7 +205,8 @@ def _close_all() -> None:
 
 
 class ProcessPool(FixedPool):
-    """Hold a worker for each of `specs`; a device that is listed twice has two workers."""
+    """A worker for each of `specs`, two for a device listed twice. Raises InputError if the current folder was removed."""
 
     def __init__(self, specs: Sequence[WorkerSpec]) -> None:
+        current_folder()
         super().__init__([ProcessHandle(spec) for spec in specs])

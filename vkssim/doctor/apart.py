@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 from ..errors import VkssimError
 from ..utils.interruption import SIGNALS
+from ..utils.spawning import SPAWN, current_folder
 
 Send = Callable[[Any], None]
 """A function that sends a message, a value that pickle takes, from the process that works to the one that waits."""
@@ -19,7 +19,6 @@ Send = Callable[[Any], None]
 Work = Callable[..., None]
 """A function of a module, which gets a `Send` and further arguments."""
 
-_SPAWN = multiprocessing.get_context("spawn")  # a forked process cannot use Vulkan
 _SECONDS_TO_END = 5.0
 
 OUT_OF_TIME = "it did not finish within"
@@ -32,10 +31,12 @@ def run_apart(
     """Run `work(send, *arguments)` in a process of its own, and call `heard` with each message that it sends.
 
     Return None if the work ended within the seconds, or else a clause that says why it did not: an error, a crash, or the
-    limit, at which the process is killed. `environment` is added to the process's environment.
+    limit, at which the process is killed. `environment` is added to the process's environment. Raises InputError if the
+    current folder was removed.
     """
-    receiving, sending = _SPAWN.Pipe(duplex=False)
-    process = _SPAWN.Process(target=_work, args=(sending, work, arguments, dict(environment)), daemon=True)
+    current_folder()
+    receiving, sending = SPAWN.Pipe(duplex=False)
+    process = SPAWN.Process(target=_work, args=(sending, work, arguments, dict(environment)), daemon=True)
     end = time.monotonic() + seconds
     try:
         process.start()

@@ -12,15 +12,14 @@ from ..errors import FrameError
 from ..host.plan import Role
 from ..reference.ms_ssim import scale_means
 from ..shaders.constants import ALPHA, BETA, GAMMA, SCALES, SMALLEST_SIDE
+from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
 from .options import (
     COMMON,
     Option,
     OptionValue,
-    choose_sums,
     clipped_decibel,
-    exact_setting,
     one_of,
     parse_options,
     settings,
@@ -29,6 +28,7 @@ from .options import (
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk, decimate, partials, window
 
 _TERMS = ("l", "c", "s")
+_SUMS = len(_TERMS) + 1  # of the kernel, whose first one, l c s, is float_ssim's
 
 
 class FloatMsSsim:
@@ -67,8 +67,7 @@ class FloatMsSsimScorer:
         self._lcs_names = [f"{name}_{term}_scale{scale}" for term in _TERMS for scale in range(SCALES)]
         self.names = (name, *self._lcs_names) if options["enable_lcs"] else (name,)
         self.similarities: tuple[str, ...] = () if options["enable_db"] else (name,)
-        used = {"exact": exact_setting(choose_sums(frame, options))}
-        self.settings = settings(name, FloatMsSsim.options, options, used, clipped_decibel(frame, options))
+        self.settings = settings(name, FloatMsSsim.options, options, {}, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return nine dispatches.
@@ -78,18 +77,18 @@ class FloatMsSsimScorer:
         planes ──► decimate ──► scale 1 ──► decimate ──► scale 2 ── … ──► scale 4
           │                       │                        │                 │
           ▼                       ▼                        ▼                 ▼
-        ms_ssim                ms_ssim                  ms_ssim           ms_ssim
-          └──────────► partial sums of l, c, s of each workgroup ◄───────────┘
+         ssim                   ssim                     ssim              ssim
+          └────────► partial sums of l c s, l, c, s of each workgroup ◄──────┘
         """
-        shape = replace(shape, sums=choose_sums(self._frame, self._options))
+        shape = replace(shape, precision=Precision(self._options["precision"]))
         levels = [planes] + [PlanePair.floats(f"ms_ssim.scale{scale}", *self._sizes[scale]) for scale in range(1, SCALES)]
         walks = [WindowWalk.over(shape, level) for level in levels]
         groups = tuple(walk.count for walk in walks)
-        target = partials("ms_ssim.partials", len(_TERMS) * sum(groups))
+        target = partials("ms_ssim.partials", _SUMS * sum(groups))
         steps = []
         for scale, (level, walk) in enumerate(zip(levels, walks, strict=True)):
-            first = len(_TERMS) * sum(groups[:scale])
-            step = [window(shape, "ms_ssim", f"ms_ssim scale {scale}", level, walk, target, first)]
+            first = _SUMS * sum(groups[:scale])
+            step = [window(shape, "ssim", f"ms_ssim scale {scale}", level, walk, target, first)]
             if scale + 1 < SCALES:
                 step.insert(0, decimate(shape, f"decimate to scale {scale + 1}", level, levels[scale + 1]))
             steps.append(tuple(step))
@@ -98,7 +97,7 @@ class FloatMsSsimScorer:
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:
         """Return (frames, 15) means: l, c, s of each scale, scale after scale."""
         windows = np.array([(width - MARGIN) * (height - MARGIN) for width, height in self._sizes], np.float64)
-        deficits = sum_groups(partial_sums, plan.groups, len(_TERMS)) / windows[:, None]
+        deficits = sum_groups(partial_sums, plan.groups, _SUMS)[:, :, 1:] / windows[:, None]
         return (1.0 - deficits).reshape(len(partial_sums), -1)
 
     def reference_means(self, reference: FloatPlane, distorted: FloatPlane) -> DoublePlane:

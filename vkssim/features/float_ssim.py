@@ -12,7 +12,7 @@ from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_means
 from ..reference.ssim_downscale import downscaled_size
-from ..shaders.interface import Sums
+from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
 from .options import (
@@ -20,9 +20,7 @@ from .options import (
     Option,
     OptionValue,
     boolean,
-    choose_sums,
     clipped_decibel,
-    exact_setting,
     integer_between,
     one_of,
     parse_options,
@@ -94,9 +92,7 @@ class FloatSsimScorer:
         names = tuple(FloatSsim.name + term for term in TERMS)
         self.names = names if options["enable_lcs"] else names[:1]
         self.similarities: tuple[str, ...] = () if options["enable_db"] else names[:1]
-        sums = choose_sums(frame, options) if windows.has_exact else Sums.PLAIN
-        used = {"exact": exact_setting(sums), "scale": factor}
-        self.settings = settings(FloatSsim.name, FloatSsim.options, options, used, clipped_decibel(frame, options))
+        self.settings = settings(FloatSsim.name, FloatSsim.options, options, {"scale": factor}, clipped_decibel(frame, options))
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
         """Return one dispatch, or two if there is a downscale."""
@@ -105,7 +101,7 @@ class FloatSsimScorer:
             level = PlanePair.floats("ssim.downscaled", *self._size)
             steps.append((downscale(shape, planes, level, self._factor),))
             buffers.append(level.spec(Role.WORK))
-        shape = replace(shape, sums=choose_sums(self._frame, self._options))
+        shape = replace(shape, precision=Precision(self._options["precision"]))
         walk = self._windows.walk(shape, level)
         dispatch, target = self._walk_windows(shape, level, walk, len(TERMS) * walk.count)
         steps.append((dispatch,))

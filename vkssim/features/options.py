@@ -9,16 +9,12 @@ import numpy as np
 
 from ..errors import OptionError
 from ..reference.decibel import decibel
-from ..shaders.interface import SampleCode, Sums
+from ..shaders.interface import Precision
 from ..types import Doubles, FrameFormat
 from ..utils.limits import check_option, whole_number
 from ..utils.wording import did_you_mean
 
 OptionValue = str | float | bool
-
-_SMALL_FRAME_PIXELS = 1 << 17
-
-_SUMS: dict[OptionValue, Sums] = {"false": Sums.PLAIN, "nearly": Sums.INTEGER, "true": Sums.EXACT}
 
 
 @dataclass(frozen=True)
@@ -112,12 +108,11 @@ def one_of(*choices: str) -> Callable[[str], str]:
 COMMON: dict[str, Option] = {
     "enable_lcs": Option("also give luminance, contrast and structure", False, boolean, adds=True),
     "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, boolean),
-    "exact": Option(
-        "round as libvmaf does, to the sixth decimal, at some cost of time; nearly: to 1e-5, at less cost; auto: frames up to"
-        " 2^17 pixels",
-        "auto",
-        one_of("auto", "true", "nearly", "false"),
-        automatic="auto",
+    "precision": Option(
+        "exact: round as libvmaf does, to the sixth decimal; fast: add in float32, which takes less time and can be off by 0.03"
+        " in pictures that are bright and nearly flat",
+        Precision.EXACT.value,
+        one_of(*(precision.value for precision in Precision)),
     ),
     "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, boolean),
 }
@@ -177,21 +172,3 @@ def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> f
     if not (options["enable_db"] and options["clip_db"]):
         return None
     return float(np.ceil(10 * np.log10(frame.peak**2 * 2 * frame.width * frame.height)))
-
-
-def choose_sums(frame: FrameFormat, options: Mapping[str, OptionValue]) -> Sums:
-    """Return how a metric adds: as requested, and by default as libvmaf does for small frames.
-
-    For small frames the time does not matter, and rounding errors do not average out over so few windows (docs/adr/0005).
-    Integers hold samples of 0 to 256 only. Floats may be larger, so their sums are exact if they are requested as nearly exact.
-    """
-    if options["exact"] == "auto":
-        return Sums.EXACT if frame.width * frame.height <= _SMALL_FRAME_PIXELS else Sums.PLAIN
-    if options["exact"] == "nearly" and frame.code is SampleCode.FLOAT32:
-        return Sums.EXACT
-    return _SUMS[options["exact"]]
-
-
-def exact_setting(sums: Sums) -> OptionValue:
-    """Return the value of the option `exact` that stands for a way to add, for reports."""
-    return "nearly" if sums is Sums.INTEGER else sums is Sums.EXACT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,8 +10,9 @@ from ..host.plan import BufferSpec, Dispatch, Kernel, Role
 from ..shaders.constants import (
     DECIMATE_COLUMNS,
     DECIMATE_OUTPUTS,
-    EXACT_COLUMNS,
+    DECIMATE_WORKGROUP,
     EXACT_OUTPUTS,
+    EXACT_WORKGROUP,
     FRAGMENT,
     FRAGMENT_WINDOWS,
     GAUSSIAN,
@@ -22,7 +22,16 @@ from ..shaders.constants import (
     UNIFORM,
     WINDOW_WORKGROUP,
 )
-from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, WORKGROUP_CONSTANT, SampleCode, Shape, Sums, module_name
+from ..shaders.interface import (
+    FORMAT_CONSTANT,
+    INTERFACES,
+    MAP_CONSTANT,
+    WORKGROUP_CONSTANT,
+    Precision,
+    SampleCode,
+    Shape,
+    module_name,
+)
 from ..types import FrameFormat
 from .geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 
@@ -35,12 +44,6 @@ SAMPLES = "samples"
 CHROMA = "chroma"
 """The buffer to which another API of the GPU writes the chroma of surfaces: Cb and Cr of each sample side by side."""
 
-_FAST_CONVERSIONS = 24, 0
-"""The last version of Mesa, major and minor, whose lavapipe is known to compile a conversion to an integer to one instruction.
-
-Newer ones (seen with 25.0 and 26.0) compile conversions that saturate, lane by lane: a kernel of `Sums.INTEGER` takes a minute.
-"""
-
 _WINDOW_ROWS = {Shape.STRIP: 72, Shape.STAGED: 134}
 _LARGEST_ROWS = 32
 _STAGED_WORKGROUP = 64
@@ -50,14 +53,12 @@ _STAGED_WORKGROUP = 64
 class KernelShape:
     """The shape of the kernels for a device.
 
-    It has the workgroup size for kernels whose size is a constant. It also says which builds to use, for kernels that have
-    several. Where the driver has no `fast_conversions`, EXACT takes the place of INTEGER.
+    It has the workgroup size for kernels whose size is a constant, and the build to use for kernels that have two.
     """
 
     shape: Shape
     workgroup: int
-    sums: Sums = Sums.PLAIN
-    fast_conversions: bool = True
+    precision: Precision = Precision.EXACT
 
     @classmethod
     def for_device(cls, info: DeviceInfo) -> KernelShape:
@@ -73,8 +74,7 @@ class KernelShape:
 
         A workgroup of the strip shape is one subgroup of the device.
         """
-        workgroup = info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP
-        return cls(shape, workgroup, fast_conversions=not (info.is_lavapipe and _mesa_version(info) > _FAST_CONVERSIONS))
+        return cls(shape, info.subgroup_size if shape is Shape.STRIP else _STAGED_WORKGROUP)
 
     def kernel(self, stem: str, code: SampleCode) -> Kernel:
         """Return the kernel of a stem for samples of a format."""
@@ -83,12 +83,11 @@ class KernelShape:
     def kernel_with(self, stem: str, values: Mapping[int, int]) -> Kernel:
         """Return the kernel of a stem with specialisation constants by number; the workgroup size is added."""
         interface = INTERFACES[stem]
-        sums = Sums.EXACT if self.sums is Sums.INTEGER and not self.fast_conversions else self.sums
-        sums = interface.build_for(sums)
-        values = {WORKGROUP_CONSTANT: self.workgroup, **values}
+        precision = self.precision if self.precision in interface.precisions else Precision.EXACT
+        values = {WORKGROUP_CONSTANT: self.workgroup, MAP_CONSTANT: 0, **values}
         return Kernel(
-            module_name(stem, self.shape, sums),
-            tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape, sums))),
+            module_name(stem, self.shape, precision),
+            tuple((number, values[number]) for number in sorted(interface.constants_of(self.shape))),
             texel_input=interface.reads_texels(self.shape),
             sources=interface.sources,
             targets=interface.targets,
@@ -97,22 +96,16 @@ class KernelShape:
     @property
     def window_columns(self) -> int:
         """Return the columns of windows that a workgroup processes."""
-        if self.sums is not Sums.PLAIN:
-            return EXACT_COLUMNS[self.shape.value] * self.workgroup
-        return WINDOW_WORKGROUP - MARGIN if self.shape is Shape.STAGED else STRIP_COLUMNS * self.workgroup
+        if self.shape is Shape.STRIP:
+            return STRIP_COLUMNS * self.workgroup
+        return EXACT_WORKGROUP if self.precision is Precision.EXACT else WINDOW_WORKGROUP - MARGIN
 
     @property
     def decimate_columns(self) -> int:
         """Return the output columns that a workgroup of the decimation makes."""
-        if self.sums is not Sums.PLAIN:
-            return EXACT_OUTPUTS[self.shape.value] * self.workgroup
-        return DECIMATE_OUTPUTS if self.shape is Shape.STAGED else DECIMATE_COLUMNS * self.workgroup
-
-
-def _mesa_version(info: DeviceInfo) -> tuple[int, ...]:
-    """Return the major and minor version of a driver of Mesa; (0, 0) where the driver does not say it."""
-    found = re.search(r"Mesa (\d+)\.(\d+)", info.driver)
-    return tuple(map(int, found.groups())) if found else (0, 0)
+        if self.shape is Shape.STRIP:
+            return DECIMATE_COLUMNS * self.workgroup
+        return EXACT_OUTPUTS * DECIMATE_WORKGROUP if self.precision is Precision.EXACT else DECIMATE_OUTPUTS
 
 
 @dataclass(frozen=True)
@@ -314,15 +307,16 @@ def window(
     walk: WindowWalk,
     target: BufferSpec,
     first_partial: int = 0,
-    **further: int,
+    first_window: int | None = None,
 ) -> Dispatch:
     """Return the dispatch that sums a function of every window, for each workgroup.
 
-    `stem` is the kernel of the function, and `further` has its additional push constants.
+    `stem` is the kernel of the function. With `first_window`, the kernel also writes the map, which begins there within a
+    frame's sums.
     """
     return Dispatch(
         label=label,
-        kernel=shape.kernel(stem, planes.code),
+        kernel=shape.kernel_with(stem, {FORMAT_CONSTANT: planes.code.value, MAP_CONSTANT: int(first_window is not None)}),
         sources=(planes.buffer,),
         targets=(target.name,),
         push=INTERFACES[stem].pack(
@@ -330,7 +324,7 @@ def window(
             strip=walk.strip,
             first_partial=first_partial,
             frame_partials=target.frame_bytes // 4,
-            **further,
+            first_window=first_window or 0,
         ),
         groups=walk.groups,
     )

@@ -24,7 +24,7 @@ class SsimMap(FloatSsim):
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> SsimMapScorer:
         """Return the metric as FloatSsim does. Raises OptionError if the options leave out windows."""
         values, windows, factor, size = self._settled(frame, options)
-        if windows.map_stem is None:
+        if not windows.has_map:
             raise OptionError("a map has every window; estimate=true leaves some out: leave estimate out, or the map")
         return SsimMapScorer(frame, values, windows, factor, size)
 
@@ -43,8 +43,7 @@ class SsimMapScorer(FloatSsimScorer):
     def _walk_windows(self, shape: KernelShape, level: PlanePair, walk: WindowWalk, sums: int) -> tuple[Dispatch, BufferSpec]:
         rows, columns = self.map_shape
         target = partials("ssim.partials", sums + rows * columns, Role.LARGE_OUTPUT)
-        stem = self._windows.map_stem
-        assert stem is not None, "for_frames has refused it"
+        stem = self._windows.stem
         return window(shape, stem, stem, level, walk, target, first_window=sums), target
 
     def means(self, partial_sums: npt.NDArray[np.float32], plan: FeaturePlan) -> Doubles:

@@ -9,6 +9,7 @@ from ..errors import OptionError
 from ..reference.uniform import estimate_columns, estimate_maps, uniform_maps
 from ..reference.window import LcsMaps, lcs_maps
 from ..shaders.constants import GAUSSIAN, UNIFORM
+from ..shaders.interface import Precision
 from ..types import FloatPlane
 from .options import OptionValue
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk
@@ -18,30 +19,26 @@ from .planes import MARGIN, KernelShape, PlanePair, WindowWalk
 class Windows:
     """A window, the positions that count, and the kernels that compute l, c, s.
 
-    `stem` is the kernel. `map_stem` is the kernel that writes every window, or None if some windows are left out. `walk`
-    returns the workgroups, `maps` is the NumPy twin, and `columns` returns the number of columns of windows that count for a
-    plane width. `has_exact` says whether there are builds that round as libvmaf does.
+    `stem` is the kernel. `has_map` is False if some windows are left out. `walk` returns the workgroups, `maps` is the NumPy
+    twin, and `columns` returns the number of columns of windows that count for a plane width.
     """
 
     side: int
     stem: str
-    map_stem: str | None
+    has_map: bool
     walk: Callable[[KernelShape, PlanePair], WindowWalk]
     columns: Callable[[int], int]
     maps: Callable[[FloatPlane, FloatPlane], LcsMaps]
-    has_exact: bool = False
 
     def count(self, width: int, height: int) -> int:
         """Return the number of windows that count in a plane."""
         return self.columns(width) * (height - self.side + 1)
 
 
-GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", "ssim_map", WindowWalk.over, lambda width: width - MARGIN, lcs_maps, has_exact=True)
-UNIFORM8 = Windows(
-    UNIFORM, "ssim_uniform", "ssim_uniform_map", WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps
-)
+GAUSSIAN11 = Windows(len(GAUSSIAN), "ssim", True, WindowWalk.over, lambda width: width - MARGIN, lcs_maps)
+UNIFORM8 = Windows(UNIFORM, "ssim_uniform", True, WindowWalk.uniform, lambda width: width - UNIFORM + 1, uniform_maps)
 ESTIMATE = Windows(
-    UNIFORM, "ssim_estimate", None, WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps
+    UNIFORM, "ssim_estimate", False, WindowWalk.estimate, lambda width: len(estimate_columns(width)), estimate_maps
 )
 
 
@@ -51,8 +48,6 @@ def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:
         if options["estimate"]:
             raise OptionError(f"{feature}: estimate=true is for window=uniform8; the Gaussian window has no estimate")
         return GAUSSIAN11
-    if options["exact"] in ("true", "nearly"):
-        raise OptionError(
-            f"{feature}: exact={options['exact']} rounds as libvmaf does, which has no window=uniform8; leave exact out"
-        )
+    if options["precision"] == Precision.FAST.value:
+        raise OptionError(f"{feature}: precision=fast is for window=gaussian11; window=uniform8 is fast, and loses no digits")
     return ESTIMATE if options["estimate"] else UNIFORM8

@@ -1,4 +1,4 @@
-"""Read boxes of MP4 and MOV files that FFmpeg does not pass on."""
+"""Read what FFmpeg does not pass on: boxes of MP4 and MOV files, and how many pages a TIFF file has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_BYTES = 1 << 16  # the largest description that is read
 
 
 class Description:
-    """Read the boxes that describe what is in a file, some thousands at most."""
+    """Read the parts that describe what is in a file, some thousands at most."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -58,3 +58,27 @@ def lacks_index(path: str) -> bool:
             return is_one and all(name != b"moov" for name, _, _ in boxes(description, 0, end))
     except (OSError, struct.error):
         return False
+
+
+_SUBFILE, _REDUCED = 254, 1  # the tag of TIFF that tells pages from smaller copies of them, and the bit for these
+
+
+def tiff_pages(path: str) -> int:
+    """Return the number of pages of a TIFF file, without smaller copies of a page; 0 if it cannot be read."""
+    pages, seen = 0, set()
+    try:
+        with open_description(path) as file:
+            description = Description(file)
+            head = description.read(0, 8)
+            order = ">" if head.startswith(b"MM") else "<"
+            (at,) = struct.unpack(f"{order}I", head[4:])
+            while at and at not in seen:
+                seen.add(at)
+                (count,) = struct.unpack(f"{order}H", description.read(at, 2))
+                tags = description.read(at + 2, 12 * count)
+                kinds = [kind for tag, kind in struct.iter_unpack(f"{order}H6xI", tags) if tag == _SUBFILE]
+                pages += not any(kind & _REDUCED for kind in kinds)
+                (at,) = struct.unpack(f"{order}I", description.read(at + 2 + 12 * count, 4))
+    except (OSError, struct.error):
+        return pages
+    return pages

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..utils.limits import LARGEST_NUMBER
 from .aperture import Track, stated_crop
+from .boxes import tiff_pages
 from .clip_decoder import ClipDecoder
 from .colour import MATRICES, RANGES, TRANSFERS, YCBCR_BITS
 from .crop import Crop
@@ -17,7 +18,6 @@ from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
 from .side_data import side_data
 from .streams import is_cover
-from .times import are_in_file_order
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container
 
@@ -27,8 +27,8 @@ class ClipDescription:
     """Hold what is known of a clip before it is read, by FFmpeg's names. It stays true when the clip is opened anew.
 
     `time_base` is a tick of the stream in seconds, `stream_duration` is in ticks. `start_time` and `duration` are those of the
-    container, in microseconds. `pixels` and `size`, (width, height), are those of the first frame. `in_file_order` says that
-    the container has no presentation times, see `are_in_file_order`. `info` has no notes of a conversion yet.
+    container, in microseconds. `reorders` is whether the decoder may reorder frames. `pixels` and `size`, (width, height), are
+    those of the first frame. `info` has no notes of a conversion yet.
     """
 
     info: VideoInfo
@@ -40,7 +40,7 @@ class ClipDescription:
     stream_duration: int | None
     time_base: Fraction
     codec: Any
-    in_file_order: bool
+    reorders: bool
     format_name: str
     pixels: PixelFormat
     size: tuple[int, int]
@@ -82,7 +82,7 @@ def describe(clip: ClipDecoder, first: Any) -> ClipDescription:
         stream.duration,
         stream.time_base,
         clip.codec,
-        are_in_file_order(container, stream),
+        bool(stream.codec_context.has_b_frames),
         first.format.name,
         pixels,
         size,
@@ -100,6 +100,9 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
     notes = clip.notes
     if any(part.is_alpha for part in first.format.components):
         notes += ("its alpha is left out",)
+    pages = _pages(clip) if stream.codec_context.name == "tiff" else 1
+    if pages > 1:
+        notes += (f"only the first of its {pages} pages is read",)
     if clip.decoder.begin.packets:
         notes += (f"begins with what cannot be decoded and was passed over, packets: {clip.decoder.begin.packets}",)
     colours = stated_colours(first)
@@ -117,8 +120,13 @@ def _info(clip: ClipDecoder, first: Any, pixels: PixelFormat) -> VideoInfo:
         notes,
         transfer=colours["transfer"],
         field_order=None if is_picture or pixels.rgb else field_order(first),
-        sample_aspect=stream.codec_context.sample_aspect_ratio or stream.sample_aspect_ratio or None,
+        sample_aspect=stream.sample_aspect_ratio or stream.codec_context.sample_aspect_ratio or None,
     )
+
+
+def _pages(clip: ClipDecoder) -> int:
+    """Return the number of pages of a picture in TIFF, of a sequence that of the first picture."""
+    return tiff_pages(clip.path if clip.sequence is None else clip.sequence.files[0])
 
 
 def _claimed_frames(clip: ClipDecoder, first: Any) -> int | None:

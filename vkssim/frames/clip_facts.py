@@ -29,7 +29,7 @@ class ClipFacts:
     as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when
     it is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
 
-    Clips of one ladder differ by nature; of their reference the samples must mean the same.
+    Clips of one ladder differ by nature. Their reference must be one file, whose samples mean the same.
     """
 
     path: str = field(default="", metadata=fact("file", _FREE))
@@ -51,7 +51,10 @@ class ClipFacts:
     frames: int | None = field(default=None, metadata=fact("number of frames", _FREE))
     duration: float | None = field(default=None, metadata=fact("duration", _FREE, unit="s", column=True))
     kbps: float | None = field(default=None, metadata=fact("video bit rate", _FREE, unit="kbit/s"))
-    file_bytes: int | None = field(default=None, metadata=fact("file size", _FREE, unit="bytes", column=True))
+    file_bytes: int | None = field(
+        default=None,
+        metadata=fact("file size", _FREE, of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True),
+    )
     resampler: str | None = field(default=None, metadata=fact("resampler", _REFUSED, optional=True))
     cropped_to: str | None = field(default=None, metadata=fact("cropped to", _FREE, of_reference=_REFUSED, across=_FREE))
 

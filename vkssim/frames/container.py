@@ -27,7 +27,7 @@ from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
 from .info import VideoInfo
 from .marks import Marks
 from .packet_scan import PacketScan
-from .pixels import RowsOf, pixel_format, plane_rows
+from .pixels import RowsOf, new_scaler, pixel_format, plane_rows
 from .source import SequentialSource
 from .surfaces import DecodedFrame, SurfaceReader, format_name
 from .times import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
@@ -194,8 +194,6 @@ class ContainerFile(SequentialSource):
     # -- what is known ------------------------------------------------------------------------------------------------
 
     def _describe(self, first: Any) -> None:
-        from av.video.reformatter import VideoReformatter
-
         self._facts = facts = describe(self._clip, first)
         self.info = self._unconverted = facts.info
         self.aperture, self.orientation = facts.aperture, facts.orientation
@@ -206,10 +204,10 @@ class ContainerFile(SequentialSource):
         time_base, fps = facts.time_base, facts.info.fps
         self._times = FrameTimes(round(1 / (fps * time_base)) if fps else 1, round(1 / time_base))
         self._times_begin = 0  # the frame that the first of the times belongs to
-        self._first_tick = self._tick(first)
+        self._first_tick = self._clip.decoder.tick(first)
         self._packets = PacketScan(self._clip, facts, self._first_tick)
         self.is_rgb = facts.pixels.rgb
-        self._reformatter = VideoReformatter()
+        self._convert = new_scaler()
         if self.is_rgb:
             dtype = np.uint8 if facts.pixels.bits == 8 else np.uint16
             self._rgb = tuple(np.empty(facts.size[::-1], dtype) for _ in "rgb")
@@ -252,8 +250,10 @@ class ContainerFile(SequentialSource):
             )
             for remark in remarks
         ]
+        if self._clip.decoder.is_cut_off:
+            said.append((self._times_begin + len(self._times.ticks) - 1, "the file is cut off after this frame"))
         back = "the presentation times go back; they were counted on from the frame before"
-        return said + [(number + self._times_begin, back) for number in self._times.jumps] + list(self._changes.values())
+        return said + [(number, back) for number in self.joins] + list(self._changes.values())
 
     @property
     def bytes_read(self) -> int:  # type: ignore[override]
@@ -265,6 +265,24 @@ class ContainerFile(SequentialSource):
     def decoded_frame(self, number: int) -> DecodedFrame | None:
         """See FrameSource.decoded_frame. Where the processor goes on, the frames lie on the host."""
         assert self._surfaces is not None
+        frame = self.picture(number)
+        return None if frame is None else DecodedFrame(frame, self._pixels, self._surfaces)
+
+    @property
+    def first_frame(self) -> Any:
+        """Return the first frame as an av.VideoFrame, before any frame was read."""
+        return self._waiting
+
+    @property
+    def av_stream(self) -> Any:
+        """Return the stream as PyAV has it."""
+        return self._clip.stream
+
+    def picture(self, number: int) -> Any:
+        """Return a frame as an av.VideoFrame, as it was decoded; None if the stream ends before it, or if it sets `problem`.
+
+        Frames are asked for in rising order.
+        """
         frame: Any = None
 
         def take() -> bool:
@@ -272,9 +290,7 @@ class ContainerFile(SequentialSource):
             frame = self._next_frame()
             return frame is not None
 
-        if not (self._pass_to(number) and self._advance(take)):
-            return None
-        return DecodedFrame(frame, self._pixels, self._surfaces)
+        return frame if self._pass_to(number) and self._advance(take) else None
 
     def _next(self, target: Planes | None) -> bool:
         frame = self._next_frame()
@@ -296,7 +312,7 @@ class ContainerFile(SequentialSource):
         changed = look != self._last_look
         if changed and not self._has_known_format(frame):
             return None
-        self._times.add(self._tick(frame))
+        self._times.add(self._clip.decoder.tick(frame))
         if self._is_out_of_time():
             return None
         if changed:
@@ -320,8 +336,7 @@ class ContainerFile(SequentialSource):
         pixels = self._pixels
         if pixels.via is not None:
             try:
-                # With more threads some slices stay empty.
-                frame = self._reformatter.reformat(frame, format=pixels.via, threads=1)
+                frame = self._convert(frame, format=pixels.via)
             except self._clip.decoding_failure as error:
                 self.problem = InputError(
                     f"{self.info.path}: {self._facts.format_name} cannot be converted to {pixels.via} ({error}); convert"
@@ -367,20 +382,26 @@ class ContainerFile(SequentialSource):
 
     # -- times --------------------------------------------------------------------------------------------------------
 
-    def _tick(self, frame: Any) -> int | None:
-        """Return when the next frame is shown, in ticks of the stream."""
-        if not self._facts.in_file_order:
-            pts: int | None = frame.pts
-            return pts
-        stamps = self._clip.decoder.stamps
-        return stamps[self._position] if self._position < len(stamps) else None
+    @property
+    def joins(self) -> list[int]:
+        """Return the numbers of the frames read so far at which presentation times go back, because streams were joined."""
+        return [number + self._times_begin for number in self._times.jumps]
+
+    @property
+    def renumbered(self) -> bool:
+        """Return whether a frame was read that got another time than its own, see `PacketOrder`."""
+        return self._clip.decoder.order.renumbered
+
+    def tick(self, number: int) -> int | None:
+        """Return when a frame that was read is presented, in ticks of the stream; None if the stream does not tell."""
+        place = number - self._times_begin
+        return self._times.ticks[place] if 0 <= place < len(self._times.ticks) else None
 
     def time(self, number: int) -> float | None:
         """See FrameSource.time: by the presentation times of the frames."""
-        place = number - self._times_begin
-        if self.info.fps is None or not 0 <= place < len(self._times.ticks):
+        if self.info.fps is None or not 0 <= number - self._times_begin < len(self._times.ticks):
             return None
-        first, this = self._first_tick, self._times.ticks[place]
+        first, this = self._first_tick, self.tick(number)
         if first is None or this is None:
             return super().time(number)
         return (this - first) * self._facts.time_base.numerator / self._facts.time_base.denominator
@@ -398,9 +419,6 @@ class ContainerFile(SequentialSource):
         except self._clip.failures as error:
             raise InputError(f"{self._path}: its packets cannot be read ({error}); `sync=index` needs only frames") from None
         time_base = float(self._facts.time_base)
-        if self._facts.in_file_order:
-            stamps = [packet.dts for packet in packets if packet.dts is not None]
-            return rising_seconds(sorted(stamps), self._first_tick, time_base)
         if packets_are_frames(packets, self._facts.codec, interlaced=self._facts.interlaced):
             self._promised = self._packets.ticks(packets)
             return rising_seconds(list(self._promised), self._first_tick, time_base)
@@ -413,7 +431,7 @@ class ContainerFile(SequentialSource):
             ticks = [tick for tick in other._times.ticks if tick is not None]
             if len(ticks) < len(other._times.ticks) or self._first_tick is None:
                 return None
-            return rising_seconds(ticks, self._first_tick, float(self._facts.time_base))
+            return rising_seconds(sorted(ticks), self._first_tick, float(self._facts.time_base))
 
     def _is_out_of_time(self) -> bool:
         """Return whether the frame that was just read is shown at another time than its packet promised."""
@@ -432,7 +450,7 @@ class ContainerFile(SequentialSource):
 
     def marks(self) -> Marks | None:
         """See FrameSource.marks: its key frames, by the packets, read from the container once more."""
-        if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None or self._facts.in_file_order:
+        if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None:
             return None
         return self._packets.marks()
 

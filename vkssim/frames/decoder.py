@@ -18,6 +18,7 @@ from typing import Any
 from . import ffmpeg_log
 from .demuxer import MOST_PIXELS_OPTION
 from .packets import PacketCount
+from .times import PacketOrder
 
 _MOST_TORN_PACKETS = 1000
 
@@ -27,7 +28,13 @@ _WITHOUT_FRAMES = ("h264", "mpeg4", "vp8")
 _SILENT = ("hevc", "vvc")
 """Decoders that leave out what ends too early, and say nothing of it: what is seen there is what the memory held before."""
 
+_UNALIGNED = 1
+"""FFmpeg's AV_CODEC_FLAG_UNALIGNED. Without it, decoders show hidden columns at the left: rows begin on whole vectors."""
+
 _FEW_CORES = 2  # two clips are decoded at a time, so that threads of each gain nothing on two cores
+
+
+_CUT_OFF = "File ended prematurely"
 
 
 class UndecodableError(Exception):
@@ -122,6 +129,8 @@ class Decoder:
         threads = threads and self._name not in _SILENT
         self.stops_at_doubt = threads or hardware
         """Whether frames are given only up to the first sign of damage."""
+        if not hardware:
+            codec.flags |= _UNALIGNED
         if threads:
             codec.thread_type = "AUTO"
         else:
@@ -132,8 +141,7 @@ class Decoder:
         self.bytes_read = 0
         self.count = PacketCount()
         """The packets of the stream; the count is complete where all were read, from the first to the last."""
-        self.stamps: list[int] = []
-        """When each packet was to be decoded, in ticks, in the order of the file."""
+        self.order = PacketOrder(stream.codec_context.codec.name, container.format.name)
         self.begin = begin
         """Where the first frame could be decoded from; known without threads, once a frame was given."""
         self.passed_over = False
@@ -142,6 +150,8 @@ class Decoder:
         """What FFmpeg says of the damage of a frame, by its number; an empty text where only the frame is marked."""
         self._damaged_packets: dict[int, Remark] = {}  # by the number of the packet, until its frame is given
         self._remarks: list[Remark] = []
+        self.is_cut_off = False
+        """Whether the container ended before its end, without an error."""
         self.failure: str | None = None
         """Why the last packet that could not be decoded was not."""
         # PyAV frees a frame whose side data was asked for when garbage is collected, at some time; and missing parts of a
@@ -151,7 +161,7 @@ class Decoder:
         self._doubtful = False
         self._whole = True  # whether packets are read from the first one on
         ffmpeg_log.listen()
-        self._close = weakref.finalize(self, _close, self._codec if threads else None, os.getpid())
+        self._close = weakref.finalize(self, _close, [self._codec] if threads else [], os.getpid())
         self._heard = ffmpeg_log.worrying_messages(self._name)
         packets = self._packets(begin)
         self._frames = self._up_to_doubt(packets, sought=False) if self.stops_at_doubt else self._unthreaded(packets)
@@ -170,9 +180,16 @@ class Decoder:
         """Return the next frame, None at the end. Raises av.FFmpegError or OSError; UndecodableError, see Decoder."""
         frame = next(self._frames, None)
         if frame is not None:
+            if not self.frames_given:
+                self.order.begin(frame)
             self.frames_given += 1
             self._first = self._first or frame
         return frame
+
+    def tick(self, frame: Any) -> int | None:
+        """Return when the frame that was given last is presented, in ticks; None where nothing says so."""
+        reorders = bool(self._stream.codec_context.has_b_frames)
+        return self.order.tick(self.frames_given - 1, frame, reorders=reorders)
 
     def seek(self, place: int, stream: Any = None, *, from_key: bool = False) -> None:
         """Go on from the key frame before a place, in ticks of a stream, or in microseconds where none is given.
@@ -183,6 +200,7 @@ class Decoder:
         self._container.seek(place, stream=stream)
         self._codec.flush_buffers()  # PyAV does that for codecs of its own streams alone
         self.frames_given = 0
+        self.order.ignore()
         self._whole = False
         packets = self._packets(Begin(from_key=from_key, without_leading=from_key))
         self._frames = self._up_to_doubt(packets, sought=True) if self.stops_at_doubt else self._unthreaded(packets)
@@ -212,7 +230,7 @@ class Decoder:
         number = 0
         began = False
         first: int | None = None  # presentation time of the first packet, until a later one has come
-        for packet in self._container.demux(self._stream):
+        for packet in self._demuxed():
             self.bytes_read += packet.size
             self.count.add(packet)
             number += 1
@@ -224,10 +242,21 @@ class Decoder:
                 if packet.pts < first:
                     continue
                 first = None
-            if packet.size and packet.dts is not None:
-                self.stamps.append(packet.dts)
+            if packet.size:
+                self.order.add(packet)
             yield packet
         self.count.complete = self._whole
+
+    def _demuxed(self) -> Iterator[Any]:
+        """Yield packets as the container gives them, and note if it is cut off: Matroska then ends without an error."""
+        packets = self._container.demux(self._stream)
+        while True:
+            with ffmpeg_log.hearing() as messages:
+                packet = next(packets, None)
+            self.is_cut_off |= any(text.startswith(_CUT_OFF) for _, _, text in messages)
+            if packet is None:
+                return
+            yield packet
 
     def _packets_or_failure(self, packets: Iterator[Any]) -> Iterator[Any]:
         """Yield packets, and the error in place of a packet that the container cannot give."""
@@ -354,9 +383,7 @@ def _is_before(pts: int | None, place: int | None) -> bool:
     return pts is not None and place is not None and pts < place
 
 
-def _close(threaded: Any, process: int) -> None:
-    if os.getpid() != process:  # a fork lacks the threads, and would wait for them for ever
-        return
-    if threaded is not None:
-        threaded.flush_buffers()  # this waits for its threads without the GIL, which freeing a decoder does not
-    ffmpeg_log.leave()  # the threads have ended, so no more messages come
+def _close(threaded: list[Any], process: int) -> None:
+    ffmpeg_log.park(threaded, process)
+    if os.getpid() == process:  # a fork listens to nothing
+        ffmpeg_log.leave()

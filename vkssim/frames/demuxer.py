@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from ..storage.remote import is_url, open_url
 from ..utils.limits import MOST_PIXELS
+from .ffmpeg_log import parked
 from .sequence import sequence
 
 _ELSEWHERE = frozenset(
@@ -62,10 +64,17 @@ def open_container(path: str, format: str | None = None, options: Mapping[str, s
     return av.open(open_url(path) if remote else local_name(path), format=format, options=confined, hwaccel=hwaccel, **tags)
 
 
-def open_clip(path: str) -> Any:
-    """Open a file, or the pictures of a sequence that a path names; errors as those of `open_container`, and InputError."""
+@contextmanager
+def open_clip(path: str) -> Iterator[Any]:
+    """Open a file, or the pictures of a sequence that a path names; errors as those of `open_container`, and InputError.
+
+    Its streams may be decoded with threads: those have stopped when the container is closed.
+    """
     pictures = sequence(path)
-    return open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options)
+    with open_container(path) if pictures is None else open_container(pictures.name, "image2", pictures.options) as container:
+        codecs = [stream.codec_context for stream in container.streams if stream.codec_context is not None]
+        with parked(*codecs):
+            yield container
 
 
 def local_name(path: str) -> str:

@@ -1,8 +1,9 @@
 """Listen to FFmpeg's own messages: its decoders report much damage nowhere else.
 
 PyAV hands messages to Python by a callback that FFmpeg calls from any thread, frame threads included. So the callback is set
-only while something is decoded here, and the one of before is restored afterwards. A frame thread that sends a message waits
-for the GIL: a thread that holds the GIL must never free a decoder whose threads work (`Decoder.close` parks them first).
+only while something is decoded here, and the one of before is restored afterwards. It takes the GIL for every message, before
+it looks at the level, so that frame threads of any decoder of the process wait for the GIL. PyAV frees a decoder while it holds
+the GIL, and FFmpeg then waits for the threads: both wait for ever. So the threads are stopped first, by `park` and `parked`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import atexit
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -93,6 +94,23 @@ def listen() -> None:
 def leave() -> None:
     """Listen no more, where nobody else does."""
     _listener.end()
+
+
+@contextmanager
+def parked(*codecs: Any) -> Iterator[None]:
+    """Stop the threads of decoders at the end of the block, after which they may be freed."""
+    process = os.getpid()
+    try:
+        yield
+    finally:
+        park(codecs, process)
+
+
+def park(codecs: Iterable[Any], process: int) -> None:
+    """Stop the threads of decoders of a process; in a fork of it there are none, and FFmpeg would wait for them for ever."""
+    if os.getpid() == process:
+        for codec in codecs:
+            codec.flush_buffers()  # without the GIL, unlike freeing
 
 
 def worrying_messages(decoder: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
@@ -48,7 +49,24 @@ _CONTAINER_STARTS = (
     b"GIF8",
     b"\x30\x26\xb2\x75\x8e\x66\xcf\x11",  # ASF, WMV
     b"\x06\x0e\x2b\x34\x02\x05\x01\x01",  # MXF
+    *(b"SDPX", b"XPDS"),  # DPX, in both orders of bytes
+    *(b"\x80\x2a\x5f\xd7", b"\xd7\x5f\x2a\x80"),  # Cineon
+    b"\x76\x2f\x31\x01",  # OpenEXR
+    *(b"\x00\x00\x00\x0c" + name + b"\r\n\x87\n" for name in (b"jP  ", b"JXL ")),  # JPEG 2000, JPEG XL
+    b"\xff\x4f\xff\x51",  # JPEG 2000 without a container
+    *(b"qoif", b"#?RADIANCE", b"8BPS"),  # QOI, Radiance, Photoshop
 )
+
+_PICTURE_STARTS = re.compile(
+    rb"P[1-6]\s+(?:#[^\n]*\n\s*)*\d+\s+\d+\s"  # PBM, PGM, PPM
+    rb"|P7\nWIDTH "  # PAM
+    rb"|BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0{3}"  # BMP: reserved bytes, and the size of a header
+    # TGA: no palette, or one; grey of 8 bits, or colour; from the corner on; a size; its depth and orientation.
+    rb"|.(?:\0[\x03\x0b]\0{9}|\x01[\x01\x09].{4}[\x0f\x10\x18\x20]\0{4})(?!\0\0)..(?!\0\0)..\x08[\0\x10\x20\x30]"
+    rb"|.\0[\x02\x0a]\0{9}(?!\0\0)..(?!\0\0)..(?:[\x0f\x10\x18][\0\x01\x10\x11\x20\x21\x30]|\x20[\0\x08\x20\x28])",
+    re.DOTALL,
+)
+"""The beginnings of pictures that no few bytes tell from samples; the whole header does."""
 
 Opening = Callable[[], FrameSource]
 """A function that opens a file."""
@@ -213,7 +231,7 @@ def _open_container(path: str, head: bytes, number: int | None, hardware: Hardwa
                 f"{path} is a text and no video; what names other files, as HLS, DASH, SDP or concat do, is not read: name"
                 " the file itself"
             ) from None
-        raise InputError(
+        raise UnknownFormatError(
             f"{path} is no Y4M file and no container that FFmpeg reads; if it is raw YUV, give `width`, `height`,"
             " `pixel_format` and `bits`"
         ) from None
@@ -225,9 +243,10 @@ def _offered(hardware: HardwareDecoder | None) -> HardwareDecoder | None:
 
 
 def is_container(head: bytes) -> bool:
-    """Return True where the first bytes are those of a container, so that reading them as samples would score garbage."""
+    """Return True if the first bytes are those of a container or a picture, so that to read them as samples gives garbage."""
     return (
         head.startswith(_CONTAINER_STARTS)
+        or _PICTURE_STARTS.match(head) is not None
         or head[4:8] in boxes.FIRST
         or (len(head) == _PEEK and all(_begins_packet(head[start:]) for start in range(0, _PEEK, _TRANSPORT_PACKET)))
     )

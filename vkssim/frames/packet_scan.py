@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -14,7 +15,7 @@ from .clip_facts import VideoPackets
 from .marks import KeyMarks, Marks
 from .packets import PacketCount
 from .streams import choose_stream
-from .times import Packet, are_rising
+from .times import Packet, are_in_file_order, are_rising
 
 
 class PacketScan:
@@ -29,6 +30,8 @@ class PacketScan:
         self._first_tick = first_tick
         self._total: VideoPackets | None = None
         self._hidden = 0
+        self._once = threading.Lock()
+        self._was_read = False
 
     def read(self) -> list[Packet]:
         """Return what the container says of each packet whose frame is shown. Raises the `failures` of the clip."""
@@ -57,17 +60,21 @@ class PacketScan:
         return self._hidden
 
     def _read_once(self) -> None:
-        if self._total is None:
-            with suppress(*self._clip.failures):
-                self.read()
+        with self._once:  # several readers of a shared clip may ask at a time
+            if self._total is None and not self._was_read:
+                with suppress(*self._clip.failures):
+                    self.read()
+            self._was_read = True
 
     def marks(self) -> Marks | None:
-        """Return the key frames, None where it is not sure which frames they are."""
+        """Return the key frames, None if it is not certain which frames they are or how to seek to them."""
         try:
             packets = self.read()
         except self._clip.failures:
             return None
         if any(packet.pts is None or packet.is_corrupt for packet in packets) or not are_rising(packets):
+            return None
+        if self._facts.reorders and are_in_file_order(packets, self._facts.container):
             return None
         ticks = self.ticks(packets)
         keys = self.ticks([packet for packet in packets if packet.is_key])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,19 @@ from ..errors import InputError
 from ..types import CHROMA_STEPS, Planes
 from ..utils.choices import BIT_DEPTHS
 
-_PLANAR = re.compile(r"yuv[ja]?(?P<chroma>4\d\d)p(?P<bits>\d+)?(?P<order>le|be)?$")
+_PLANAR = re.compile(r"(?:yuv[ja]?(?P<chroma>4\d\d)|gbra?)p(?P<bits>\d+)?(?P<high>msb)?(?P<order>le|be)?$")
 _GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")
 _PAIRED = re.compile(r"nv(?P<kind>12|21|16|20|24|42)(?P<order>le|be)?$")
 _PAIRED_HIGH = re.compile(r"p(?P<kind>[024])(?P<bits>1\d)(?P<order>le|be)$")
+_FLOATS = re.compile(r"f(?:16|32)(?:le|be)?$")
 _PAIRED_CHROMA = {"12": "420", "21": "420", "16": "422", "20": "422", "24": "444", "42": "444"}
 _CR_FIRST = ("21", "42")
 _HIGH_CHROMA = {"0": "420", "2": "422", "4": "444"}
 
 _Where = tuple[int, int, int]  # plane, first sample in a row, every how many samples
+
+_YCBCR: tuple[_Where, ...] = (0, 0, 1), (1, 0, 1), (2, 0, 1)
+_GBR: tuple[_Where, ...] = (2, 0, 1), (0, 0, 1), (1, 0, 1)
 
 RowsOf = Callable[[Any, int], npt.NDArray[np.uint8]]
 """Returns the memory of a plane of an av.VideoFrame by its number, (rows, bytes with padding) uint8."""
@@ -45,7 +50,7 @@ class PixelFormat:
     bits: int
     order: str = "<"
     shift: int = 0
-    where: tuple[_Where, ...] = ((0, 0, 1), (1, 0, 1), (2, 0, 1))
+    where: tuple[_Where, ...] = _YCBCR
     via: str | None = None
     rgb: bool = False
 
@@ -73,6 +78,40 @@ def plane_samples(rows: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> npt.NDAr
     return rows[:, : rows.shape[1] // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
+def new_scaler() -> Callable[..., Any]:
+    """Return a function that converts and scales av.VideoFrames by libswscale; its arguments are those of their `reformat`.
+
+    It keeps what libswscale has worked out for its last frame. It has one thread: with more, some slices stay empty, and the
+    first samples of a slice may be overwritten by the slice before it.
+    """
+    from av.video.reformatter import VideoReformatter
+
+    return partial(VideoReformatter().reformat, threads=1)
+
+
+def planar_name(chroma: str, bits: int) -> str:
+    """Return FFmpeg's name of the format whose planes are those of `vkssim.types`: Y, Cb and Cr, or grey."""
+    return ("gray" if chroma == "400" else f"yuv{chroma}p") + ("" if bits == 8 else f"{bits}le")
+
+
+def new_picture(width: int, height: int, name: str) -> tuple[Any, Planes]:
+    """Return an av.VideoFrame in such a format, and its planes as arrays that can be written to."""
+    from av import VideoFrame
+
+    frame = VideoFrame(width, height, name)
+    return frame, tuple(plane_of(frame, number) for number in range(len(frame.planes)))
+
+
+def plane_of(frame: Any, number: int) -> npt.NDArray[Any]:
+    """Return a plane of an av.VideoFrame as (rows, columns) uint8, or uint16 for more than 8 bits, not copied.
+
+    Its format has planes of one kind of samples, with the least byte first.
+    """
+    plane = frame.planes[number]
+    kind = np.dtype(np.uint8) if frame.format.components[0].bits == 8 else np.dtype("<u2")
+    return plane_samples(plane_rows(frame, number), kind)[: plane.height, : plane.width]
+
+
 def pixel_format(path: str, name: str | None) -> PixelFormat:
     """Return what FFmpeg's name of a pixel format means. Raises InputError where it has no luma that could be compared."""
     own = _own_planes(name or "")
@@ -90,7 +129,9 @@ def pixel_format(path: str, name: str | None) -> PixelFormat:
 def _own_planes(name: str) -> PixelFormat | None:
     """Return the formats whose planes or rows can be read as they are."""
     if match := _PLANAR.match(name):
-        return _of(match["chroma"], int(match["bits"] or 8), match["order"])
+        bits, rgb = int(match["bits"] or 8), match["chroma"] is None
+        shift = 16 - bits if match["high"] else 0
+        return _of(match["chroma"] or "444", bits, match["order"], shift=shift, where=_GBR if rgb else _YCBCR, rgb=rgb)
     if match := _GREY.match(name):
         step = 1 if match["kind"] == "gray" else 2
         return _of("400", int(match["bits"] or 8), match["order"], where=((0, 0, step),))
@@ -116,12 +157,12 @@ def _converted(name: str) -> PixelFormat | None:
     side = 16  # any number that all chroma steps divide
     described = VideoFormat(name, side, side)
     bits = max((component.bits for component in described.components), default=0)
-    if described.is_bayer or name.startswith("xyz") or bits not in (*range(1, 9), *BIT_DEPTHS):
+    if described.is_bayer or name.startswith("xyz") or _FLOATS.search(name) or bits not in (*range(1, 9), *BIT_DEPTHS):
         return None
     if described.is_rgb or described.has_palette:
         bits = max(8, bits)
         via = "gbrp" if bits == 8 else f"gbrp{bits}le"
-        return PixelFormat("444", bits, where=((2, 0, 1), (0, 0, 1), (1, 0, 1)), via=via, rgb=True)
+        return PixelFormat("444", bits, where=_GBR, via=via, rgb=True)
     if name in ("monow", "monob"):
         return PixelFormat("400", 8, where=((0, 0, 1),), via="gray")
     steps = side // described.chroma_height(side), side // described.chroma_width(side)

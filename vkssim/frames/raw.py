@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
 from ..storage.remote import read_ranges
-from ..types import Planes, Samples
+from ..types import DepthCheck, Planes, Samples
+from ..utils.wording import counted
 from .info import VideoInfo
 from .layout import PlanarLayout
 from .marks import EvenMarks, Marks
@@ -19,6 +21,7 @@ from .pipe import give_up
 from .source import FrameSource, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # bytes asked for together, which are in memory beside the frames themselves
+_MOST_FRAMES_CHECKED = 16  # frames whose samples are looked at when a file is opened, if the first ones are dark
 
 RAW = "raw"
 """The kind of raw streams."""
@@ -53,6 +56,8 @@ class _RawFrames(FrameSource):
         self.info = VideoInfo(path, RAW, layout.width, layout.height, layout.bits, frames, chroma=layout.chroma)
         self.length = frames
         self.file_bytes = size
+        if frames:
+            self._check_depth(frames)
         if rest:
             problem: InputError = truncated(path, frames, frames * layout.frame_bytes, size, layout.frame_bytes)
             if frames and not allow_partial:
@@ -64,6 +69,28 @@ class _RawFrames(FrameSource):
                 self.close()
                 raise problem
             self.problem = problem
+
+    def _check_depth(self, frames: int) -> None:
+        """Add a warning if the luma of frames all over the clip stays within a quarter of the range.
+
+        The first frame that is bright enough ends this, as the first one of nearly every clip does.
+        """
+        check = DepthCheck(2**self.info.bits - 1)
+        numbers = sorted({place * (frames - 1) // (_MOST_FRAMES_CHECKED - 1) for place in range(_MOST_FRAMES_CHECKED)})
+        planes = self.info.new_planes(1)
+        for number in numbers:
+            if check.is_over or not self.read([number], [planes]):
+                break
+            check.look(planes[0])
+        self.bytes_read, self.problem = 0, None  # the run itself meets what cannot be read
+        depth = check.smaller_depth
+        if depth is not None:
+            cure = f"--bitdepth {depth} reads them" if depth > 8 else "convert them to bytes"
+            warning = (
+                f"{self.info.path}: no sample of the luma exceeds {2**depth - 1} in {counted(len(numbers), 'frame')} all over"
+                f" the clip, and {self.info.bits} bits reach {2**self.info.bits - 1}; if the samples have {depth} bits, {cure}"
+            )
+            self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
     def marks(self) -> Marks:
         """See FrameSource.marks."""

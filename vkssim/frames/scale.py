@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from ..types import Planes, plane_shapes
 from .info import VideoInfo
 from .layout import check_size
-from .pixels import plane_rows, plane_samples
+from .pixels import new_picture, new_scaler, planar_name, plane_of
 from .shape import stretched
 
 _EXACT = 0x40000 | 0x80000  # SWS_ACCURATE_RND, SWS_BITEXACT: the same on every processor
@@ -47,26 +48,21 @@ class Scale:
         how = interpolation(self.resampler)
         shapes = plane_shapes(self.width, self.height, self.chroma)
         scaled = []
-        for plane, (height, width), reformatter in zip(planes, shapes, self._reformatters(), strict=False):
-            frame = reformatter.reformat(self._frame(plane), width, height, interpolation=how, threads=1)
-            scaled.append(plane_samples(plane_rows(frame, 0), plane.dtype)[:height, :width])
+        for plane, (height, width), scale in zip(planes, shapes, self._scalers(), strict=False):
+            scaled.append(plane_of(scale(self._frame(plane), width, height, interpolation=how), 0))
         return tuple(scaled)
 
-    def _reformatters(self) -> list[Any]:
-        """Return a scaler a plane and thread, which keeps what libswscale has worked out for its last frame's size."""
-        from av.video.reformatter import VideoReformatter
-
-        if not hasattr(self._kept, "reformatters"):
-            self._kept.reformatters = [VideoReformatter() for _ in range(3)]
-        kept: list[Any] = self._kept.reformatters
+    def _scalers(self) -> list[Callable[..., Any]]:
+        """Return a scaler for each plane and thread, since each keeps what was worked out for one size."""
+        if not hasattr(self._kept, "scalers"):
+            self._kept.scalers = [new_scaler() for _ in range(3)]
+        kept: list[Callable[..., Any]] = self._kept.scalers
         return kept
 
     def _frame(self, plane: np.ndarray) -> Any:
-        from av import VideoFrame
-
         height, width = plane.shape
-        frame = VideoFrame(width, height, "gray" if self.bits == 8 else f"gray{self.bits}le")
-        plane_samples(plane_rows(frame, 0), plane.dtype)[:height, :width] = plane
+        frame, (grey,) = new_picture(width, height, planar_name("400", self.bits))
+        grey[:] = plane
         return frame
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from ..types import ExternalFrame, Planes
-from .clip_facts import ClipFacts, VideoPackets
 from .source import FrameSource
 from .surfaces import DecodedFrame
+from .wrapped import WrappedSource
 
 Target = TypeVar("Target", Planes, ExternalFrame)
 
@@ -41,9 +40,6 @@ class Tee:
         self._spare: list[Planes] = []
         self._end: int | None = None
         self._failure: BaseException | None = None
-        self._packets: VideoPackets | None = None
-        self._packets_known = False
-        self._packets_lock = threading.Lock()
         self.readers = tuple(_TeeReader(self, source) for _ in range(readers))
         self._wanted: dict[FrameSource, int] = dict.fromkeys(self.readers, 0)
 
@@ -68,13 +64,6 @@ class Tee:
         with self._changed:
             self._wanted.pop(reader, None)
             self._let_go()
-
-    def packets(self) -> VideoPackets | None:
-        """See FrameSource.packets; found once for all readers."""
-        with self._packets_lock:
-            if not self._packets_known:
-                self._packets, self._packets_known = self._source.packets(), True
-            return self._packets
 
     def _take(self, reader: FrameSource, number: int, read: Callable[[], _Frame | None], use: Callable[[_Frame], None]) -> bool:
         """Have a reader use a frame, which `read` gives where no other reader has read it."""
@@ -174,31 +163,17 @@ class _Frame:
         self._decoded.write(target)
 
 
-class _TeeReader(FrameSource):
-    """Give one reader its view of the source."""
+class _TeeReader(WrappedSource):
+    """A reader's view of the source. What would read the shared source, or go elsewhere in it, is that of any source."""
+
+    at_start = FrameSource.at_start
+    marks, go_to, check_passed = FrameSource.marks, FrameSource.go_to, FrameSource.check_passed
+    sample, decoded_frame, give_up = FrameSource.sample, FrameSource.decoded_frame, FrameSource.give_up
 
     def __init__(self, tee: Tee, source: FrameSource) -> None:
+        super().__init__(source)
         self._tee = tee
-        self._source = source
-        self.info = source.info
-        self.stream = source.stream
-        self.opened = source.opened
-        self.external = source.external
-
-    @property
-    def damage(self) -> Mapping[int, str]:  # type: ignore[override] # which others have as an attribute
-        """See FrameSource.damage."""
-        return self._source.damage
-
-    @property
-    def remarks(self) -> Sequence[tuple[int, str]]:  # type: ignore[override]
-        """See FrameSource.remarks."""
-        return self._source.remarks
-
-    @property
-    def expected(self) -> int | None:
-        """See FrameSource.expected."""
-        return self._source.expected
+        self.problem, self.length = None, None  # known when this reader has met the end
 
     def read(self, numbers: Sequence[int], targets: Sequence[Planes]) -> int:
         """See FrameSource.read."""
@@ -212,25 +187,9 @@ class _TeeReader(FrameSource):
         for count, (number, target) in enumerate(zip(numbers, targets, strict=True)):
             if not take(number, target):
                 # Each reader gets a problem of its own, as with failures.
-                self.problem, self.length = copy(self._source.problem), self._source.length
+                self.problem, self.length = copy(self.source.problem), self.source.length
                 return count
         return len(numbers)
-
-    def time(self, number: int) -> float | None:
-        """See FrameSource.time."""
-        return self._source.time(number)
-
-    def times(self) -> npt.NDArray[np.float64] | None:
-        """See FrameSource.times."""
-        return self._source.times()
-
-    def clip_facts(self) -> ClipFacts:
-        """See FrameSource.clip_facts."""
-        return self._source.clip_facts()
-
-    def packets(self) -> VideoPackets | None:
-        """See FrameSource.packets."""
-        return self._tee.packets()
 
     def close(self) -> None:
         """Leave the others to themselves; a second call does nothing."""

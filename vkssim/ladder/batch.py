@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from .. import errors
 from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, HostMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..frames.open import readable_again
@@ -240,8 +241,13 @@ def _keep(
     if report is not None and frames is not None:
         frames.write(frames_file(pair, key), render(report, "json", "max").encode())
     # A row of results without a message counts as scored, so an error without one gets its name.
-    failure = None if error is None else {"type": type(error).__name__, "message": worded(str(error) or type(error).__name__)}
+    failure = None if error is None else {"type": _kind(error), "message": worded(str(error) or _kind(error))}
     journal.add(_record(key, pair, report, failure))
+
+
+def _kind(error: Exception) -> str:
+    """Return the name of an error's type; of a type that is internal, that of the public one which it derives from."""
+    return next((kind.__name__ for kind in type(error).__mro__ if kind.__name__ in errors.__all__), type(error).__name__)
 
 
 def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str, str] | None) -> dict[str, Any]:

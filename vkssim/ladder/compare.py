@@ -1,4 +1,4 @@
-"""Compare two reports of the same frames: compute the change of each score, and check it against thresholds."""
+"""Compare two reports of one reference: compute the change of each score, and check it against thresholds."""
 
 from __future__ import annotations
 
@@ -19,20 +19,29 @@ FRAME = "frame"
 
 @dataclass(frozen=True)
 class Change:
-    """Hold the change of one score.
+    """The change of one score over the frames that both reports have.
 
-    A difference is the second report's value minus the first's; a drop is the negated difference.
-
-    `before` and `after` are the pooled values of each report's own frames. `mean_difference`, `max_drop` and `max_drop_frame`
-    are computed over the `frames` that both reports have; they are NaN and None if a frame has no score in one of them.
+    `before` and `after` are the pooled values of the two reports. `max_drop` is the largest drop of a frame, below 0 if all
+    frames rose, and `max_drop_frame` the number of this frame in the first report. They are NaN and None if a frame has no
+    score in one of the reports.
     """
 
     before: Mapping[str, float]
     after: Mapping[str, float]
-    frames: int
-    mean_difference: float
     max_drop: float
     max_drop_frame: int | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The change of each score that two reports share.
+
+    `frames` is the number of frames that both reports have, and `lost` the number of frames that only the first one has.
+    """
+
+    scores: Mapping[str, Change]
+    frames: int
+    lost: int
 
 
 @dataclass(frozen=True)
@@ -66,54 +75,61 @@ class Threshold:
         if self.pooling not in change.before:
             meant = did_you_mean(self.pooling, POOLINGS)
             raise OptionError(f"no pooled value {self.pooling}{meant}. Available: {', '.join(change.before)}")
-        return change.before[self.pooling] - change.after[self.pooling]
+        return float(drop_of(change.before[self.pooling], change.after[self.pooling]))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Hold a threshold and the drop of its value. A drop of NaN, because a frame has no score, fails every threshold."""
+    """A threshold, the drop of its value, and how many frames are lost.
+
+    Lost frames fail every threshold, and so does a drop of NaN, which says that a frame has no score.
+    """
 
     threshold: Threshold
     drop: float
+    lost: int
 
     @property
     def met(self) -> bool:
-        """Return True where the drop is allowed."""
-        return self.drop <= self.threshold.most
+        """Return True if the drop is allowed and no frame is lost."""
+        return self.drop <= self.threshold.most and not self.lost
 
 
-def compare_reports(before: ScoreReport, after: ScoreReport) -> dict[str, Change]:
-    """Return the change of each score that both reports have. Raises InputError where they share no score or no frame."""
+def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
+    """Return the change of each score that both reports have, over the frames of the reference that both have.
+
+    Raises InputError if they share no score or no frame.
+    """
     names = [name for name in before.names if name in after.names]
     if not names:
         raise InputError(f"no score in both reports: one has {_listed(before.names)}, the other {_listed(after.names)}")
-    places = {frame.index: place for place, frame in enumerate(after.frames)}
+    shift = before.selection.first_reference - after.selection.first_reference  # reports count from the first pair
+    places = {frame.index - shift: place for place, frame in enumerate(after.frames)}
     shared = [(place, places[frame.index]) for place, frame in enumerate(before.frames) if frame.index in places]
     if not shared:
         raise InputError("no frame is in both reports; were they scored with the same `subsample`?")
-    rows = np.array(shared)
-    numbers = [before.frames[place].index for place in rows[:, 0]]
-    return {name: _change(before.column(name), after.column(name), rows, numbers) for name in names}
+    of_before, of_after = np.array(shared).T
+    numbers = [before.frames[place].index for place in of_before]
+    changes = {name: _change(before.column(name)[of_before], after.column(name)[of_after], numbers) for name in names}
+    return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
 
-def judge(changes: Mapping[str, Change], thresholds: Sequence[Threshold]) -> list[Verdict]:
+def judge(compared: Comparison, thresholds: Sequence[Threshold]) -> list[Verdict]:
     """Return the verdict on each threshold. Raises OptionError if the reports lack the score or the pooled value of one."""
-    return [Verdict(threshold, threshold.drop(changes)) for threshold in thresholds]
+    return [Verdict(threshold, threshold.drop(compared.scores), compared.lost) for threshold in thresholds]
 
 
-def _change(before: Doubles, after: Doubles, rows: np.ndarray, numbers: Sequence[int]) -> Change:
-    with np.errstate(invalid="ignore"):  # two infinite scores in dB have the difference NaN
-        differences = after[rows[:, 1]] - before[rows[:, 0]]
-    worst = int(np.argmin(differences))  # argmin returns a NaN if there is one
-    complete = not np.isnan(differences[worst])
-    return Change(
-        pool(before),
-        pool(after),
-        len(rows),
-        float(differences.mean()),
-        float(-differences[worst]),
-        numbers[worst] if complete else None,
-    )
+def _change(before: Doubles, after: Doubles, numbers: Sequence[int]) -> Change:
+    drops = drop_of(before, after)
+    worst = int(np.argmax(drops))  # argmax returns a NaN if there is one
+    complete = not np.isnan(drops[worst])
+    return Change(pool(before), pool(after), float(drops[worst]), numbers[worst] if complete else None)
+
+
+def drop_of(before: Doubles | float, after: Doubles | float) -> Doubles:
+    """Return the drop of scores: 0 if they are equal, also if both are infinite, as those of identical frames in dB are."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.equal(before, after), 0.0, np.subtract(before, after))
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -37,7 +37,10 @@ CLIP_COLUMNS = tuple(name for name, entry in facts_of(ClipFacts).items() if entr
 SCORING = "scoring"
 """The column that records how a row was scored: a `ScoringRecord` as JSON, without defaults."""
 
-_CLIP_FACTS_COMPARED = [name for name, entry in facts_of(ClipFacts).items() if entry.is_compared]
+_CLIP_FACTS_COMPARED = {
+    clip: [name for name, entry in facts_of(ClipFacts).items() if entry.is_compared(of_reference=clip == "reference")]
+    for clip in ("reference", "distorted")
+}
 
 _OLDEST_COLUMNS = (
     "reference",
@@ -189,8 +192,8 @@ def _record(row: Row) -> ScoringRecord | None:
         return None
     with _named(row):
         data["command"] = ""
-        for clip in ("reference", "distorted"):
-            data[clip] = {name: value for name, value in data[clip].items() if name in _CLIP_FACTS_COMPARED}
+        for clip, names in _CLIP_FACTS_COMPARED.items():
+            data[clip] = {name: value for name, value in data[clip].items() if name in names}
         return _record_of(json.dumps(data, sort_keys=True))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from ..features.geometry import DECIMATE_ROWS, aligned, ceil_div, strip_rows
 from ..features.planes import KernelShape
 from ..host.plan import BufferSpec, Dispatch, Plan, Role
-from ..shaders.constants import DECIMATE_OUTPUTS, LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
-from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, SampleCode, Shape
+from ..shaders.constants import LOSS_WORKGROUP, POINTWISE_ROWS, STRIP_COLUMNS
+from ..shaders.interface import FORMAT_CONSTANT, INTERFACES, PYRAMID_CONSTANT, TERM_CONSTANT, Precision, SampleCode, Shape
 from .spec import RADIUS, Loss, Negative, Pyramid
 
 DISTORTED, REFERENCE, GRADIENT, MEANS = "distorted", "reference", "gradient", "means"
@@ -79,7 +79,8 @@ def loss_plan(loss: Loss, shape: KernelShape, *, gradient: bool, weight: float =
 
 class _Builder:
     def __init__(self, loss: Loss, shape: KernelShape, gradient: bool, weight: float, packed: bool) -> None:
-        self._loss, self._shape, self._gradient, self._weight = loss, shape, gradient, weight
+        self._loss, self._gradient, self._weight = loss, gradient, weight
+        self._shape = replace(shape, precision=Precision.FAST)  # gradients are those of the separable low-pass
         size = loss.sizes[0]
         first = Planes(DISTORTED, *size, size[1]) if packed else Planes.aligned(DISTORTED, size)
         self._images = [
@@ -176,8 +177,7 @@ class _Builder:
             kernel = self._shape.kernel_with("loss_average", {})
             push = INTERFACES["loss_average"].pack(**fine.source(), **coarse.target())
             return Dispatch(label, kernel, (fine.buffer,), (coarse.buffer,), push, self._pointwise(coarse.pitch, coarse.height))
-        staged = self._shape.shape is Shape.STAGED
-        groups = ceil_div(coarse.pitch, DECIMATE_OUTPUTS if staged else self._shape.decimate_columns)
+        groups = ceil_div(coarse.pitch, self._shape.decimate_columns)
         strip = strip_rows(DECIMATE_ROWS[self._shape.shape], coarse.height, groups)
         kernel = self._shape.kernel_with("ms_ssim_decimate", {FORMAT_CONSTANT: SampleCode.FLOAT32.value})
         push = INTERFACES["ms_ssim_decimate"].pack(**fine.source(self._unit), **coarse.target(), strip=strip, scale=1.0)

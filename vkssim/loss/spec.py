@@ -87,13 +87,12 @@ class Loss:
             raise OptionError(f"negative terms can only be kept under weights of 1, got {self.weights}; choose clamp or null")
         if not self.weights or not all(0 <= weight < math.inf for weight in self.weights):
             raise OptionError(f"weights must be one number or more, none negative, got {self.weights}")
-        if not (0 < self.c1 < math.inf and 0 < self.c2 < math.inf):
-            raise OptionError(f"data_range, K1 and K2 must be above 0, got C1 {self.c1} and C2 {self.c2}")
         smallest_range, largest_range = _RANGES
-        if not smallest_range <= self.data_range <= largest_range or min(self.c1, self.c2) < _SMALLEST_CONSTANT:
+        is_sound = all(_SMALLEST_CONSTANT <= constant < math.inf for constant in (self.c1, self.c2))
+        if not smallest_range <= self.data_range <= largest_range or not is_sound:
             raise OptionError(
                 f"data_range is {self.data_range:g}, C1 {self.c1:g} and C2 {self.c2:g}; float32 has room for squares of samples"
-                f" where data_range lies between {smallest_range:g} and {largest_range:g} and C1 and C2 are"
+                f" if data_range lies between {smallest_range:g} and {largest_range:g} and C1 and C2 are"
                 f" {_SMALLEST_CONSTANT:g} or more: scale the images"
             )
         scales = len(self.weights)
@@ -141,7 +140,7 @@ def constants(data_range: float, k: Sequence[float] = (0.01, 0.03)) -> dict[str,
     """Return data_range, c1 and c2 of `Loss` from the range of the samples: (K1 range)^2 and (K2 range)^2."""
     if len(k) != 2:
         raise OptionError(f"K is {tuple(k)}; two numbers, K1 and K2, are needed")
-    k1, k2 = k
-    if not (data_range > 0 and k1 > 0 and k2 > 0):
-        raise OptionError(f"data_range, K1 and K2 must be above 0, got {data_range}, {k1} and {k2}")
-    return {"c1": (k1 * data_range) ** 2, "c2": (k2 * data_range) ** 2, "data_range": data_range}
+    if any(isinstance(value, str) or not value > 0 for value in (data_range, *k)):
+        raise OptionError(f"data_range, K1 and K2 must be numbers above 0, got {data_range!r}, {k[0]!r} and {k[1]!r}")
+    c1, c2 = (scaled * scaled for scaled in (data_range * factor for factor in k))  # a power would raise OverflowError
+    return {"c1": c1, "c2": c2, "data_range": data_range}

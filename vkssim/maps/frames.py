@@ -158,8 +158,7 @@ def _pictures(
         sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures, streams=selection.streams)]
         frame = common_format(sources[0], sources[1])
         pairing = selection.schedule(sources[0], sources[1], sync).pairing
-        # In a map, rounding errors do not average out over windows. 8x8 windows lose no digits and need no exact build.
-        options: dict[str, OptionValue] = {"scale": 1, "window": window, "exact": window == "gaussian11"}
+        options: dict[str, OptionValue] = {"scale": 1, "window": window}
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:
             pair = pairing.pair_of(index)

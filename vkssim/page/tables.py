@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from ..report.numbers import shortest, told_apart
 from ..report.record import leaves
 from ..report.results import ScoreReport
 from ..report.thresholds import Verdict
@@ -81,7 +82,8 @@ class Limit:
     def of(cls, verdict: Verdict) -> Limit:
         """Return the limit of a page for the verdict on a threshold."""
         threshold = verdict.threshold
-        return cls(f"{threshold.name} {threshold.pooling} ≥ {verdict.limit:g}", number(verdict.value), verdict.met)
+        value = number(verdict.value, verdict.limit)
+        return cls(f"{threshold.name} {threshold.pooling} ≥ {shortest(verdict.limit)}", value, verdict.met)
 
 
 @dataclass(frozen=True)
@@ -211,9 +213,9 @@ def _heat(mean: float | None) -> Heat | None:
     return None if mean is None else Heat(number(mean), sum(mean < bound for bound in _HEAT))
 
 
-def number(value: float) -> str:
-    """Return a score with six decimals, or "null" if it is not a number."""
-    return f"{value:.6f}" if math.isfinite(value) else "null"
+def number(value: float, limit: float | None = None) -> str:
+    """Return a score with six decimals, more if they tell it from a limit, or "null" if it is not a number."""
+    return told_apart(value, limit) if math.isfinite(value) else "null"
 
 
 def rate_text(rate: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Twin of `ms_ssim.comp`, and its pyramid."""
+"""The l, c, s of each scale of float_ms_ssim, from the twins of `ssim.comp` and `ms_ssim_decimate.comp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twin of `ssim_uniform.comp`, `ssim_uniform_map.comp` and `ssim_estimate.comp`.
+"""Twin of `ssim_uniform.comp` and `ssim_estimate.comp`.
 
 It computes maps of l, c and s of the rectangular 8x8 window in double precision.
 """

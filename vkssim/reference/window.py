@@ -59,7 +59,8 @@ def _maps(reference: FloatPlane, distorted: FloatPlane) -> LcsMaps:
     variance1 = np.maximum(zero, gaussian(reference * reference) - mean1_squared)
     variance2 = np.maximum(zero, gaussian(distorted * distorted) - mean2_squared)
     covariance = gaussian(reference * distorted) - mean1 * mean2
-    geometric = np.sqrt(variance1 * variance2)
+    # Roots first: the product of two large variances would be infinite.
+    geometric = np.where(variance1 == variance2, variance1, np.sqrt(variance1) * np.sqrt(variance2))
     covariance = np.where((covariance < 0) & (geometric <= 0), zero, covariance)
 
     # Equal terms give exactly 1. This is the only difference from libvmaf: its numerators are double, its denominators float,

@@ -43,6 +43,20 @@ class NumberFormat:
         return value if self.decimals is None else round(value, self.decimals)
 
 
+def told_apart(value: float, limit: float | None, digits: int = 6, kind: str = "f") -> str:
+    """Return a number with `digits` digits of a format, or as many more as tell it from a limit; without the sign of a zero."""
+    texts = (f"{value:z.{count}{kind}}" for count in range(digits, _MOST_DECIMALS + 1))
+    if limit is None or value == limit or not (math.isfinite(value) and math.isfinite(limit)):
+        return next(texts)
+    limits = (f"{limit:z.{count}{kind}}" for count in range(digits, _MOST_DECIMALS + 1))
+    return next((text for text, other in zip(texts, limits, strict=True) if text != other), repr(value))
+
+
+def shortest(value: float) -> str:
+    """Return a number as the shortest text that reads back to the same double, a whole one without decimals."""
+    return repr(value).removesuffix(".0")
+
+
 def finite(data: Any) -> Any:
     """Return nested dicts and sequences in which None replaces every number that is NaN or infinite, for JSON."""
     if isinstance(data, dict):

@@ -82,7 +82,11 @@ def _report(data: Any) -> ScoreReport:
         warnings=[str(text) for text in data.get("warnings", [])],
         notes=[str(text) for text in data.get("notes", [])],
         rate=None if rate is None else float(rate),
-        similarities=tuple(name for name, pooled in data.get("pooled_metrics", {}).items() if "mean_db" in pooled),
+        similarities=tuple(
+            name
+            for name, pooled in data.get("pooled_metrics", {}).items()
+            if "mean_db" in pooled and (name in names or not frames)
+        ),
         selection=_selection(data) if scoring is None else scoring.selection,
         sync=str(data.get("sync", "index")),
         pictures=_pictures(data) if scoring is None else scoring.pictures,

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 import numpy as np
 
+from ..errors import OptionError
 from ..frames.options import PictureOptions, Selection
 from ..reference.decibel import decibel
 from ..types import Doubles
 from ..utils.version import __version__
+from ..utils.wording import counted
 from .backend_info import BackendInfo
 from .frame_scores import FrameScores
+from .numbers import NumberFormat
 from .record import ScoringRecord
 
 PERCENTILES = (1, 5, 10, 50)
 
 
-@dataclass
+@dataclass(repr=False)
 class ScoreReport:
-    """Hold the scores of a pair of clips, and how they were scored.
+    """The scores of a pair of clips, and how they were scored.
+
+    Its `repr` names the clips and the means. In a notebook it is shown as a table, with a chart of each score.
 
     Parameters
     ----------
@@ -90,6 +97,57 @@ class ScoreReport:
     troubles: list[str] = field(default_factory=list)
     unequal: str | None = None
 
+    def __repr__(self) -> str:
+        means = (f"{name} {pooled.get('mean', np.nan):.6f}" for name, pooled in self.pooled().items())
+        return f"<{type(self).__name__}: {self.title}\n mean {', '.join(means) or 'of no frame'}>"
+
+    def _repr_html_(self) -> str:
+        from .notebook import render
+
+        return render(self)
+
+    @property
+    def title(self) -> str:
+        """Return a line that names the clips, and the number and the format of the frames."""
+        frames = f"{counted(self.frame_count, 'frame')} of {self.width}x{self.height}, {self.bits} bit"
+        return f"{self.distorted} against {self.reference}, {frames}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, with the keys of its JSON.
+
+        Returns
+        -------
+        dict of str to Any
+            The values that `vkssim.report.render` writes as JSON, without rounding. A score that does not exist is None.
+
+        """
+        from .json import as_dict
+
+        return as_dict(self, NumberFormat(None))
+
+    def to_pandas(self) -> Any:
+        """Return the scores of the frames as a table of pandas, which must be installed.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each frame, with the number of the frame as its index; the columns are ``time``, in seconds, NaN if it is
+            unknown, and the scores.
+
+        Raises
+        ------
+        OptionError
+            pandas is not installed.
+
+        """
+        try:
+            pandas: Any = import_module("pandas")
+        except ImportError as error:
+            raise OptionError(f"to_pandas needs pandas ({error}); `pip install pandas` installs it") from None
+        times = np.array([frame.time for frame in self.frames], np.float64)
+        columns = {"time": times, **{name: self.column(name) for name in self.names}}
+        return pandas.DataFrame(columns, index=pandas.Index([frame.index for frame in self.frames], name="frame"))
+
     @property
     def frame_count(self) -> int:
         """Return how many frames were scored."""
@@ -149,7 +207,7 @@ class ScoreReport:
         return pooled
 
 
-@dataclass
+@dataclass(repr=False)
 class PooledReport(ScoreReport):
     """Hold a report without its frames. `values` are the pooled values of each score, and `count` is the number of frames."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import OptionError
 from ..utils.limits import check_option
 from ..utils.wording import did_you_mean
+from .numbers import shortest, told_apart
 from .results import PERCENTILES, ScoreReport
 
 POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for rank in PERCENTILES))
@@ -26,6 +27,11 @@ class Threshold:
     pooling: str
     limit: float | None
     parameter: str = "fail_under"
+
+    @property
+    def pooled_name(self) -> str:
+        """Return the name of the pooled value, such as ``float_ms_ssim:p5``."""
+        return f"{self.name}:{self.pooling}"
 
     def value(self, report: ScoreReport) -> float:
         """Return the pooled value of a report that the threshold limits."""
@@ -113,6 +119,6 @@ def unmet(thresholds: Sequence[Threshold], report: ScoreReport) -> list[str]:
     for verdict in verdicts(thresholds, report):
         if not verdict.met:
             threshold, value = verdict.threshold, verdict.value
-            got = "null" if math.isnan(value) else f"{value:.9g}"
-            failed.append(f"{threshold.pooling} of {threshold.name} is {got}, the limit is {verdict.limit:.9g} (`fail_under`)")
+            got, limit = "null" if math.isnan(value) else told_apart(value, verdict.limit, 9, "g"), shortest(verdict.limit)
+            failed.append(f"{threshold.pooling} of {threshold.name} is {got}, the limit is {limit} (`fail_under`)")
     return failed

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..errors import InputError
 from ..features import FEATURES
@@ -34,12 +35,17 @@ class Findings:
     notes: list[str] = field(default_factory=list)
 
 
-def check_alike(scored: Sequence[Scored], *, force: bool) -> Findings:
+def check_alike(scored: Sequence[Scored], *, force: bool, one_reference: bool = False) -> Findings:
     """Return warnings and notes about scores that are going to be compared; `force` turns a refusal into a warning.
 
-    Raises InputError, which names the differences, where the clips were not scored alike.
+    With `one_reference`, all clips must have been compared with the same reference, whatever folder it was in. Raises
+    InputError, which names the differences, if the clips were not scored alike.
     """
-    found = find_differences(scored)
+    if one_reference:
+        found = find_differences([replace(entry, reference="") for entry in scored])
+        found.refused[:0] = _different_references(scored)
+    else:
+        found = find_differences(scored)
     if found.refused and not force:
         raise InputError(f"{'; '.join(found.refused)}. `force` compares them all the same")
     return Findings([], [*found.refused, *found.warnings], found.notes)
@@ -77,6 +83,14 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
     if unknown and len(scored) > 1:
         said[Differs.NOTED].append(_unknown(unknown))
     return Findings(said[Differs.REFUSED], said[Differs.WARNED], said[Differs.NOTED])
+
+
+def _different_references(scored: Sequence[Scored]) -> list[str]:
+    """Return a sentence if the clips were compared with references of different names. An unknown name differs from none."""
+    names = {entry.name: re.split(r"[/\\]", entry.reference)[-1] for entry in scored if entry.reference}
+    if len(set(names.values())) < 2:
+        return []
+    return ["; ".join(f"the reference of {name} is {reference}" for name, reference in names.items())]
 
 
 def _counted(pairs: Sequence[str]) -> str:

@@ -3,13 +3,15 @@
 A signature is the luma averaged over a grid of 16x9 blocks. For every possible offset, the signatures of the reference and of
 the distorted clip are subtracted over the same frames of the distorted clip. The variance of the differences over time is
 smallest at the offset at which both clips move alike. Constant differences, such as another sample range or a logo, do not
-count.
+count. An offset must hold in every part of the clips: after a frame that was dropped or doubled, it is another one.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from ..errors import DemandError, InputError, VkssimError
 from ..frames.open import readable_twice
 from ..frames.options import PictureOptions, RawDescription, Selection
+from ..frames.pairing import ByTime
 from ..frames.preprocessing import open_pair
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
@@ -24,6 +27,7 @@ from ..storage.remote import is_url, named
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
+from .timing import PTS_ADVICE
 
 MOST = 120
 """Largest shift in frames, in both directions. It is smaller for short clips, because enough frames must remain to compare."""
@@ -38,6 +42,8 @@ _AS_GOOD, _NOISE = 1.2, 0.02
 _MOST_NAMED = 8
 _LOW = 0.9  # mean similarity below which clips are suspected to be shifted
 _ALIKE = 0.5  # share of the median variance; the right offset must stay below it
+_MOST_PARTS = 4
+_NEAR = 3  # offsets that are compared in each part, on both sides of the one that was found
 
 Signatures = npt.NDArray[np.float64]
 """(frames, blocks), in units of 8-bit luma."""
@@ -45,10 +51,16 @@ Signatures = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Shift:
-    """Hold an offset that was found, and the number of frames of the distorted clip that support it."""
+    """An offset that was found, and the number of frames of the distorted clip that support it.
+
+    It `holds` if no other offset matches a part of the clips better, as after a frame that was dropped or doubled. The
+    `times_match` if pairs of the same presentation time match as well as pairs by the offset.
+    """
 
     offset: int
     frames: int
+    holds: bool = True
+    times_match: bool = False
 
 
 def find_offset(
@@ -99,10 +111,12 @@ def add_hint(
     *,
     of_many: bool = False,
 ) -> None:
-    """Add a warning to the report of two clips, or to the report of a DemandError, if they scored low and seem to be shifted.
+    """Give a report at most one advice on how to pair the frames; the report of a DemandError too.
 
-    This reads the first frames of both clips once more. `of_many` says that the pair is one of many: the options hold for the
-    other pairs too, and clips by URL are not read again, because other machines may have scored them.
+    If the clips scored low or their times differ, the first frames of both are read once more. If one offset matches all their
+    parts, and their times do not, a warning names it unless they were scored with it, and the warnings about times lose their
+    advice, which would pair other pictures. `of_many` says that the pair is one of many: the options hold for the other pairs
+    too, and clips by URL are not read again, because other machines may have scored them.
     """
     report = outcome.report if isinstance(outcome, DemandError) else outcome  # a DemandError also comes after the last frame
     if not isinstance(report, ScoreReport) or options.sync != "index" or (of_many and any(map(is_url, clips.paths))):
@@ -110,21 +124,22 @@ def add_hint(
     if options.selection.takes_all and len(report.frames) <= _LEAST:
         return  # one of the clips is too short to tell
     name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
-    if name is not None and report.frames and np.nanmean(report.column(name)) < _LOW:
-        warning = _hint(clips, options, of_many)
-        report.warnings += [] if warning is None else [warning]
-
-
-def _hint(clips: Clips, options: ScoreOptions, of_many: bool) -> str | None:
-    """Return the warning about two clips that seem to be shifted; None where they do not."""
-    if not all(map(readable_twice, clips.paths)):
-        return None
+    is_low = name is not None and report.frames and np.nanmean(report.column(name)) < _LOW
+    if not (is_low or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)) or not all(
+        map(readable_twice, clips.paths)
+    ):
+        return
     try:
         shift = _found(clips.paths, clips.raw, options.selection, options.pictures, _FIRST)
     except (VkssimError, MemoryError):  # the search failed or gave no certain offset; the scores are valid all the same
-        return None
-    if not shift.offset:
-        return None
+        return
+    if shift.holds and not shift.times_match:
+        report.warnings[:] = [warning.removesuffix(PTS_ADVICE) for warning in report.warnings]
+        report.warnings += [_hint(shift, clips, options, of_many)] if shift.offset else []
+
+
+def _hint(shift: Shift, clips: Clips, options: ScoreOptions, of_many: bool) -> str:
+    """Return the warning about two clips that seem to be shifted."""
     offset = options.selection.offset + shift.offset
     cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
     return (
@@ -145,7 +160,8 @@ def _found(paths: tuple[str, str], raw: RawDescription, selection: Selection, pi
             at_end = min(len(first), len(second)) < frames or frames == longest
             shift, problem = _best(first, second)
             if shift is not None:
-                return shift
+                times = [reader.times(len(found)) for reader, found in zip(readers, (first, second), strict=True)]
+                return replace(shift, times_match=_match_by_time(first, second, times, shift.offset))
             if at_end:
                 raise InputError(f"{paths[0]} and {paths[1]}: {problem}. Give `offset`")
             frames = min(2 * frames, longest)
@@ -172,6 +188,10 @@ class _Reader:
                 self._ended = True
         return np.array(self._found[:count]).reshape(-1, _GRID[0] * _GRID[1])
 
+    def times(self, count: int) -> list[float | None]:
+        """Return the presentation times of the first `count` frames in seconds, None if unknown."""
+        return [self._source.time(number) for number in range(self._next - len(self._found), self._next)][:count]
+
 
 def signature(luma: npt.NDArray[np.uint8] | npt.NDArray[np.uint16], bits: int) -> npt.NDArray[np.float64]:
     """Return the means of a plane's blocks, in units of 8-bit luma. Large planes are sampled in some rows and columns only."""
@@ -190,7 +210,7 @@ def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, s
     """Return the offset if it is certain, else None and the reason."""
     if len(distorted) > len(reference):  # swap the clips: the longer one allows more offsets
         shift, problem = _best(distorted, reference)
-        return None if shift is None else Shift(-shift.offset, shift.frames), problem
+        return None if shift is None else replace(shift, offset=-shift.offset), problem
     counts = len(reference), len(distorted)
     least = max(_LEAST, counts[1] // 4)
     most = min(MOST, counts[1] - least, (counts[0] - least) // 2)
@@ -205,10 +225,39 @@ def _best(reference: Signatures, distorted: Signatures) -> tuple[Shift | None, s
     if abs(best) == most or variances.min() > max(_NOISE, _ALIKE * np.median(variances)):
         return None, f"at no offset of less than {most} frames do the clips show the same pictures"
     if best == 0:
-        return Shift(0, len(window)), ""
+        return Shift(0, len(window), _better_in_part(reference, distorted, 0) is None), ""
+    other = _better_in_part(reference, distorted, best)
+    if other is not None:
+        return None, f"the offset is {best} in one part of the clips and {other} in another: frames were dropped or doubled"
     if as_good.sum() > 1:
         return None, f"the clips move too little to find the offset; it may be one of {_listed(offsets[as_good])}"
     return Shift(best, len(window)), ""
+
+
+def _better_in_part(reference: Signatures, distorted: Signatures, offset: int) -> int | None:
+    """Return an offset that matches some part of the clips far better than `offset` does; None if there is none."""
+    near = np.arange(offset - _NEAR, offset + _NEAR + 1)
+    frames = np.arange(max(0, near[-1]), min(len(distorted), len(reference) + near[0]))  # of the distorted clip
+    parts = max(1, min(_MOST_PARTS, len(frames) // _LEAST))
+    for part in np.array_split(frames, parts) if len(frames) else []:
+        variances = np.array([_variance(distorted[part] - reference[part - other]) for other in near])
+        if variances.min() + _NOISE < _ALIKE * variances[_NEAR]:
+            return int(near[variances.argmin()])
+    return None
+
+
+def _match_by_time(reference: Signatures, distorted: Signatures, times: Sequence[Sequence[float | None]], offset: int) -> bool:
+    """Return whether frames of the same time match as well as frames that an offset pairs."""
+    if None in chain(*times):
+        return False
+    first, second = (np.array(found, np.float64) for found in times)
+    pairing = ByTime(first, second, 0, 0)
+    frames, by_time = (np.array(numbers(range(len(pairing))), int) for numbers in (pairing.reference, pairing.distorted))
+    both = (frames + offset >= 0) & (frames + offset < len(distorted))
+    if both.sum() < _LEAST:
+        return False
+    variances = [_variance(distorted[of] - reference[frames[both]]) for of in (by_time[both], frames[both] + offset)]
+    return variances[0] <= _AS_GOOD * variances[1] + _NOISE
 
 
 def _variance(differences: Signatures) -> float:

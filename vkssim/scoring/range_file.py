@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from ..frames.clip_end import ClipEnd
 from ..frames.clip_facts import VideoPackets
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
@@ -16,7 +17,6 @@ from ..utils.facts import plain, read
 from .options import ScoreOptions
 from .ranges import Cut, FrameRange, RangeScores
 from .record import ClipPackets
-from .verdict import ClipEnd
 
 _SCORES, _DIVISION = b"vkssim scores 3 ", b"vkssim division 1 "
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
+from ..frames.clip_end import ClipEnd
 from ..frames.source import changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores
@@ -14,7 +15,7 @@ from ..report.results import ScoreReport
 from ..report.thresholds import Threshold
 from .record import ClipPackets, merged_records, with_whole_clips
 from .timing import Clock
-from .verdict import ClipEnd, judge
+from .verdict import judge
 
 Fingerprints = tuple[int | None, int | None]
 """The fingerprints of a frame of the reference and of a frame of the distorted clip."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
+from ..frames.clip_end import ClipEnd
 from ..frames.clip_facts import ClipFacts, VideoPackets
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
 from ..storage.remote import named
+from ..utils.sanitize import shell_line
 from ..utils.version import __version__
 from .options import Clips, ScoreOptions
-from .verdict import ClipEnd
 
 ClipPackets = tuple[VideoPackets | None, VideoPackets | None]
 """The packets of the reference and of the distorted clip; see `FrameSource.packets`."""
@@ -116,4 +116,4 @@ def _command(record: ScoringRecord, features: Sequence[str], backend: str) -> st
         words += given_flags(options)
     if backend != "vulkan":
         words += ["--backend", backend]
-    return shlex.join(words)
+    return shell_line(words)

@@ -9,6 +9,7 @@ from functools import partial
 from ..backends.base import Backend
 from ..errors import InputError, RangeError, VkssimError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
+from ..frames.clip_end import ClipEnd
 from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
 from ..frames.preprocessing import colour_warnings, common_format, match_pair, open_pair
@@ -27,7 +28,7 @@ from .run import Run
 from .run_settings import RunSettings
 from .stopped import no_memory_left, stopped_early
 from .timing import Clock, PairTimes
-from .verdict import ClipEnd, judge
+from .verdict import judge
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""

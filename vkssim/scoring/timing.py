@@ -9,6 +9,9 @@ PairTimes = tuple[int, float | None, float | None]
 _ROUNDED = 2e-3
 """The largest rounding of a time in seconds, at both ends: many containers store milliseconds."""
 
+PTS_ADVICE = "; --sync pts pairs frames by time"
+"""The end of a message about clips whose frames were paired by their numbers although their times differ."""
+
 _SAME_PACE = 5e-4
 """The relative tolerance of the pace: half of the difference between 23.976 and 24 frames a second."""
 
@@ -56,11 +59,11 @@ class Clock:
         since, other_since = time - self._starts[0], other - self._starts[1]
         if abs(since - other_since) > tolerance:
             first, advice = (
-                ("frames compared", "--sync pts pairs frames by time")
+                ("frames compared", PTS_ADVICE)
                 if self._first_left is None
-                else ("frames that are not skipped", "their packets announced other times")
+                else ("frames that are not skipped", "; their packets announced other times")
             )
             self.out_of_step = (
                 f"from frame {index} on {self._paths[0]} and {self._paths[1]} are out of step: {since:.3f} s and"
-                f" {other_since:.3f} s after the first {first}; {advice}"
+                f" {other_since:.3f} s after the first {first}{advice}"
             )

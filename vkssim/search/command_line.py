@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..frames.demuxer import local_name
 from ..frames.sequence import sequence
 from ..storage.remote import is_url
+from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .other_streams import copying_words
 from .recipe import Recipe
@@ -17,45 +18,87 @@ from .source import Facts
 
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
+_NOT_OF_NAMES = re.compile(r"[^\w.,+]+")
+_MOST_OF_OPTIONS = 100  # characters of them in a name
+_MOST_OF_NAME = 255  # bytes, by the limit of file systems
+_SCRIPT = """\
+#!{interpreter}
+set -e
+for file in {files}; do
+    if [ -e "$file" ]; then
+        printf '%s exists; move it away, and run this script again\\n' "$file" >&2
+        exit 1
+    fi
+done
+{commands}
+"""
 _TO_NOTHING = ("-f", "null", "-")
 
 
-def command_line(path: str, facts: Facts, recipe: Recipe, place: int) -> str:
-    """Return the line for a POSIX shell that encodes the clip at `path` with a setting.
+def command_line(path: str, facts: Facts, recipe: Recipe, place: int, *, renumbered: bool = False) -> str:
+    """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
-    The line writes a file in the current folder, whose name has the clip, the size of a rendition and the setting. Sound,
-    subtitles and attachments are copied. A rendition has none, because all of them share one; and since a script has its line,
-    FFmpeg asks nothing there, and ends where the file exists. An encode in two passes is a line with two commands. What FFmpeg
-    writes is not to the byte what a search has measured, because versions of an encoder differ.
+    The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
+    none, because all of them share one; and since a script has its line, FFmpeg asks nothing there. It turns the pictures as
+    the clip says, and numbers frames that have no times of their own (`renumbered`, see `Scan`). An encode in two passes is a
+    line with two commands. Its file is not to the byte what a search has measured, because versions of an encoder differ.
     """
-    setting = f"{recipe.parameter.name}{recipe.parameter.text(place)}"
-    size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
-    # A rotation is kept and not done, as in the trials; FFmpeg before 6 writes it to MP4 alone.
-    turned, ending = (["-noautorotate"], ".mp4") if facts.rotation else ([], ".mkv")
-    name = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
-    output = _operand("_".join((name, *size, setting)) + ending)
-    others, asks = (copying_words(facts.others, ending), []) if recipe.size is None else ([], ["-nostdin"])
-    read = [*asks, *turned, *_pictures(path), "-i", _operand(path), "-map", f"0:v:{facts.video}"]
-    video = ["ffmpeg", *read, *_video(facts, recipe, place)]
+    output = encode_name(path, recipe, place)
+    others, asks = (copying_words(facts.others), []) if recipe.size is None else ([], ["-nostdin"])
+    read = [*asks, *_pictures(path), "-i", _operand(path), "-map", f"0:v:{facts.video}"]
+    video = ["ffmpeg", *read, *_video(facts, recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
-        return shlex.join([*video, *others, output])
+        return shell_line([*video, *others, output])
     first, second = [*video, "-pass", "1", *_TO_NOTHING], [*video, "-pass", "2", *others, output]
-    return f"{shlex.join(first)} && {shlex.join(second)}"
+    return f"{shell_line(first)} && {shell_line(second)}"
 
 
-def _video(facts: Facts, recipe: Recipe, place: int) -> list[str]:
+def encode_name(path: str, recipe: Recipe, place: int) -> str:
+    """Return the name of the file that a command writes: the clip, the size of a rendition, the options and the setting.
+
+    The name of the clip is cut if the whole would be longer than file systems allow.
+    """
+    clip = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
+    size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
+    given = {**recipe.options, **recipe.own}
+    options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MOST_OF_OPTIONS]
+    setting = f"{recipe.parameter.name}{recipe.parameter.text(place)}"
+    end = "_".join(("", *size, *filter(None, (options,)), setting)) + ".mkv"
+    while len(os.fsencode(clip + end)) > _MOST_OF_NAME:
+        clip = clip[:-1]
+    return _operand(clip + end)
+
+
+def shell_script(commands: Mapping[str, str]) -> str:
+    """Return a script of commands, each by the file that it writes; for bash if a name is no plain text.
+
+    The script ends before the first command if a file exists. FFmpeg alone would keep that file, and end as after a success.
+    """
+    interpreter = "/usr/bin/env bash" if any(map(needs_bash, commands.values())) else "/bin/sh"
+    return _SCRIPT.format(interpreter=interpreter, files=shell_line(commands), commands="\n".join(commands.values()))
+
+
+def _video(facts: Facts, recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     """Return the words that say how the video is encoded."""
     words = ["-c:v", recipe.encoder.name]
-    scale = []
+    filters, scale = [], []
+    if renumbered:
+        filters.append(f"setpts=N/({facts.rate}*TB)")  # FFmpeg would drop frames
+    if facts.crop is not None:
+        # FFmpeg turns pictures before its filters, and from version 7.1 on also crops them as their container says.
+        left, top = f"if(gt(iw,{facts.width}),{facts.crop.left})", f"if(gt(ih,{facts.height}),{facts.crop.top})"
+        filters.append(f"crop={facts.width}:{facts.height}:'{left}':'{top}'")
     if recipe.size not in (None, (facts.width, facts.height)):
         scale += [f"{recipe.size[0]}:{recipe.size[1]}", f"flags={RESAMPLER}+accurate_rnd"]
-    full, grey = facts.colours[3] == _FULL, facts.format.startswith("gray")
-    if recipe.format != facts.format and (full or grey):
+    full, grey = facts.colours[3] == _FULL, facts.coded_format.startswith("gray")
+    if recipe.format != facts.coded_format and (full or grey):
         span = "full" if full else "limited"  # FFmpeg would make full range limited, and takes grey for full where nothing says
         scale += [f"in_range={span}", f"out_range={span}"]
     if scale:
-        words += ["-vf", f"scale={':'.join(scale)}"]
-    if recipe.format != facts.format:
+        filters.append(f"scale={':'.join(scale)}")
+    if filters:
+        words += ["-vf", ",".join(filters)]
+    if recipe.format != facts.coded_format:
         words += ["-pix_fmt", recipe.format]
         words += ["-color_range", "pc"] if full else []
     options = dict(recipe.options_of(facts, place))

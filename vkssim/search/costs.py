@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from ..frames.pixels import new_scaler
+
 _WIDTH = 480  # the largest width of the small pictures
 _LEAST_SIDE = 16
 _QUANTISER = "5"
@@ -16,7 +18,6 @@ class FrameCosts:
 
     def __init__(self, width: int, height: int) -> None:
         import av
-        from av.video.reformatter import VideoReformatter
 
         divisor = max(2, -(-width // _WIDTH))
         self._size = tuple(max(_LEAST_SIDE, side // divisor // 2 * 2) for side in (width, height))
@@ -25,13 +26,13 @@ class FrameCosts:
         self._encoder.pix_fmt = "yuv420p"
         self._encoder.time_base = Fraction(1, 25)
         self._encoder.options = {"qmin": _QUANTISER, "qmax": _QUANTISER, "g": _KEY_FRAMES}
-        self._reformatter = VideoReformatter()  # `frame.reformat` would prepare a scaler, and its threads, for every frame
+        self._scale = new_scaler()
         self._frames = 0
 
     def cost(self, frame: Any) -> int:
         """Return the bytes of the next frame."""
         width, height = self._size
-        small = self._reformatter.reformat(frame, width, height, "yuv420p", interpolation="BILINEAR", threads=1)
+        small = self._scale(frame, width, height, "yuv420p", interpolation="BILINEAR")
         small.pts, small.time_base, small.pict_type = self._frames, self._encoder.time_base, 0
         self._frames += 1
         return sum(packet.size for packet in self._encoder.encode(small))

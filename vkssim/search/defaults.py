@@ -8,6 +8,9 @@ ENCODER_NAMES = ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "h264_nvenc", 
 STEP = 1.0
 """The distance of two values of a parameter."""
 
+LEAST_STEP = 0.001
+"""The smallest such distance: encoders print no more decimals of a CRF, and a model of all values stays small."""
+
 SAMPLE_SECONDS = 2.5
 """The length of a sample, about: it is a multiple of GROUP frames."""
 

@@ -8,17 +8,24 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import EncodeError
+from ..frames.ffmpeg_log import parked
+from ..frames.pixels import new_scaler, plane_of
 from ..frames.scale import Scale, interpolation
+from ..utils.interruption import wait_for
+from ..utils.thread_pool import ThreadPool
 from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
 from .samples import Sample
-from .source import Facts, luma
+from .source import Facts
+
+MOST_SECONDS = 600.0
+"""How long an encoder may take for a frame, or for all that it still holds after the last one."""
 
 Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
@@ -97,8 +104,8 @@ def encoded_pairs(
     """Encode the frames of a sample, and yield each one with what a decoder makes of it; count the packets in `stream`.
 
     `frames` gives what is encoded before and behind the sample as well, which is neither yielded nor counted. The packets go to
-    `output` where there is one. As many frames are held as the encoder looks ahead. Raises InputError where the encoder drops
-    frames.
+    `output` where there is one. As many frames are held as the encoder looks ahead. Raises EncodeError if the encoder fails,
+    hangs or drops frames, or if its stream cannot be decoded.
     """
     import av
 
@@ -107,21 +114,50 @@ def encoded_pairs(
             run = None
             if recipe.two_passes:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="vkssim-search-"))
-                run = 2, _first_pass(prepared(frames(), sample, recipe, facts), facts, recipe, place, folder)
-            yield from _second_pass(
-                prepared(frames(), sample, recipe, facts), sample, facts, recipe, place, stream, run, output
-            )
+                run = 2, _first_pass(prepared(frames(), recipe, facts), facts, recipe, place, folder)
+            yield from _second_pass(prepared(frames(), recipe, facts), sample, facts, recipe, place, stream, run, output)
     except av.FFmpegError as error:
-        raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
+        raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
+
+
+class EncoderThread:
+    """A thread on which an encoder works, because one that hangs cannot be ended, only left behind; use it with `with`."""
+
+    def __init__(self, encoder: Any) -> None:
+        self._encoder = encoder
+        self._pool = ThreadPool(1, "vkssim-encoder")
+        self._hangs = False
+
+    def encode(self, frame: Any) -> list[Any]:
+        """Return the packets that the encoder gives for a frame, or for None at the end. Raises EncodeError if it hangs."""
+        future = self._pool.submit(self._packets, frame)
+        if not wait_for(future, MOST_SECONDS):
+            self._hangs = True
+            doing = "encode the last frames" if frame is None else "take a frame"
+            raise EncodeError(f"{self._encoder.name} hangs: it did not {doing} within {MOST_SECONDS:g} s")
+        return future.result()
+
+    def _packets(self, frame: Any) -> list[Any]:
+        with ordinary_priority():
+            packets: list[Any] = self._encoder.encode(frame)
+        return packets
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._hangs:
+            self._pool.close()
 
 
 def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
     encoder = _context(facts, recipe, place, (1, statistics))
-    for _, frame in frames:
-        encoder.encode(frame)
-    encoder.encode(None)
+    with EncoderThread(encoder) as thread:
+        for _, frame in frames:
+            thread.encode(frame)
+        thread.encode(None)
     return statistics  # the encoder writes the file when it is closed, as this function ends
 
 
@@ -148,7 +184,6 @@ def _second_pass(
     waiting: deque[Any] = deque()
     counted = _Counted(sample)
     enlarge = Enlarger(facts, recipe)
-    bits = recipe.bits
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
         for packet in packets:
@@ -156,29 +191,35 @@ def _second_pass(
                 stream.first_bytes = stream.first_bytes or packet.size
                 if counted.has(packet):
                     stream.add(packet)
-            for after in decoder.decode(packet):
+            try:
+                pictures = decoder.decode(packet)
+            except av.FFmpegError as error:
+                raise EncodeError(
+                    f"{recipe.encoder.decoder} cannot decode the stream of {recipe.encoder.name}: {error.strerror or error}"
+                ) from None
+            for after in pictures:
                 if not waiting:
-                    raise InputError(f"{recipe.encoder.name} gives more frames than it got")
+                    raise EncodeError(f"{recipe.encoder.name} gives more frames than it got")
                 before = waiting.popleft()
                 if counted.has_next():
-                    yield luma(before, bits), enlarge(luma(after, bits))
+                    yield plane_of(before, 0), enlarge(plane_of(after, 0))
             if packet is not None and output is not None:
                 output.mux(packet)
 
-    for before, frame in frames:
-        waiting.append(before)
-        counted.feed(frame)
-        with ordinary_priority():
-            packets = encoder.encode(frame)
-        yield from decoded(packets)
-    yield from decoded(encoder.encode(None))
-    yield from decoded([None])
+    with parked(decoder):
+        with EncoderThread(encoder) as thread:
+            for before, frame in frames:
+                waiting.append(before)
+                counted.feed(frame)
+                yield from decoded(thread.encode(frame))
+            yield from decoded(thread.encode(None))
+        yield from decoded([None])
     if waiting:
-        raise InputError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
+        raise EncodeError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
 
 
 def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
-    """Return the bytes of an encode of a single flat picture, which has little but headers. Raises InputError."""
+    """Return the bytes of an encode of a single flat picture, which has little but headers. Raises EncodeError."""
     import av
 
     flat: Any = av.VideoFrame(*(recipe.size or (facts.width, facts.height)), recipe.format)
@@ -186,33 +227,30 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
         plane.update(bytes(plane.buffer_size))
     flat.pts, flat.time_base = 0, facts.time_base
     try:
+        encoder = _context(facts, recipe, place, None)
         with ordinary_priority():
-            encoder = _context(facts, recipe, place, None)
-            packets = [*encoder.encode(flat), *encoder.encode(None)]
+            encoder.open()
+        with EncoderThread(encoder) as thread:
+            packets = [*thread.encode(flat), *thread.encode(None)]
     except av.FFmpegError as error:
-        raise InputError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
+        raise EncodeError(f"{recipe.encoder.name} failed: {error.strerror or error}") from None
     return sum(packet.size for packet in packets)
 
 
-def prepared(frames: Iterable[Any], sample: Sample, recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
+def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
     """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
 
-    What would bind the encoder to the decisions of the source's encoder is taken off. Frames without a presentation time, as
-    in a file that is a bare stream, get the time of their number.
+    What would bind the encoder to the decisions of the source's encoder is taken off.
     """
-    from av.video.reformatter import VideoReformatter
-
     span = facts.colours[3]
-    convert, scale = VideoReformatter(), VideoReformatter()  # `frame.reformat` would prepare a scaler for every frame
-    for number, frame in enumerate(frames, sample.first - sample.lead):
-        if frame.pts is None:
-            frame.pts, frame.time_base = round(number / (facts.rate * facts.time_base)), facts.time_base
+    convert, scale = new_scaler(), new_scaler()
+    for frame in frames:
         made = small = frame
         if frame.format.name != recipe.format:
-            made = small = convert.reformat(frame, format=recipe.format, src_color_range=span, dst_color_range=span)
+            made = small = convert(frame, format=recipe.format, src_color_range=span, dst_color_range=span)
         if recipe.size not in (None, (made.width, made.height)):
             width, height = recipe.size
-            small = scale.reformat(
+            small = scale(
                 made, width, height, src_color_range=span, dst_color_range=span, interpolation=interpolation(RESAMPLER)
             )
         small.pts, small.time_base = frame.pts, frame.time_base

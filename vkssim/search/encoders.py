@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from ..errors import OptionError
 from ..utils.wording import did_you_mean
-from .defaults import ENCODER_NAMES, STEP
+from .defaults import ENCODER_NAMES, LEAST_STEP, STEP
 from .model import Prior
 
 _BITRATES = 50, 100_000  # kbit/s
@@ -103,14 +103,15 @@ class Encoder:
         chosen = next(iter(self.parameters)) if name is None else name
         if chosen == "bitrate":
             low, high = (given if given is not None else usual for given, usual in zip((least, most), _BITRATES, strict=True))
-            _check_range(low, high)
+            low, high = _whole_range(low, high)
             steps = round(math.log(high / low) / math.log(_BITRATE_RATIO))
-            return Parameter(chosen, tuple(round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1)))
+            rates = (round(high * (low / high) ** (n / max(1, steps))) for n in range(steps + 1))
+            return Parameter(chosen, tuple(dict.fromkeys(rates)))  # the lowest ones lie further apart than the ratio
         if chosen not in self.parameters:
             known = [*self.parameters, "bitrate"]
             raise OptionError(f"`parameter` {chosen!r}: {self.name} has {', '.join(known)}{did_you_mean(chosen, known)}")
-        if not 0 < step <= 10:
-            raise OptionError(f"`step` is {step:g}; it must be above 0 and at most 10")
+        if not LEAST_STEP <= step <= 10:
+            raise OptionError(f"`step` is {step:g}; it must be {LEAST_STEP:g} to 10")
         first, last = self.parameters[chosen]
         low, high = first if least is None else least, last if most is None else most
         if not first <= low <= high <= last:
@@ -203,6 +204,11 @@ def encoder_of(name: str) -> Encoder:
     return ENCODERS[name]
 
 
-def _check_range(low: float, high: float) -> None:
+def _whole_range(low: float, high: float) -> tuple[int, int]:
+    """Return the lowest and the highest whole bit rate in a range, in kbit/s. Raises OptionError if there is none."""
     if not 1 <= low <= high < math.inf:
         raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; both must be 1 or more, the lower one first")
+    least, most = math.ceil(low), math.floor(high)
+    if least > most:
+        raise OptionError(f"bit rates from {low:g} to {high:g} kbit/s; a search tries whole numbers, and there is none in it")
+    return least, most

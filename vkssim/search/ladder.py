@@ -6,12 +6,13 @@ import math
 import os
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from ..errors import OptionError
+from ..errors import EncodeError, OptionError
 from ..report.bd_rate import LEAST_POINTS
 from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
-from .command_line import command_line
+from .command_line import command_line, encode_name, shell_script
 from .defaults import (
     APPLE_H264,
     LADDER_TRIALS,
@@ -25,7 +26,7 @@ from .defaults import (
 )
 from .encoders import encoder_of
 from .model import Curve, Settings
-from .options import SearchOptions, check_samples, check_trials, listed
+from .options import SearchOptions, check_samples, check_trials, check_types, listed
 from .pooling import pooled_values
 from .recipe import Recipe, make_recipe, split_options
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
@@ -35,12 +36,13 @@ from .running import Running
 from .samples import Sampling
 from .source import Facts, Source
 from .trial import Progress, Target, parse_targets
-from .tried import first_curves, learn
+from .tried import MOST_UNUSABLE, damage_notes, first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")
 """The score of a ladder without a target: the first one that frames are large enough for."""
 
 _LEAST_MS_SSIM = 176  # samples of a side
+_BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
 _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
@@ -63,7 +65,7 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         self.reports: list[PooledReport] = []
         self._recipes = recipes
         self._ladder = ladder
-        self._notes = *source.facts.notes, *notes
+        self._notes += notes
 
     @property
     def trials(self) -> list[LadderTrial]:
@@ -75,15 +77,30 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         """Return the outcome, after all trials. Raises VkssimError."""
         return self._finished()
 
+    def script(self) -> str:
+        """Return a shell script that encodes each rung with FFmpeg; "" if there are none. Raises VkssimError."""
+        rungs = self.choice.rungs
+        return shell_script(dict(map(self._command, rungs))) if rungs else ""
+
     def _run(self, runner: TrialRunner) -> Generator[LadderTrial, None, LadderChoice]:
         ladder, facts = self._ladder, self._source.facts
         self.sampling = runner.sampling(SAMPLE_SECONDS, self._options.seconds, SHARE)
+        self._look(runner)
         score, *targets = runner.targets
         renditions = [self._rendition(size, facts, score, targets) for size in self._recipes]
         candidates = [one for one in renditions if one.is_rung]
         found: dict[tuple[int, int, int], LadderTrial] = {}
-        for rendition, place in self._wanted(renditions, candidates, targets, found):
-            done = self._encode(runner, rendition, place, found)
+        unusable: list[EncodeError] = []
+        most = self._options.most_trials
+        for rendition, place in islice(self._wanted(renditions, candidates, targets, found), most):
+            try:
+                done = self._encode(runner, rendition, place, found)
+            except EncodeError as error:
+                rendition.drop(place)
+                unusable.append(EncodeError(f"{rendition.width}x{rendition.height}, {error}"))
+                if not found and len(unusable) >= MOST_UNUSABLE:
+                    break
+                continue
             if rendition.targets is not None:
                 learn(rendition.targets, place, done.trial, targets)
             rendition.add(place, done.trial.kbps, score.unit(done.trial.values[score.name]))
@@ -93,11 +110,18 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
                     learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
             self.reports.append(self._report(runner, done))
             yield done
-            if len(found) >= self._options.most_trials:
-                break
-        choice = choose(found.values(), ladder, score, targets, limited=len(found) >= self._options.most_trials)
-        commands = tuple(self._command(rung) for rung in choice.rungs)
-        return replace(choice, commands=commands, notes=(*self._notes, *choice.notes))
+        if not found:
+            raise unusable[0]
+        choice = choose(found.values(), ladder, score, targets, limited=len(found) + len(unusable) >= most)
+        commands = tuple(self._command(rung)[1] for rung in choice.rungs)
+        left_out = (f"{error}; it is left out" for error in unusable)
+        damaged = (
+            f"{one.width}x{one.height}, {note}"
+            for one in renditions
+            if one.targets is not None
+            for note in damage_notes(self._recipe.parameter, one.targets)
+        )
+        return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
@@ -143,10 +167,13 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         found[width, height, place] = LadderTrial(width, height, trial, pooled)
         return found[width, height, place]
 
-    def _command(self, rung: LadderTrial) -> str:
+    def _command(self, rung: LadderTrial) -> tuple[str, str]:
+        """Return the file of a rung, and FFmpeg's command that writes it."""
         recipe = self._recipes[rung.width, rung.height]
         place = recipe.parameter.values.index(rung.trial.setting)
-        return command_line(self._source.path, self._source.facts, recipe, place)
+        path = self._source.path
+        line = command_line(path, self._source.facts, recipe, place, renumbered=self._scan.renumbered)
+        return encode_name(path, recipe, place), line
 
     def _report(self, runner: TrialRunner, done: LadderTrial) -> PooledReport:
         """Return the report of a trial, for a page."""
@@ -212,8 +239,8 @@ def search_ladder(
     factor : float
         The bit rate of a rung over that of the next lower one, at most.
     fixed : str, optional
-        The ladder to compare with, as ``"1080:5800,720:3000"``: height and kbit/s. The default is Apple's for H.264; heights
-        above the source's are left out. None compares with nothing.
+        The ladder to compare with, as ``"1080:5800,720:3000"``: height and kbit/s. The default is Apple's for H.264; rungs
+        above the source's height, or with a side below 64, are left out. None compares with nothing.
     parameter : str, optional
         The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``. The default is the first that the encoder has.
     step : float
@@ -251,10 +278,12 @@ def search_ladder(
         The source cannot be read, or cannot be encoded.
 
     """
-    if not 0 < least_bitrate <= most_bitrate < math.inf:
+    check_types(search_ladder, locals())
+    low, high = _BITRATES
+    if not low <= least_bitrate <= most_bitrate <= high:
         raise OptionError(
-            f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s; both must be above 0, the least"
-            " one no larger"
+            f"`least_bitrate` is {least_bitrate:g} and `most_bitrate` {most_bitrate:g} kbit/s; both must be {low:g} to"
+            f" {high:g}, the least one no larger"
         )
     if not 1.05 <= factor <= 10:
         raise OptionError(f"`factor` is {factor:g}; it must be 1.05 to 10")
@@ -272,6 +301,13 @@ def search_ladder(
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
     left: list[str] = []
     compared = [(height, rate) for height, rate in parse_fixed(fixed) if height <= clip.facts.height]
+    small = [height for height, _ in compared if height < clip.facts.height and min(_scaled(height, clip.facts)) < _LEAST_SIDE]
+    if small:
+        left.append(
+            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, dict.fromkeys(small)))}: no side may be below"
+            f" {_LEAST_SIDE}"
+        )
+        compared = [(height, rate) for height, rate in compared if height not in small]
     if len(compared) < LEAST_POINTS:
         if fixed is not None:
             left.append(
@@ -279,7 +315,7 @@ def search_ladder(
                 f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
             )
         compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
-    others = [_size(height, clip.facts) for height, _ in compared]
+    others = [_size(height, clip.facts, "fixed") for height, _ in compared]
     recipes = {
         size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])
     }
@@ -313,15 +349,20 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
     return rungs
 
 
-def _size(height: int, facts: Facts) -> tuple[int, int]:
+def _scaled(height: int, facts: Facts) -> tuple[int, int]:
+    """Return the size of a height in the shape of the source, with an even width if it is another size."""
+    return (facts.width if height == facts.height else round(facts.width * height / facts.height / 2) * 2), height
+
+
+def _size(height: int, facts: Facts, name: str = "heights") -> tuple[int, int]:
     """Return the size of a rendition; the chroma of most formats needs it to be even. Raises OptionError."""
+    width, _ = size = _scaled(height, facts)
     if height == facts.height:
-        return facts.width, facts.height
-    width = round(facts.width * height / facts.height / 2) * 2
+        return size
     if height % 2 or not _LEAST_SIDE <= height < facts.height:
         raise OptionError(
-            f"`heights` {height}: it must be even, between {_LEAST_SIDE} and the source's height, which is {facts.height}"
+            f"`{name}` {height}: it must be even, between {_LEAST_SIDE} and the source's height, which is {facts.height}"
         )
     if width < _LEAST_SIDE:
-        raise OptionError(f"`heights` {height}: the width would be {width}, and it must be {_LEAST_SIDE} or more")
-    return width, height
+        raise OptionError(f"`{name}` {height}: the width would be {width}, and it must be {_LEAST_SIDE} or more")
+    return size

@@ -2,6 +2,7 @@
 
 A setting is known by its place, 0 for the best quality, higher for cheaper. A score falls with the place. The model of a score
 is a Gaussian process: a straight line whose level and slope are known roughly, a cubic spline around it, and a little noise.
+A score far too low for that comes from a damaged stream, and says nothing of other settings.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from ..types import Doubles
 ENOUGH = 0.05
 """A setting that meets the targets with a smaller probability than this is not tried."""
 
+_USUAL = 10.0  # trials: the prior's deviations count as much as those of so many trials
+_ODD = 0.005  # the share of searches with a curve that no model expects, as was measured: see docs/search.md
+_FAR = 25.0  # deviations of a trial, 1 dB of a mean: sound scores rise by less from a setting to a cheaper one
+_FAR_OFF = 2.0  # deviations of the forecast: a score may be so much lower than that
 _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it negative
 
 
@@ -53,6 +58,8 @@ class Curve:
     """Hold the scores of one target that trials have measured, and predict the others.
 
     `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
+    `damaged` has the places of trials that miss the limit with a score far lower than that of a cheaper trial or, if there is
+    none, than the forecast. They predict nothing. The next trial may show that the score was sound.
     """
 
     prior: Prior
@@ -60,6 +67,7 @@ class Curve:
     highest: float = math.inf
     places: list[float] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+    damaged: set[float] = field(default_factory=set)
 
     def add(self, place: float, score: float) -> None:
         """Add the score of a trial. The `highest` one teaches nothing where it is expected, or a higher one."""
@@ -67,26 +75,51 @@ class Curve:
             return
         self.places.append(place)
         self.scores.append(score)
+        self.damaged = self._damaged()
+
+    def _damaged(self) -> set[float]:
+        """Return the places of the trials that miss the limit, and have a score far too low for that of the others."""
+        trials = sorted(zip(self.places, self.scores, strict=True), reverse=True)
+        far = _FAR * self.prior.noise
+        found: set[float] = set()
+        highest = -math.inf
+        for place, score in trials:
+            if score < min(highest - far, self.limit):
+                found.add(place)
+            highest = max(highest, score)
+        cheapest, score = trials[0]
+        sound = [(place, one) for place, one in trials if place != cheapest and place not in found]
+        others = replace(self, places=[place for place, _ in sound], scores=[one for _, one in sound], damaged=set())
+        (mean,), (deviation,) = others.predict([cheapest])
+        deviation = math.hypot(deviation, self.prior.noise) * others._surprise()
+        if score < min(float(mean) - _FAR_OFF * deviation - far, self.limit):
+            found.add(cheapest)
+        return found
+
+    def _sound(self) -> tuple[Doubles, Doubles]:
+        """Return the places and the scores of the trials that predict others."""
+        sound = [(place, score) for place, score in zip(self.places, self.scores, strict=True) if place not in self.damaged]
+        return np.array([place for place, _ in sound]), np.array([score for _, score in sound])
 
     def predict(self, places: Sequence[float]) -> tuple[Doubles, Doubles]:
         """Return the expected score at each place, and its standard deviation without the noise of a trial."""
         asked = np.asarray(places, np.float64)
         mean = self._line(asked)
-        covariance = self._covariance(asked, asked)
-        if self.places:
-            tried = np.array(self.places)
-            between = self._covariance(asked, tried)
-            own = self._covariance(tried, tried) + self.prior.noise**2 * np.eye(len(tried))
+        variance = self._covariance(asked, asked)
+        tried, scores = self._sound()
+        if len(tried):
+            between = self._covariance(asked[:, None], tried)
+            own = self._covariance(tried[:, None], tried) + self.prior.noise**2 * np.eye(len(tried))
             weights = np.linalg.solve(own, between.T).T
-            mean = mean + weights @ (np.array(self.scores) - self._line(tried))
-            covariance = covariance - weights @ between.T
-        deviation: Doubles = np.sqrt(np.maximum(np.diag(covariance), _CERTAIN))
+            mean = mean + weights @ (scores - self._line(tried))
+            variance = variance - np.sum(weights * between, axis=1)
+        deviation: Doubles = np.sqrt(np.maximum(variance, _CERTAIN))
         return mean, deviation
 
     def probabilities(self, places: Sequence[float]) -> Doubles:
         """Return how probable it is that a trial at each place reaches the limit."""
         mean, deviation = self.predict(places)
-        deviation = np.hypot(deviation, self.prior.noise)
+        deviation = np.hypot(deviation, self.prior.noise) * self._surprise()
         found: Doubles = np.array([normal_cdf(value) for value in (mean - self.limit) / deviation])
         return found
 
@@ -112,16 +145,25 @@ class Curve:
         )
         return Curve(prior, self.limit, self.highest)
 
+    def _surprise(self) -> float:
+        """Return the factor by which the prior's deviations are too small for the trials: some encoders are less smooth."""
+        tried, scores = self._sound()
+        if not len(tried):
+            return 1.0
+        own = self._covariance(tried[:, None], tried) + self.prior.noise**2 * np.eye(len(tried))
+        off = scores - self._line(tried)
+        return math.sqrt((_USUAL + float(off @ np.linalg.solve(own, off))) / (_USUAL + len(tried)))
+
     def _line(self, places: Doubles) -> Doubles:
         line: Doubles = self.prior.level + self.prior.slope * (places - self.prior.middle)
         return line
 
     def _covariance(self, first: Doubles, second: Doubles) -> Doubles:
-        """Return the covariance of the scores at two lists of places: level, slope, and an integrated Wiener process.
+        """Return the covariance of the scores at places that broadcast: level, slope, and an integrated Wiener process.
 
         The process starts at `middle` and runs to both sides of it, so that the line is what is expected there.
         """
-        one, other = (array - self.prior.middle for array in (first[:, None], second[None, :]))
+        one, other = first - self.prior.middle, second - self.prior.middle
         near = np.minimum(np.abs(one), np.abs(other))
         spline = np.where(one * other > 0, near**3 / 3 + near**2 * np.abs(one - other) / 2, 0.0)
         line = self.prior.level_deviation**2 + self.prior.slope_deviation**2 * one * other
@@ -145,6 +187,7 @@ class Settings:
         self.count = count
         self.curves = list(curves)
         self.tried: dict[int, bool] = {}
+        self.unusable: set[int] = set()
 
     def add(self, place: int, scores: Sequence[float], *, meets: bool) -> None:
         """Add a trial with its score for each curve. A score that does not exist teaches no curve."""
@@ -152,6 +195,22 @@ class Settings:
         for curve, score in zip(self.curves, scores, strict=True):
             if math.isfinite(score):
                 curve.add(place, score)
+
+    def drop(self, place: int) -> None:
+        """Note that a setting cannot be used."""
+        self.unusable.add(place)
+        self.tried.pop(place, None)
+
+    @property
+    def damaged(self) -> list[int]:
+        """Return the settings whose score is far too low for those of the others; see `Curve`."""
+        return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
+
+    @property
+    def failed(self) -> list[int]:
+        """Return the settings that missed the targets, so that no cheaper one is expected to meet them."""
+        damaged = self.damaged
+        return [place for place, meets in self.tried.items() if not meets and place not in damaged]
 
     @property
     def best(self) -> int | None:
@@ -164,47 +223,72 @@ class Settings:
         Far from the trials a curve is uncertain. But a setting is as good as each cheaper one, so what is probable of that is
         probable of it as well, and what is improbable of a better one is improbable of it.
         """
-        found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
+        found = self._alone()
         rather = found >= 0.5
         least = np.maximum.accumulate(np.where(rather, found, 0.0)[::-1])[::-1]
         most = np.minimum.accumulate(np.where(rather, 1.0, found))
         found = np.where(rather, least, most)
         for place, meets in self.tried.items():
             found[place] = float(meets)
+        found[list(self.unusable)] = 0.0
         return found
+
+    def _alone(self) -> Doubles:
+        """Return how probable it is that a trial of each setting meets all targets, whatever those of the others say."""
+        found: Doubles = np.min(np.stack([curve.probabilities(range(self.count)) for curve in self.curves]), axis=0)
+        return found
+
+    def _open(self) -> list[int]:
+        """Return the settings without a trial between the answer and the first one beyond it that failed."""
+        low = -1 if self.best is None else self.best
+        high = min((place for place in self.failed if place > low), default=self.count)
+        return [place for place in range(low + 1, high) if place not in self.tried and place not in self.unusable]
+
+    def between(self) -> int | None:
+        """Return the only setting between the answer and the first one beyond it that failed; None if it is not one."""
+        places, best = self._open(), self.best
+        failed = best is not None and any(place > best for place in self.failed)
+        return places[0] if failed and len(places) == 1 else None
 
     def next(self) -> int | None:
         """Return the setting whose trial teaches most, None where no other setting is worth a trial.
 
         A trial says yes or no, which teaches most where both are equally probable. A setting cheaper than the answer is worth
-        a trial where it meets the targets with a probability of ENOUGH. Without an answer the best quality is tried last.
+        a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
+        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets.
         """
-        best = self.best
-        low = -1 if best is None else best
-        high = min((place for place, meets in self.tried.items() if not meets and place > low), default=self.count)
-        found = self.probabilities()
-        open_places = [place for place in range(low + 1, high) if place not in self.tried]
-        worth = [place for place in open_places if found[place] >= ENOUGH]
-        if best is None and not worth:
-            worth = open_places[:1]
-        return min(
-            worth, key=lambda place: (abs(found[place] - 0.5), -place), default=None
-        )  # of those that are sure, the cheapest
+        places, found = self._open(), self.probabilities()
+        worth = [place for place in places if found[place] >= ENOUGH]
+        if not worth:
+            return self.between() if self.best is not None else next(iter(places), self._beyond())
+        return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
+
+    def _untried(self) -> list[int]:
+        """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
+        first = 0 if self.best is None else self.best + 1
+        return [place for place in range(first, self.count) if place not in self.tried and place not in self.unusable]
+
+    def _beyond(self) -> int | None:
+        """Return the setting that most probably meets the targets although a better one failed; None if that is improbable."""
+        found = self._alone()
+        return max((place for place in self._untried() if found[place] >= ENOUGH), key=lambda place: found[place], default=None)
 
     def likely(self) -> int | None:
         """Return the cheapest setting that meets the targets rather than not, among those better than each that failed.
 
         Where there is none, it is what `next` returns.
         """
-        low = min((place for place, meets in self.tried.items() if not meets), default=self.count)
+        low = min(self.failed, default=self.count)
         found = self.probabilities()
-        open_places = [place for place in range(low) if place not in self.tried and found[place] >= 0.5]
-        return max(open_places, default=self.next())
+        rather = [place for place in range(low) if place not in self.tried and found[place] >= 0.5]
+        return max(rather, default=self.next())
 
     def certainty(self) -> float:
-        """Return how probable it is that no cheaper setting than the answer meets the targets, as trials would see it."""
-        best = self.best
-        low = -1 if best is None else best
-        failed = [place for place, meets in self.tried.items() if not meets and place > low]
-        rest = self.probabilities()[low + 1 : min(failed, default=self.count)]
-        return float(1 - rest.max(initial=0.0))
+        """Return how probable it is that no cheaper setting than the answer meets the targets, as trials would see it.
+
+        Scores need not fall from each setting to the next, so those beyond one that failed count as well.
+        """
+        rest = self._untried()
+        if not rest:
+            return 1.0
+        return float(1 - self._alone()[rest].max()) * (1 - _ODD)

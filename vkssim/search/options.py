@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from numbers import Integral, Real
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
@@ -34,6 +39,26 @@ class SearchOptions:
     most_trials: int
     resume: str | os.PathLike[str] | None
     progress: Progress | None
+
+
+def check_types(function: Callable[..., Any], arguments: Mapping[str, object]) -> None:
+    """Raise OptionError if an argument of a function is not of the type that its signature states."""
+    for name, hint in get_type_hints(function).items():
+        if name in arguments and not _is_of(arguments[name], hint):
+            stated = function.__annotations__[name]
+            raise OptionError(f"`{name}` is {arguments[name]!r}, of type {type(arguments[name]).__name__}; it must be {stated}")
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    """Return whether a value is of a type. NumPy's numbers are numbers, and whole numbers are those of type float as well."""
+    kind = get_origin(hint) or hint
+    if kind is UnionType:
+        return any(_is_of(value, one) for one in get_args(hint))
+    if kind is Sequence:
+        return isinstance(value, Collection) and all(_is_of(one, get_args(hint)[0]) for one in value)
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    return isinstance(value, (bool, np.bool_) if kind is bool else kind)
 
 
 def listed(texts: Sequence[str] | str) -> list[str]:

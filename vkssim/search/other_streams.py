@@ -10,14 +10,8 @@ _TEXTS = frozenset(("ass", "eia_608", "mov_text", "ssa", "subrip", "text", "webv
 
 _PICTURES = frozenset(("arib_caption", "dvb_subtitle", "dvd_subtitle", "hdmv_pgs_subtitle", "hdmv_text_subtitle"))
 
-_COPIED = {
-    ".mkv": frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES,
-    ".mp4": frozenset(("dvd_subtitle", "mov_text")),
-}
-"""The codecs of subtitles that FFmpeg copies into a file, by the file's ending."""
-
-_TEXT_OF = {".mkv": "srt", ".mp4": "mov_text"}
-"""The encoder that FFmpeg has for text in a file."""
+_COPIED = frozenset(("ass", "ssa", "subrip", "text", "webvtt")) | _PICTURES
+"""The codecs of subtitles that FFmpeg copies into Matroska."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +32,14 @@ def other_streams(container: Any) -> OtherStreams:
     )
 
 
-def copying_words(others: OtherStreams, ending: str) -> list[str]:
-    """Return the words of a command line that copy sound, subtitles and attachments into a file with that ending.
+def copying_words(others: OtherStreams) -> list[str]:
+    """Return the words of a command line that copy sound, subtitles and attachments into Matroska.
 
-    Text that the file cannot hold as it is becomes text of another codec. Bitmaps that it cannot hold, and codecs that nobody
-    knows, are left out, because FFmpeg would write nothing at all.
+    Text that it cannot hold as it is becomes SRT. Codecs that FFmpeg does not know are left out, because it would write nothing
+    at all.
     """
     maps, codecs = ["-map", "0:a?"], ["-c:a", "copy"]
-    named = {number: _codec(name, ending) for number, name in enumerate(others.subtitles)}
+    named = {number: _codec(name) for number, name in enumerate(others.subtitles)}
     kept = {number: codec for number, codec in named.items() if codec is not None}
     if kept == named:
         maps += ["-map", "0:s?"]
@@ -55,13 +49,13 @@ def copying_words(others: OtherStreams, ending: str) -> list[str]:
         codecs += [word for place, codec in enumerate(kept.values()) for word in (f"-c:s:{place}", codec)]
     elif kept or not named:
         codecs += ["-c:s", next(iter(kept.values()), "copy")]
-    if others.attachments and ending == ".mkv":
+    if others.attachments:
         maps += ["-map", "0:t?"]  # fonts of subtitles
     return [*maps, *codecs]
 
 
-def _codec(name: str, ending: str) -> str | None:
-    """Return the codec that FFmpeg gives subtitles in a file with that ending; None where they cannot be in it."""
-    if name in _COPIED[ending]:
+def _codec(name: str) -> str | None:
+    """Return the codec that FFmpeg gives subtitles in Matroska; None if they cannot be in it."""
+    if name in _COPIED:
         return "copy"
-    return _TEXT_OF[ending] if name in _TEXTS else None
+    return "srt" if name in _TEXTS else None

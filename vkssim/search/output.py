@@ -7,13 +7,14 @@ import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OutputError
 from ..frames.demuxer import local_name, open_clip
-from ..storage.atomic import UNFINISHED, check_writable
+from ..frames.sequence import sequence
+from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
+from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
 from .recipe import Recipe, ordinary_priority
 from .source import Facts, Scan
@@ -22,8 +23,11 @@ ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
 
 
-def checked_output(output: str | os.PathLike[str] | None, recipe: Recipe) -> str | None:
-    """Return the path of a file, or None. Raises OutputError where it cannot be written, or cannot hold such video."""
+def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: Recipe) -> str | None:
+    """Return the path of a file, or None.
+
+    Raises OutputError if it cannot be written, is one that `source` is read from, or cannot hold such video.
+    """
     if output is None:
         return None
     path = os.fspath(output)
@@ -33,20 +37,22 @@ def checked_output(output: str | os.PathLike[str] | None, recipe: Recipe) -> str
     if ending == ".webm" and recipe.encoder.decoder not in ("vp9", "libdav1d"):
         raise OutputError(f"`output` {path}: WebM holds VP9 and AV1, not what {recipe.encoder.name} makes; give a .mkv")
     check_writable(Path(path))
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OutputError(f"`output` {path} is a device or a pipe; a video can be written to an ordinary file alone")
+    pictures = sequence(source)
+    if any(is_same_file(path, name) for name in ([source] if pictures is None else pictures.files)):
+        raise OutputError(f"`output` {path} would overwrite the source; give it a name of its own")
     return path
 
 
-def check_times(output: str | None, source: str, facts: Facts, scan: Scan) -> None:
-    """Raise OutputError where a file is to be written, and the presentation times of the clip do not go up."""
-    known = [(number, time) for number, time in enumerate(scan.times) if time is not None]
-    for (_, before), (number, time) in pairwise(known if output is not None else ()):
-        if time <= before:
-            seconds, earlier = (float(one * facts.time_base) for one in (time, before))
-            raise OutputError(
-                f"`output` {output}: frame {number} of {source} is presented at {seconds:.3f} s, and the frame before it at"
-                f" {earlier:.3f} s, but the times in a file must go up. Copy the source into another"
-                " file with FFmpeg first (-c copy), or leave `output` out and encode with FFmpeg's command line"
-            )
+def check_times(output: str | None, source: str, scan: Scan) -> None:
+    """Raise OutputError if a file is to be written from a clip whose times begin anew, since those of its sound do as well."""
+    if output is not None and scan.joins:
+        raise OutputError(
+            f"`output` {output}: the presentation times of {source} go back at frame {scan.joins[0]}, as in a file that was"
+            " joined from several, but the times in a file must go up. Copy the source into another file with FFmpeg first"
+            " (-c copy), or leave `output` out and encode with FFmpeg's command line"
+        )
 
 
 class VideoOutput:
@@ -83,6 +89,7 @@ class VideoOutput:
 
         with self._errors():
             self._from = self._stack.enter_context(open_clip(source))
+            os.close(os.open(self._unfinished, os.O_CREAT | os.O_EXCL, 0o600))  # as the file that it replaces may be private
             self._to = self._stack.enter_context(av.open(local_name(self._unfinished), "w"))
         video: Any = self._to.add_stream(recipe.encoder.name, rate=facts.rate)
         self._video = video
@@ -92,8 +99,6 @@ class VideoOutput:
                 video.codec_context.open()  # for the headers of the file; it encodes nothing
         else:
             self.encoder = video.codec_context
-        if facts.rotation:
-            self._video.set_display_rotation(facts.rotation)
         self._to.metadata.update({name: value for name, value in self._from.metadata.items() if name in ("title", "comment")})
         read = self._from.streams.video[facts.video].index
         copied = [stream for stream in self._from.streams if stream.index != read and self._copy(stream)]
@@ -101,6 +106,8 @@ class VideoOutput:
             self._to.set_chapters(self._from.chapters())
         if copied:
             self._rest = (packet for packet in self._from.demux(copied) if packet.dts is not None)
+            if self._ending != ".mp4" and "mp4" in self._from.format.name:
+                self._rest = filter(_is_shown, self._rest)
         self._note_losses(facts, recipe)
 
     def _copy(self, stream: Any) -> bool:
@@ -183,8 +190,11 @@ class VideoOutput:
         with self._errors():
             self._copy_until(None)
             self._to.close()
-            os.replace(self._unfinished, self._path)
+            with open(self._unfinished, "rb+") as file:
+                os.fsync(file.fileno())
+            give_name(self._unfinished, Path(self._path))
         self._kept = True
+        sync_folder(Path(self._path).parent)
 
     def close(self) -> None:
         """Remove the file unless it was kept."""
@@ -199,3 +209,20 @@ class VideoOutput:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _is_shown(packet: Any) -> bool:
+    """Return whether an edit list shows a packet from its beginning on.
+
+    Other files than MP4 have no edit lists: what is hidden would be heard there, and all streams would begin later by it. A
+    part of a packet cannot be copied. What Opus itself says is not to be heard stays.
+    """
+    return not packet.is_discard and (
+        packet.pts is None or packet.pts * packet.time_base >= -_unheard(packet.stream.codec_context)
+    )
+
+
+def _unheard(codec: Any) -> Fraction:
+    """Return the seconds at the beginning of a stream of Opus that are not to be heard, by RFC 7845; 0 of other codecs."""
+    head = bytes(codec.extradata or b"")
+    return Fraction(int.from_bytes(head[10:12], "little"), 48000) if head.startswith(b"OpusHead") else Fraction(0)

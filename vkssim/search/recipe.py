@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,9 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import OptionError
+from ..frames import ffmpeg_log
+from ..frames.pixels import pixel_format
+from ..types import CHROMA_STEPS
 from .defaults import ENCODER_NAMES
 from .encoders import Encoder, Parameter
 from .source import Facts, Mastering
@@ -28,6 +32,12 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _ANY_SIZE = ("libsvtav1", "libvpx-vp9")
 """The encoders that take chroma of fewer samples with an odd size."""
+
+_SPECIAL = re.compile(r"[\\':]")
+"""What has a meaning of its own in a list of FFmpeg's options."""
+
+_OF_PASSES = re.compile(r"pass[12]|(^|[+-])\d")
+"""The flags of FFmpeg that make an encode the first or the second of two; a number may stand for any of its flags."""
 
 _SDR_LEAST = 0.0001  # cd/m², the unit of the least luminance in H.264 and HEVC
 
@@ -66,6 +76,14 @@ class Recipe:
         """Return whether there are key frames where shots begin."""
         return self.encoder.has_keys_at_cuts({**self.own, **self.options})
 
+    def notes(self, facts: Facts) -> tuple[str, ...]:
+        """Return what an encode loses of the frames of a clip, beside what its quality costs."""
+        before, after = (pixel_format("", name).chroma for name in (facts.format, self.format))
+        own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
+        if own is None or (steps is not None and all(step <= least for step, least in zip(steps, own, strict=True))):
+            return ()
+        return (f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}",)
+
     def set_up(self, context: Any, facts: Facts, place: int, *, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
 
@@ -98,8 +116,13 @@ class Recipe:
         if self.encoder.own is not None:
             own = {**more, **_mastering_options(self.encoder.name, facts.mastering), **self.own}
             if own:
-                options[self.encoder.own] = ":".join(f"{name}={value}" for name, value in own.items())
+                options[self.encoder.own] = ":".join(f"{name}={_escaped(value)}" for name, value in own.items())
         return options
+
+
+def _escaped(value: str) -> str:
+    """Return a value as FFmpeg reads it in a list of options, such as a path with a colon in it."""
+    return _SPECIAL.sub(r"\\\g<0>", value)
 
 
 def split_options(texts: Iterable[str]) -> dict[str, str]:
@@ -125,10 +148,14 @@ def make_recipe(
     size: tuple[int, int] | None = None,
 ) -> Recipe:
     """Return the recipe for a clip, with each option where it belongs. Raises OptionError for what the encoder refuses."""
-    for name in options:
+    for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
             raise OptionError(f"`enc` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others")
-        if name == encoder.own:
+        if name == "flags" and _OF_PASSES.search(value):  # opening the encoder would write a file of statistics
+            raise OptionError(
+                "`enc` flags: the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and pass2"
+            )
+        if name in (encoder.own, "x264opts"):  # libx264 has two names for it
             raise OptionError(f"`enc` {name}: give the options in it directly, NAME=VALUE with colons between them")
     if two_passes and not (encoder.passes and parameter.is_bitrate):
         raise OptionError("`two_pass` is for bit rates of libx264 and libx265: `parameter=bitrate` chooses them")
@@ -152,23 +179,25 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
     context: Any = av.CodecContext.create(recipe.encoder.name, "w")
     recipe.set_up(context, facts, len(recipe.parameter.values) // 2)
     width, height = context.width, context.height
-    level, skips = av.logging.get_level(), av.logging.get_skip_repeated()
-    av.logging.set_level(av.logging.WARNING)
-    av.logging.set_skip_repeated(False)  # the second search with the same wrong option would be told nothing
+    clock = context.time_base, context.framerate
+    ffmpeg_log.listen()
     try:
-        with ordinary_priority(), av.logging.Capture(local=True) as messages:
+        with ordinary_priority(), ffmpeg_log.hearing() as messages:
             context.open()
     except (av.FFmpegError, OSError, ValueError) as error:
-        said = messages[-1][2].strip() if messages else str(error)
+        said = next((text.strip() for level, _, text in reversed(messages) if level <= av.logging.WARNING), str(error))
         if recipe.options and _opens(replace(recipe, options={}, own={}), facts):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {said}") from None
         raise OptionError(refusal(recipe, width, height, said)) from None
     finally:
-        av.logging.set_level(level)
-        av.logging.set_skip_repeated(skips)
+        ffmpeg_log.leave()
     if (context.width, context.height, context.pix_fmt) != (width, height, recipe.format):
         raise OptionError("`enc`: the size and the pixel format are those of the clip; `vkssim ladder` searches other sizes")
-    for _level, _name, text in messages:
+    if (context.time_base, context.framerate) != clock:
+        raise OptionError("`enc` time_base: the times of the frames are those of the clip; leave it out")
+    if context.flags & av.codec.context.Flags.global_header:
+        raise OptionError("`enc` flags: each file that is written has headers where it needs them; leave global_header out")
+    for _, _, text in messages:
         if text.startswith(_COMPLAINTS):
             raise OptionError(f"`enc`: {recipe.encoder.name} says: {text.strip()}")
     return list(context.options)
@@ -219,15 +248,14 @@ class ordinary_priority:  # noqa: N801 - used as a statement, like a function
 
 
 def _pixel_format(encoder: Encoder, facts: Facts, bits: int | None) -> str:
-    """Return the format to encode: that of the source where the encoder has it, else the nearest one. Raises OptionError."""
+    """Return the format to encode: that of the source if the encoder has it, else the nearest one. Raises OptionError."""
     import av
 
     known = [layout.name for layout in av.Codec(encoder.name, "w").video_formats or []]
     wanted = facts.bits if bits is None else bits
     if facts.format in known and wanted == facts.bits:
         return facts.format
-    source = av.VideoFormat(facts.format)
-    chroma = _chroma(source)
+    chroma = _chroma(av.VideoFormat(facts.format))
     candidates = [
         layout
         for layout in map(av.VideoFormat, known)

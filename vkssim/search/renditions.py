@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -46,6 +45,7 @@ class Rendition:
     targets: Settings | None = None
     is_rung: bool = True
     tried: set[int] = field(default_factory=set)
+    unusable: set[int] = field(default_factory=set)
 
     @property
     def pixels(self) -> int:
@@ -60,10 +60,18 @@ class Rendition:
         if math.isfinite(score):
             self.score.add(place, score)
 
+    def drop(self, place: int) -> None:
+        """Note that a setting cannot be used."""
+        self.unusable.add(place)
+        if self.targets is not None:
+            self.targets.drop(place)
+
     def place_of(self, rate: float) -> int:
-        """Return the setting whose bit rate is probably nearest to `rate`, in octaves."""
+        """Return the setting whose bit rate is probably nearest to `rate`, in octaves, of those that can be used."""
         rates, _ = self.rate.predict(range(self.count))
-        return int(np.argmin(np.abs(rates - rate)))
+        off = np.abs(rates - rate)
+        off[list(self.unusable)] = math.inf
+        return int(np.argmin(off))
 
     def score_at(self, rate: float) -> tuple[float, float]:
         """Return the expected score at a bit rate, and its standard deviation; a setting beyond the last is not expected."""
@@ -98,7 +106,7 @@ class Rendition:
     def least(self) -> float:
         """Return the bit rate above which every setting is that meets the targets: that of the best trial that failed."""
         assert self.targets is not None
-        failed = [place for place, meets in self.targets.tried.items() if not meets]
+        failed = self.targets.failed
         return float(self.rate.predict([min(failed)])[0][0]) if failed else -math.inf
 
 
@@ -137,7 +145,7 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
     rendition.rate = shifted(other.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)
     rendition.score = score(other.score)
     if rendition.targets is not None and other.targets is not None:
-        rendition.targets = Settings(rendition.count, [score(curve) for curve in other.targets.curves])
+        rendition.targets.curves = [score(curve) for curve in other.targets.curves]
 
 
 def next_for_targets(renditions: Sequence[Rendition]) -> tuple[Rendition, int] | None:
@@ -188,20 +196,3 @@ def spaced_rates(low: float, high: float, factor: float) -> list[float]:
         return [high]
     steps = math.ceil(math.log(high / low) / math.log(factor) - 1e-9)
     return [high * (low / high) ** (number / steps) for number in range(steps + 1)]
-
-
-def convex_hull(points: Collection[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return the points (rate, score) on the upper convex hull, from the lowest rate up to the best score."""
-    hull: list[tuple[float, float]] = []
-    for point in sorted(set(points), key=lambda one: (one[0], -one[1])):
-        if hull and point[1] <= hull[-1][1]:
-            continue  # it costs more and is no better
-        while len(hull) > 1 and not _turns_right(hull[-2], hull[-1], point):
-            hull.pop()
-        hull.append(point)
-    return hull
-
-
-def _turns_right(first: tuple[float, float], second: tuple[float, float], third: tuple[float, float]) -> bool:
-    slopes = [(after[1] - before[1]) / (after[0] - before[0]) for before, after in pairwise((first, second, third))]
-    return slopes[0] > slopes[1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import VkssimError
 from ..report.bd_rate import Curve as RateCurve
 from ..report.bd_rate import Deltas, bjontegaard_deltas
-from .renditions import convex_hull, spaced_rates
+from .renditions import spaced_rates
 from .trial import Target, Trial
 
 NEW, FIXED = "the new ladder", "the fixed ladder"
@@ -49,8 +49,6 @@ class LadderChoice:
         The pooled value that the ladder is made for, such as ``"float_ms_ssim:mean"``.
     rungs : tuple of LadderTrial
         The rungs to take, the one of the highest bit rate first.
-    hull : tuple of LadderTrial
-        The trials on the convex hull of score in dB over the logarithm of the bit rate, the lowest bit rate first.
     fixed : tuple of LadderTrial
         The trials that are nearest to the rungs of the fixed ladder, in its order.
     deltas : Deltas, optional
@@ -58,7 +56,7 @@ class LadderChoice:
     meets : bool
         Whether the first rung meets every target.
     commands : tuple of str
-        FFmpeg's command line for each rung, for a POSIX shell.
+        FFmpeg's command line for each rung, for a POSIX shell; for bash if a name is no plain text.
     notes : tuple of str
         What was left out, and why.
 
@@ -66,7 +64,6 @@ class LadderChoice:
 
     score: str
     rungs: tuple[LadderTrial, ...]
-    hull: tuple[LadderTrial, ...]
     fixed: tuple[LadderTrial, ...]
     deltas: Deltas | None
     meets: bool
@@ -107,8 +104,8 @@ def choose(
     found: Collection[LadderTrial], ladder: LadderOptions, score: Target, targets: Sequence[Target], *, limited: bool
 ) -> LadderChoice:
     """Return the ladder that trials show. `limited` is whether there may be no more trials than these."""
+    found = [one for one in found if one.trial.kbps > 0]  # 0 has no logarithm, so that it is nowhere on a curve
     places = {_point(one, score): one for one in _able(found, ladder) if math.isfinite(_point(one, score)[1])}
-    hull = tuple(places[point] for point in convex_hull(places))
     top = cheapest_that_meets(found, ladder, targets)
     rungs: list[LadderTrial] = []
     for rate in rung_rates(ladder, top):
@@ -136,7 +133,7 @@ def choose(
         except VkssimError as error:
             notes.append(f"no BD-rate: {error}")
     meets = bool(rungs) and (not targets or rungs[0].trial.meets)
-    return LadderChoice(score.name, tuple(rungs), hull, fixed, deltas, meets, notes=tuple(notes))
+    return LadderChoice(score.name, tuple(rungs), fixed, deltas, meets, notes=tuple(notes))
 
 
 def _curve(name: str, trials: Sequence[LadderTrial], score: Target) -> RateCurve:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ..errors import EncodeError
 from .encode import Stream, encoded_pairs, header_bytes
 from .output import VideoOutput
 from .recipe import Recipe
@@ -53,13 +54,16 @@ class TrialRunner:
         """Return the samples as they were encoded with a setting, and the seconds that it took.
 
         They come from the store where it has them and nothing is to be written. `name` tells the samples from others of the
-        clip. Raises VkssimError.
+        clip. Raises EncodeError, which names the setting, if it cannot be used, and VkssimError.
         """
         stored = None if self.store is None or output is not None else self.store.find(name, place)
         if stored is None:
             clock = Clock()
-            header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
-            encoded = self._encode_samples(sampling.samples, place, output, header)
+            try:
+                header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
+                encoded = self._encode_samples(sampling.samples, place, output, header)
+            except EncodeError as error:
+                raise EncodeError(f"{self.recipe.parameter.name} {self.recipe.parameter.text(place)}: {error}") from None
             stored = encoded, clock.seconds()
             if self.store is not None and output is None:
                 self.store.add(name, place, *stored)
@@ -81,7 +85,7 @@ class TrialRunner:
         for sample in samples:
             stream = Stream(header)
             pairs = encoded_pairs(
-                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look().times),
+                partial(self.source.frames, sample.first - sample.lead, sample.encoded, self.look()),
                 sample,
                 self.source.facts,
                 self.recipe,

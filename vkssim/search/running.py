@@ -9,9 +9,10 @@ from typing import Generic, Self, TypeVar
 
 from ..errors import OptionError
 from .options import SearchOptions, open_store
+from .output import check_times
 from .recipe import Recipe
 from .runner import TrialRunner
-from .source import Source
+from .source import Scan, Source
 from .trial import TargetScorer, features_of
 
 Result = TypeVar("Result")
@@ -31,6 +32,8 @@ class Running(ABC, Generic[Result, Outcome]):
         self._source = source
         self._recipe = recipe
         self._options = options
+        self._scan = Scan()  # until the clip was read
+        self._notes = [*source.facts.notes, *recipe.notes(source.facts)]
         self._steps = self._opened()
 
     def __iter__(self) -> Iterator[Result]:
@@ -50,6 +53,15 @@ class Running(ABC, Generic[Result, Outcome]):
         """Return the name of the parameter whose value is searched, such as ``"crf"``."""
         return self._recipe.parameter.name
 
+    @property
+    def limits(self) -> dict[str, float]:
+        """Return the least value that meets each target by its name, such as ``float_ms_ssim:p5``."""
+        limits: dict[str, float] = {}
+        for one in self._options.thresholds:
+            if one.limit is not None:
+                limits[one.pooled_name] = max(one.limit, limits.get(one.pooled_name, one.limit))
+        return limits
+
     def close(self) -> None:
         """Close the device; a second call does nothing."""
         self._steps.close()
@@ -63,6 +75,12 @@ class Running(ABC, Generic[Result, Outcome]):
     @abstractmethod
     def _run(self, runner: TrialRunner) -> Generator[Result, None, Outcome]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
+
+    def _look(self, runner: TrialRunner) -> None:
+        """Read the clip to `_scan`. Raises InputError; OutputError if a file is to be written from a clip that was joined."""
+        self._scan = runner.look()
+        check_times(self._options.output, self._source.path, self._scan)
+        self._notes += self._scan.warnings
 
     def _finished(self) -> Outcome:
         """Run to the end, and return the outcome. Raises VkssimError, OptionError where the search ended before it was done."""

@@ -8,13 +8,14 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from ..errors import EncodeError
 from ..utils.wording import counted
 from .command_line import command_line
 from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
 from .encoders import encoder_of
 from .model import normal_cdf
-from .options import SearchOptions, check_samples, check_trials, checked_targets, listed
-from .output import VideoOutput, check_times, checked_output
+from .options import SearchOptions, check_samples, check_trials, check_types, checked_targets, listed
+from .output import VideoOutput, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
 from .running import Running
@@ -52,7 +53,7 @@ class Choice:
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
     command : str
-        FFmpeg's command line for the encode, for a POSIX shell.
+        FFmpeg's command line for the encode, for a POSIX shell; for bash if a name is no plain text.
     notes : tuple of str
         What a file that was written could not take over from the source, and what is to be known of the answer.
 
@@ -94,60 +95,80 @@ class Search(Running[Trial, Choice]):
     def _run(self, runner: TrialRunner) -> Generator[Trial, None, Choice]:
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
-        check_times(options.output, self._source.path, self._source.facts, runner.look())
-        notes = [*self._source.facts.notes]
-        tried = Tried(targets, len(self._recipe.parameter.values), first_curves(self._recipe, targets))
-        while len(tried) < options.most_trials and (place := tried.settings.next()) is not None:
-            tried.add(place, runner.encode("samples", sampling, place))
-            yield tried[place]
+        self._look(runner)
+        tried = Tried(targets, self._recipe.parameter, first_curves(self._recipe, targets))
+        while (place := tried.next(options.most_trials)) is not None:
+            try:
+                tried.add(place, runner.encode("samples", sampling, place))
+            except EncodeError as error:
+                tried.drop(place, error)
+            else:
+                yield tried[place]
         if len(tried) >= options.most_trials and tried.settings.next() is not None:
             done = counted(len(tried), "trial")
-            notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
+            self._notes.append(f"the search ended after {done}, as many as `trials` allows: another setting may be the answer")
         if sampling.is_whole:
             if options.output is not None:
-                yield from self._write(runner, tried, notes)
+                yield from self._write(runner, tried)
         elif options.whole or options.output is not None:
             place = tried.nearest
-            tried = Tried(targets, tried.settings.count, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
-            yield from self._encode_whole(runner, place, tried, notes)
+            self._notes += tried.notes
+            tried = Tried(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
+            yield from self._encode_whole(runner, place, tried)
+        self._notes += tried.notes
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
         if rare and not tried[tried.nearest].whole:
-            notes.append(f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them")
-        return self._choose(tried, notes)
+            self._notes.append(
+                f"{', '.join(rare)}: samples seldom have the worst frames of a clip; `whole` looks at all of them"
+            )
+        return self._choose(tried)
 
-    def _write(self, runner: TrialRunner, tried: Tried, notes: list[str]) -> Iterator[Trial]:
+    def _write(self, runner: TrialRunner, tried: Tried) -> Iterator[Trial]:
         """Encode a clip that the trials encoded whole once more, to a file."""
         if tried[tried.nearest].meets:
-            yield from self._encode_whole(runner, tried.nearest, tried, notes)
+            yield from self._encode_whole(runner, tried.nearest, tried)
         else:
-            notes.append("no file is written, since no setting meets the targets")
+            self._notes.append("no file is written, since no setting meets the targets")
 
-    def _encode_whole(self, runner: TrialRunner, place: int, tried: Tried, notes: list[str]) -> Iterator[Trial]:
-        """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked."""
+    def _encode_whole(self, runner: TrialRunner, place: int, tried: Tried) -> Iterator[Trial]:
+        """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
+
+        A setting between one that meets them and one that does not is tried as well.
+        """
         assert self.sampling is not None
         whole = Sampling.whole(self.sampling.frames, self.sampling.cuts)
         chosen: int | None = place
+        settings, met = tried.settings, False
         for _ in range(_MOST_WHOLE):
             if chosen is None:
                 break
-            with ExitStack() as stack:
-                output = None
-                if self._options.output is not None:
-                    written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
-                    output = stack.enter_context(written)
-                trial = runner.encode("whole", whole, chosen, output)
-                if trial.meets and output is not None:
-                    output.keep()
-                    notes += output.notes
-            tried.add(chosen, trial)
-            yield trial
-            if trial.meets:
-                return
-            chosen = tried.settings.likely()
-        if self._options.output is not None:
-            notes.append("no file is written, since no setting meets the targets on the whole clip")
+            try:
+                trial = self._encode_once(runner, whole, chosen)
+            except EncodeError as error:
+                tried.drop(chosen, error)
+            else:
+                tried.add(chosen, trial)
+                met |= trial.meets
+                yield trial
+            better = settings.likely() if settings.best is None else settings.best
+            chosen = settings.between() if met else better
+        if self._options.output is not None and not met:
+            self._notes.append("no file is written, since no setting meets the targets on the whole clip")
 
-    def _choose(self, tried: Tried, notes: Sequence[str]) -> Choice:
+    def _encode_once(self, runner: TrialRunner, whole: Sampling, place: int) -> Trial:
+        """Return the trial of the whole clip with a setting; write the file if asked, and if the setting meets the targets."""
+        with ExitStack() as stack:
+            output = None
+            if self._options.output is not None:
+                written = VideoOutput(self._options.output, self._source.path, self._source.facts, self._recipe)
+                output = stack.enter_context(written)
+            trial = runner.encode("whole", whole, place, output)
+            if trial.meets and output is not None:
+                output.keep()
+                self._notes += output.notes
+        return trial
+
+    def _choose(self, tried: Tried) -> Choice:
         place, parameter, settings = tried.nearest, self._recipe.parameter, tried.settings
         trial = tried[place]
         step = abs(parameter.values[min(place + 1, len(parameter.values) - 1)] - parameter.values[max(0, place - 1)]) / 2
@@ -168,8 +189,8 @@ class Search(Running[Trial, Choice]):
             probability=probability,
             spread=0.0 if trial.whole else spread,
             options=self._recipe.options_of(self._source.facts, place),
-            command=command_line(self._source.path, self._source.facts, self._recipe, place),
-            notes=tuple(notes),
+            command=command_line(self._source.path, self._source.facts, self._recipe, place, renumbered=self._scan.renumbered),
+            notes=tuple(dict.fromkeys(self._notes)),
         )
 
 
@@ -263,6 +284,7 @@ def search(
     error: `Choice.meets` is False.
 
     """
+    check_types(search, locals())
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
     check_samples(samples)
     check_trials(trials)
@@ -271,7 +293,7 @@ def search(
         features=listed(features),
         seconds=samples,
         whole=whole,
-        output=checked_output(output, recipe),
+        output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
         most_trials=trials,

@@ -6,19 +6,18 @@ import os
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from ..errors import OptionError
+from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from .defaults import MOST_TRIALS, STEP
 from .model import Curve
-from .options import SearchOptions, check_trials, checked_targets, listed
-from .output import VideoOutput, check_times, checked_output
-from .recipe import Recipe
+from .options import SearchOptions, check_trials, check_types, checked_targets, listed
+from .output import VideoOutput, checked_output
 from .runner import TrialRunner
 from .running import Running
 from .samples import Sample, Sampling, find_cuts
 from .search import prepare
-from .source import Scan, Source
+from .source import Scan
 from .trial import Progress, TargetScorer, Trial
 from .tried import Tried, first_curves
 
@@ -67,18 +66,18 @@ class Shot:
 class ShotSearch(Running[Shot, ScoreReport]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
-    It is what `search_shots` returns. `notes` say what a file that was written could not take over from the source, and what is
-    to be known of the answer. The device is open until all shots are done, or until `close`.
+    It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
     """
-
-    def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
-        super().__init__(source, recipe, options)
-        self.notes = [*source.facts.notes]
 
     @property
     def shots(self) -> list[Shot]:
         """Return the shots that are done."""
         return self._results
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what is to be known of the answer, and what a file that was written could not take over from the source."""
+        return self._notes
 
     @property
     def report(self) -> ScoreReport:
@@ -104,8 +103,8 @@ class ShotSearch(Running[Shot, ScoreReport]):
         )
 
     def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
-        scan = runner.look()
-        check_times(self._options.output, self._source.path, self._source.facts, scan)
+        self._look(runner)
+        scan = self._scan
         cuts = find_cuts(scan.changes)
         curves = first_curves(self._recipe, runner.targets)
         for first, end in zip(cuts, [*cuts[1:], scan.count], strict=True):
@@ -118,7 +117,7 @@ class ShotSearch(Running[Shot, ScoreReport]):
     def _write(self, runner: TrialRunner, path: str) -> None:
         """Encode each shot with its setting into one file, unless a shot misses a target."""
         if not all(shot.meets for shot in self.shots):
-            self.notes.append("no file is written, since not every shot meets the targets")
+            self._notes.append("no file is written, since not every shot meets the targets")
             return
         with VideoOutput(path, self._source.path, self._source.facts, self._recipe, parts=True) as output:
             for shot in self.shots:
@@ -126,17 +125,22 @@ class ShotSearch(Running[Shot, ScoreReport]):
                 place = self._recipe.parameter.values.index(shot.setting)
                 runner.run("", Sampling((sample,), shot.count), place, output)
             output.keep()
-            self.notes += output.notes
+            self._notes += output.notes
 
     def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
-        tried = Tried(runner.targets, len(self._recipe.parameter.values), curves)
+        tried = Tried(runner.targets, self._recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
-        while len(tried) < self._options.most_trials and (place := tried.settings.next()) is not None:
-            encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
-            tried.add(place, runner.summarise(sampling, place, encoded, seconds))
-            scores[place] = encoded[0].scores
+        while (place := tried.next(self._options.most_trials)) is not None:
+            try:
+                encoded, seconds = runner.run(f"shot {sample.first}+{sample.count}", sampling, place)
+            except EncodeError as error:
+                tried.drop(place, error)
+            else:
+                tried.add(place, runner.summarise(sampling, place, encoded, seconds))
+                scores[place] = encoded[0].scores
+        self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
         best = tried.nearest
         trial = tried[best]
         shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best])
@@ -147,8 +151,7 @@ class ShotSearch(Running[Shot, ScoreReport]):
         frames = [
             {name: shot.scores[name][number] for name in shot.scores} for shot in self.shots for number in range(shot.count)
         ]
-        start = scan.times[0]
-        times = [None if time is None or start is None else float((time - start) * facts.time_base) for time in scan.times]
+        times = [float((time - scan.times[0]) * facts.time_base) for time in scan.times]
         return ScoreReport(
             reference=self._source.path,
             distorted=f"{self._source.path} ({self._recipe.encoder.name}, a {self.parameter} for each shot)",
@@ -235,13 +238,14 @@ def search_shots(
         The output cannot be written.
 
     """
+    check_types(search_shots, locals())
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass=False)
     check_trials(trials)
     options = SearchOptions(
         thresholds=checked_targets(targets),
         features=listed(features),
         whole=True,
-        output=checked_output(output, recipe),
+        output=checked_output(output, clip.path, recipe),
         backend=backend,
         device=device,
         most_trials=trials,

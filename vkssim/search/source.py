@@ -1,23 +1,31 @@
-"""Read the clip that is to be encoded with PyAV: its facts, its frames by number, and its pictures in small for scene cuts."""
+"""Read the clip that is to be encoded: its facts, its frames by number, and its pictures in small for scene cuts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import chain, dropwhile, islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from ..frames.demuxer import open_clip
+from ..errors import InputError, RangeError
+from ..frames.clip_decoder import UnknownFormatError
+from ..frames.clip_end import ClipEnd
+from ..frames.container import ContainerFile
+from ..frames.crop import Crop
+from ..frames.fingerprint import Opened
+from ..frames.marks import Marks
+from ..frames.open import open_file, oriented, readable_twice
+from ..frames.options import RawDescription
+from ..frames.orientation import Orientation
+from ..frames.pixels import new_picture, planar_name, plane_of
 from ..frames.side_data import side_data
-from ..frames.streams import choose_stream
-from ..frames.times import SEEK_SECONDS
-from ..utils.interruption import check
+from ..frames.source import FrameSource, changed_error, check_unchanged
 from .costs import FrameCosts
 from .other_streams import OtherStreams, other_streams
 
@@ -27,6 +35,8 @@ _SMALL_SIDE = 32
 _USUAL_RATE = Fraction(25)  # frames a second, where the clip has no usable rate
 _MOST_RATE = 240  # SVT-AV1 takes no higher one
 _HDR_TRANSFERS = (16, 18)  # FFmpeg's numbers of PQ and HLG
+_UNSTATED = 2, 2, 2  # FFmpeg's numbers of primaries, transfer and matrix that a clip does not state
+_RANGES = {"limited": 1, "full": 2}  # FFmpeg's numbers
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,10 @@ class Mastering:
 class Facts:
     """Hold what an encode takes over from its source.
 
-    The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `rotation` is in degrees counter-clockwise.
-    `video` is the number of the stream among those of video, see `choose_stream`; `chosen` says which others there are.
+    `width` and `height` are those of the frames that are encoded, after cropping and turning. `crop` is the visible rectangle
+    that the container states, in the turned picture. `format` is FFmpeg's name of the frames' format, and `coded_format` that
+    of the frames in the file. The numbers of `colours` (primaries, transfer, matrix, range) are FFmpeg's. `video` is the number
+    of the stream among those of video, see `choose_stream`. `stated` are the notes on how the clip is read.
     """
 
     width: int
@@ -67,154 +79,192 @@ class Facts:
     aspect: Fraction
     colours: tuple[int, int, int, int]
     mastering: Mastering
-    rotation: int = 0
+    coded_format: str
+    crop: Crop | None = None
     interlaced: bool = False
-    codec: str = ""
     others: OtherStreams = field(default_factory=OtherStreams)
     video: int = 0
-    chosen: tuple[str, ...] = ()
+    stated: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Return what the user has to know of an encode of the clip."""
         if not self.interlaced:
-            return self.chosen
-        return (*self.chosen, "the source is interlaced; it was encoded as frames, so deinterlace it first")
+            return self.stated
+        return (*self.stated, "the source is interlaced; it was encoded as frames, so deinterlace it first")
 
 
 @dataclass
 class Scan:
-    """Hold what one pass over the clip has found.
+    """What one pass over the clip has found.
 
-    `times` are the presentation times of the frames in units of the stream's time base, None where the container has none.
-    `changes` is how much each frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are
-    the bytes of each frame in a quick encode of small pictures, which say how hard it is to encode.
+    `times` are the presentation times of the frames in units of the stream's time base, rising. `changes` is how much each
+    frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are the bytes of each frame in a
+    quick encode of small pictures, which say how hard it is to encode. `prints` are checksums of the luma, by which a seek is
+    known to have found the right frame. `joins` are the frames at which the times in the file go back, because it was joined
+    from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the order of decoding alone.
     """
 
-    times: list[int | None] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
     changes: list[float] = field(default_factory=list)
     costs: list[int] = field(default_factory=list)
+    prints: list[int] = field(default_factory=list)
+    joins: list[int] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    renumbered: bool = False
 
     @property
     def count(self) -> int:
         """Return the number of frames."""
         return len(self.times)
 
+    def check_times(self, path: str, time_base: Fraction) -> None:
+        """Raise InputError if the presentation times do not rise: encoders refuse such frames, or count them twice."""
+        for number, (before, time) in enumerate(pairwise(self.times), 1):
+            if time <= before:
+                seconds, earlier = (float(one * time_base) for one in (time, before))
+                raise InputError(
+                    f"{path}: frame {number} is presented at {seconds:.3f} s, and the frame before it at {earlier:.3f} s, but"
+                    " an encoder needs times that rise. Copy the clip into another file with FFmpeg first (-c copy)"
+                )
+
     def seconds(self, first: int, count: int, facts: Facts) -> float:
         """Return how long `count` frames from number `first` on are shown.
 
-        Presentation times say it; the last frame of the clip is shown as long as the mean of the others. The frame rate says it
-        where there are no such times, or where they do not rise, as in a file that was joined from several.
+        The last frame of the clip is shown as long as the mean of the others, and a single one by the frame rate.
         """
-        known = [time for time in self.times[first : first + count + 1] if time is not None]
-        rises = len(known) == len(self.times[first : first + count + 1]) and all(one < other for one, other in pairwise(known))
-        if not rises or len(known) < 2:
+        known = self.times[first : first + count + 1]
+        if len(known) < 2:
             return float(count / facts.rate)
         return float((known[-1] - known[0]) * facts.time_base) * count / (len(known) - 1)
 
 
 class Source:
-    """Describe a clip by its first frame. Raises InputError where there is no video in Y'CbCr or grey."""
+    """A clip that is encoded: what an encode takes over from it, and its frames by number, as `vkssim score` compares them.
+
+    They are cropped and turned as the clip says. Raises InputError if the clip cannot be read, or is not in Y'CbCr or grey.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
-        with self._opened() as (container, stream):
-            frame = next(container.decode(stream), None)
-            if frame is None:
-                raise InputError(f"{path}: no frame can be decoded from it")
-            self.facts = _facts(path, stream, frame)
+        self._state: Opened | None = None
+        self._marks: Marks | None = None
+        self._marks_known = False
+        with self._opened() as clip:
+            self.facts = _facts(clip)
+            self._state = clip.file.opened
 
     def scan(self, progress: Any = None) -> Scan:
-        """Decode the whole clip once. `progress` is called with the number of finished frames and the expected number."""
+        """Decode the whole clip once. `progress` is called with the number of finished frames and the expected number.
+
+        Raises InputError if the clip ends too early, or if presentation times do not rise.
+        """
         scan, before, costs = Scan(), None, FrameCosts(self.facts.width, self.facts.height)
-        for frame in self.frames(0, None):
-            small = _small(luma(frame, self.facts.bits), self.facts.bits)
-            scan.times.append(frame.pts)
-            scan.costs.append(costs.cost(frame))
-            scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
-            before = small
-            if progress is not None:
-                progress(scan.count, None)
+        with self._opened() as clip:
+            while (frame := clip.picture(scan.count)) is not None:
+                plane = plane_of(frame, 0)
+                small = _small(plane, self.facts.bits)
+                scan.times.append(self._presented(clip, scan.count))
+                scan.costs.append(costs.cost(frame))
+                scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
+                scan.prints.append(_print(plane))
+                before = small
+                if progress is not None:
+                    progress(scan.count, None)
+            end = ClipEnd.of(clip.source, scan.count - 1)
+            if isinstance(clip.file, ContainerFile):
+                scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered
+        if end.problem is not None:
+            raise end.problem
+        missing = end.missing_frames()
+        scan.warnings = [*end.warnings(), *([] if missing is None else [missing])]
+        scan.check_times(self.path, self.facts.time_base)
         return scan
 
-    def frames(self, first: int, count: int | None, times: list[int | None] | None = None) -> Iterator[Any]:
-        """Yield frames from number `first` on, all or `count` of them, of the size and format of the first frame of the clip.
+    def frames(self, first: int, count: int, scan: Scan) -> Iterator[Any]:
+        """Yield `count` frames from number `first` on, each with the presentation time of the scan.
 
-        With the `times` of a scan, decoding begins at a key frame before the first one. Raises InputError where a frame is
-        missing, or has another size or format.
+        Raises InputError if the file was changed since it was opened first, or cannot be read.
         """
-        with self._from(first, times) as decoded:
-            done = 0
-            while count is None or done < count:
-                check()
-                frame = next(decoded, None)
+        with ExitStack() as stack:
+            clip = self._at(stack, first, scan)
+            for number in range(first, first + count):
+                frame = clip.picture(number)
                 if frame is None:
                     break
-                if (frame.width, frame.height, frame.format.name) != (self.facts.width, self.facts.height, self.facts.format):
-                    raise InputError(
-                        f"{self.path}: frame {first + done} is {frame.width}x{frame.height} {frame.format.name}, the first one"
-                        f" {self.facts.width}x{self.facts.height} {self.facts.format}; a search needs frames that are alike"
-                    )
-                done += 1
+                frame.pts, frame.time_base = scan.times[number], self.facts.time_base
                 yield frame
-        if count is not None and done < count:
-            raise InputError(f"{self.path}: it has {first + done} frames now, and had more when it was read first")
+            check_unchanged(clip.source)
+            if clip.source.problem is not None:
+                raise clip.source.problem
+            if frame is None:
+                raise InputError(f"{self.path}: it has {number} frames now, and had more when it was read first")
+
+    def _at(self, stack: ExitStack, first: int, scan: Scan) -> _Clip:
+        """Return the clip, opened so that a frame can be read: after a seek if that finds it, else from the start."""
+        clip = stack.enter_context(self._opened())
+        if not first:
+            return clip
+        if not self._marks_known:
+            self._marks, self._marks_known = clip.source.marks(), True
+        if self._marks is None or not self._marks.before(first) > 0:
+            return clip
+        with suppress(RangeError):
+            clip.source.go_to(first, self._marks.place(first))
+            frame = clip.picture(first)
+            if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:
+                clip.waiting = first, frame
+                return clip
+        stack.close()
+        return stack.enter_context(self._opened())
 
     @contextmanager
-    def _from(self, first: int, times: list[int | None] | None) -> Iterator[Iterator[Any]]:
-        """Open the clip, and give its frames from number `first` on: behind a seek, else decoded from the start."""
-        if first and times is not None and None not in times and len(set(times)) == len(times):
-            with self._opened() as (container, stream):
-                sought = self._sought(container, stream, first, times)
-                if sought is not None:
-                    yield sought
-                    return
-        with self._opened() as (container, stream):  # opened anew, because a seek to the start may end behind it
-            yield islice(container.decode(stream), first, None)
-
-    def _sought(self, container: Any, stream: Any, first: int, times: Sequence[int | None]) -> Iterator[Any] | None:
-        """Return the frames from number `first` on, decoded from a key frame before it; None where no seek ends before it.
-
-        Without an index, as in MPEG-TS, FFmpeg seeks by decoding times, and may end behind the frame.
-        """
-        import av
-
-        place_of = {time: place for place, time in enumerate(times)}
-        begin, wanted = times[0], times[first]
-        assert begin is not None
-        assert wanted is not None
-        for earlier in SEEK_SECONDS:
-            container.seek(max(begin, wanted - round(earlier / self.facts.time_base)), stream=stream)
-            # A frame that is shown before the key frame may refer to one that was passed over.
-            decoded = dropwhile(lambda frame: not frame.key_frame, container.decode(stream))
-            with suppress(av.FFmpegError):  # a decoder may need what was passed over
-                for frame in decoded:
-                    place = place_of.get(frame.pts, first + 1)
-                    if place == first:
-                        return chain([frame], decoded)
-                    if place > first:
-                        break
-        return None
-
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Any]]:
-        import av
-
+    def _opened(self) -> Iterator[_Clip]:
+        if not readable_twice(self.path):
+            raise InputError(f"{self.path} is no ordinary file; a search reads its clip several times")
         try:
-            with open_clip(self.path) as container:
-                stream, _ = choose_stream(self.path, container, None)
-                stream.thread_type = "AUTO"
-                yield container, stream
-        except (av.FFmpegError, OSError) as error:
-            raise InputError(f"{self.path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+            file = open_file(self.path, RawDescription())
+        except UnknownFormatError:
+            raise InputError(f"{self.path} cannot be read: it is no Y4M file and no container that FFmpeg reads") from None
+        with oriented(file) as source:
+            if self._state is not None and file.opened != self._state:
+                raise changed_error(self.path)
+            yield _Clip(file, source)
+
+    def _presented(self, clip: _Clip, number: int) -> int:
+        """Return when a frame that was read is presented; if nothing says so, by its number and the frame rate."""
+        tick = clip.file.tick(number) if isinstance(clip.file, ContainerFile) else None
+        return round(number / (self.facts.rate * self.facts.time_base)) if tick is None else tick
 
 
-def luma(frame: Any, bits: int) -> npt.NDArray[Any]:
-    """Return the luma of a frame as (H, W) array of uint8, or uint16 for more than 8 bits. It views the memory of the frame."""
-    plane = frame.planes[0]
-    kind = np.dtype(np.uint8) if bits == 8 else np.dtype("<u2")
-    rows = np.frombuffer(plane, kind).reshape(-1, plane.line_size // kind.itemsize)
-    return rows[: frame.height, : frame.width]
+class _Clip:
+    """A clip that is open. `file` gives its frames as they are coded, and `source` as they are shown."""
+
+    def __init__(self, file: FrameSource, source: FrameSource) -> None:
+        self.file = file
+        self.source = source
+        self.format = planar_name(source.info.chroma, source.info.bits)
+        self.waiting: tuple[int, Any] | None = None
+        self._as_decoded = False
+        if source is file and isinstance(file, ContainerFile):
+            coded = file.first_frame.format.name
+            self._as_decoded = coded in (self.format, self.format.replace("yuv", "yuvj"))
+            self.format = coded if self._as_decoded else self.format
+
+    def picture(self, number: int) -> Any:
+        """Return a frame as an av.VideoFrame; None if the clip ends before it, or if `source` has a problem.
+
+        It is the decoder's own frame where that can be, with its closed captions.
+        """
+        if self.waiting is not None and self.waiting[0] == number:
+            (_, frame), self.waiting = self.waiting, None
+            return frame
+        if self._as_decoded:
+            assert isinstance(self.file, ContainerFile)
+            return self.file.picture(number)
+        info = self.source.info
+        frame, planes = new_picture(info.width, info.height, self.format)
+        return frame if self.source.read([number], [planes]) else None
 
 
 def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
@@ -228,35 +278,76 @@ def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
     return small
 
 
-def _facts(path: str, stream: Any, frame: Any) -> Facts:
-    layout = frame.format
-    if layout.is_rgb or layout.has_palette or layout.is_bit_stream or layout.components[0].bits > 16:
-        raise InputError(f"{path} has frames of {layout.name}; a search encodes Y'CbCr or grey")
-    context = stream.codec_context
-    return Facts(
-        width=frame.width,
-        height=frame.height,
-        format=layout.name,
-        bits=layout.components[0].bits,
-        rate=_rate(stream),
+def _facts(clip: _Clip) -> Facts:
+    file, info = clip.file, clip.source.info
+    rate = _rate(info.fps)
+    facts = Facts(
+        width=info.width,
+        height=info.height,
+        format=clip.format,
+        bits=info.bits,
+        rate=rate,
+        time_base=1 / rate,
+        aspect=info.sample_aspect or Fraction(1),
+        colours=(*_UNSTATED, _RANGES.get(info.range or "", 0)),
+        mastering=Mastering(),
+        coded_format=clip.format,
+        interlaced=info.field_order not in (None, "progressive"),
+        stated=info.notes,
+    )
+    if not isinstance(file, ContainerFile):  # Y4M
+        return facts
+    first, stream = file.first_frame, file.av_stream
+    if file.is_rgb or not _is_known(clip.format):
+        raise InputError(f"{file.info.path} has frames of {first.format.name}; a search encodes Y'CbCr or grey")
+    if file.aperture is not None:
+        file.aperture.check_aligned(file.info)
+    return replace(
+        facts,
+        rate=_rate(stream.guessed_rate, stream.average_rate),
         time_base=stream.time_base,
-        aspect=stream.sample_aspect_ratio or context.sample_aspect_ratio or Fraction(1),
-        colours=(frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range),
-        mastering=_mastering(frame),
-        rotation=int(frame.rotation),
-        interlaced=bool(frame.interlaced_frame),
-        codec=context.name,
+        colours=(first.color_primaries, first.color_trc, first.colorspace, first.color_range),
+        mastering=_mastering(first),
+        coded_format=first.format.name,
+        crop=None if file.aperture is None else _turned_crop(file.aperture, file.orientation, first.width, first.height),
         others=other_streams(stream.container),
         video=list(stream.container.streams.video).index(stream),
-        chosen=choose_stream(path, stream.container, None)[1],
     )
 
 
-def _rate(stream: Any) -> Fraction:
-    """Return the frame rate that encoders are told; 25 where a file states only the ticks of its times, such as 1,000."""
-    known = [rate for rate in (stream.guessed_rate, stream.average_rate) if rate is not None and rate.denominator]
+def _is_known(name: str) -> bool:
+    """Return whether FFmpeg has a pixel format: it lacks some of few chroma samples and many bits."""
+    from av import VideoFormat
+
+    with suppress(ValueError):
+        VideoFormat(name)
+        return True
+    return False
+
+
+def _turned_crop(crop: Crop, turned: Orientation | None, width: int, height: int) -> Crop:
+    """Return where a rectangle of a picture lies once the picture is turned."""
+    left, top, across, down = crop.left, crop.top, crop.width, crop.height
+    if turned is None:
+        return crop
+    if turned.transposed:
+        left, top, across, down, width, height = top, left, down, across, height, width
+    if turned.upside_down:
+        top = height - top - down
+    if turned.mirrored:
+        left = width - left - across
+    return Crop(across, down, left, top)
+
+
+def _rate(*stated: Fraction | None) -> Fraction:
+    """Return the frame rate that encoders are told; 25 if a file states only the ticks of its times, such as 1,000."""
+    known = [rate for rate in stated if rate is not None and rate.denominator]
     rates = [Fraction(rate.numerator, rate.denominator) for rate in known if rate.numerator > 0]
     return next((rate for rate in rates if rate <= _MOST_RATE), _USUAL_RATE)
+
+
+def _print(plane: npt.NDArray[Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(plane).data)
 
 
 def _mastering(frame: Any) -> Mastering:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -50,7 +50,7 @@ class TrialStore:
 
     def _parse(self, entry: Any) -> None:
         if "scan" in entry:
-            self.scan = Scan(*(list(entry["scan"][name]) for name in ("times", "changes", "costs")))
+            self.scan = Scan(**{part.name: entry["scan"][part.name] for part in fields(Scan)})
         else:
             encoded = [EncodedSample.of_json(one) for one in entry["encoded"]]
             self._encoded[str(entry["ranges"]), int(entry["place"])] = encoded, float(entry["seconds"])
@@ -65,6 +65,7 @@ class TrialStore:
 
     def add(self, ranges: str, place: int, encoded: Sequence[EncodedSample], seconds: float) -> None:
         """Store the samples of a trial. Raises OutputError."""
+        self._encoded[ranges, place] = list(encoded), seconds
         self._journal.add(
             [{"ranges": ranges, "place": place, "encoded": [one.as_json() for one in encoded], "seconds": seconds}]
         )

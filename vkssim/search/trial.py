@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..errors import InputError, OptionError
+from ..errors import EncodeError, OptionError
 from ..reference.decibel import decibel
 from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
@@ -24,6 +24,7 @@ Progress = Callable[[int, int | None], None]
 """A function that gets the number of frames of a step that are finished, and how many there are, None where it is not known."""
 
 _DEVIATION_OF_ONE = 0.5  # dB: what a single sample says of the whole clip, which cannot be seen in it
+_DEVIATION_OF_RARE = {"min": 1.0, "p1": 0.2}  # dB: what frames change that are in no sample, as docs/search.md has measured it
 HIGHEST = 50.0
 """In dB: beyond it encodes become lossless, and scores leave their curve."""
 
@@ -103,7 +104,7 @@ class Target:
     @property
     def name(self) -> str:
         """Return the name of the pooled value, such as ``float_ms_ssim:p5``."""
-        return f"{self.threshold.name}:{self.threshold.pooling}"
+        return self.threshold.pooled_name
 
     @property
     def limit(self) -> float:
@@ -119,16 +120,20 @@ class Target:
         return pooled_value(self.threshold.pooling, [one.column(self.threshold.name) for one in encoded], weights)
 
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
-        """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time."""
+        """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time.
+
+        Pooled values that few frames decide have more: these frames are seldom in a sample.
+        """
+        rare = _DEVIATION_OF_RARE.get(self.threshold.pooling, 0.0)
         if len(encoded) < 2:
-            return _DEVIATION_OF_ONE
+            return math.hypot(_DEVIATION_OF_ONE, rare)
         left: Doubles = np.array(
             [
                 self.unit(self.value([*encoded[:n], *encoded[n + 1 :]], [*weights[:n], *weights[n + 1 :]]))
                 for n in range(len(encoded))
             ]
         )
-        return float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2)))
+        return math.hypot(float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2))), rare)
 
 
 def features_of(thresholds: Sequence[Threshold], features: Sequence[str]) -> list[str]:
@@ -171,7 +176,7 @@ class TargetScorer:
     def sample(
         self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None
     ) -> EncodedSample:
-        """Return a sample with its scores. Raises InputError where it has no frames."""
+        """Return a sample with its scores. Raises EncodeError if it has no frames."""
         scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
         for metrics in self.score(pairs):
             for name, value in metrics.items():
@@ -180,7 +185,7 @@ class TargetScorer:
             if progress is not None:
                 progress(done, total)
         if not any(scores.values()):
-            raise InputError("the encoder wrote no frame")
+            raise EncodeError("the encoder wrote no frame")
         return EncodedSample(scores, stream)
 
     def close(self) -> None:

@@ -5,24 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..errors import EncodeError
+from .encoders import Parameter
 from .model import Curve, Settings
 from .recipe import Recipe
 from .trial import HIGHEST, Target, Trial
 
+MOST_UNUSABLE = 3
+"""If the first so many settings cannot be used, no other one is tried."""
+
 
 class Tried:
-    """Hold the trials by the place of their setting, and a model of each target over all settings.
+    """The trials by the place of their setting, and a model of each target over all settings.
 
-    `curves` are those of the targets, without trials.
+    `curves` are those of the targets, without trials. `unusable` has the error of each setting that cannot be used.
     """
 
-    def __init__(self, targets: Sequence[Target], count: int, curves: Sequence[Curve]) -> None:
+    def __init__(self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[Curve]) -> None:
         self.targets = targets
-        self.settings = Settings(count, curves)
+        self.parameter = parameter
+        self.settings = Settings(len(parameter.values), curves)
+        self.unusable: list[EncodeError] = []
         self._trials: dict[int, Trial] = {}
 
     def __len__(self) -> int:
-        return len(self._trials)
+        """Return how many settings were tried, those that cannot be used among them."""
+        return len(self._trials) + len(self.unusable)
 
     def __getitem__(self, place: int) -> Trial:
         return self._trials[place]
@@ -32,9 +40,32 @@ class Tried:
         self._trials[place] = trial
         learn(self.settings, place, trial, self.targets)
 
+    def drop(self, place: int, error: EncodeError) -> None:
+        """Note that a setting cannot be used: it meets no target, and says nothing of other settings."""
+        self.unusable.append(error)
+        self.settings.drop(place)
+        self._trials.pop(place, None)
+
+    def next(self, most: int) -> int | None:
+        """Return the setting to try next; None if none is worth it, `most` were tried, or it seems that none can be used."""
+        if len(self) >= (most if self._trials else min(most, MOST_UNUSABLE)):
+            return None
+        return self.settings.next()
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what the user has to know of settings that cannot be used, or whose scores are far too low."""
+        unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable]
+        return unusable + damage_notes(self.parameter, self.settings)
+
     @property
     def nearest(self) -> int:
-        """Return the cheapest setting that met the targets, else the one that missed them by least."""
+        """Return the cheapest setting that met the targets, else the one that missed them by least.
+
+        Raises EncodeError, the first one, if no setting could be used.
+        """
+        if not self._trials:
+            raise self.unusable[0]
         if self.settings.best is not None:
             return self.settings.best
 
@@ -58,6 +89,15 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
         prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
         curves.append(Curve(prior, target.unit(target.limit), HIGHEST if target.decibels else math.inf))
     return curves
+
+
+def damage_notes(parameter: Parameter, settings: Settings) -> list[str]:
+    """Return a note for each setting whose score is far too low for those of the others."""
+    return [
+        f"{parameter.name} {parameter.text(place)} scores far lower than cheaper settings, or than expected: its stream may be"
+        " damaged, and no other setting is judged by it"
+        for place in settings.damaged
+    ]
 
 
 def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target]) -> None:

@@ -58,7 +58,7 @@ def replace_file(data: bytes, path: Path) -> None:
         else:
             with open(descriptor, "wb") as file:
                 _write(file, data)
-                os.fchmod(descriptor, _mode(path))
+                os.fchmod(descriptor, _mode(path))  # before it has a name, which a killed process would leave behind
                 beside = str(path.parent / f"{UNFINISHED}{secrets.token_hex(8)}")
                 # With a descriptor, Python calls linkat, which follows the link in /proc to the file. link() would not follow
                 # it.
@@ -82,11 +82,9 @@ def _open_nameless(folder: Path) -> int | None:
 def _replace_by_name(data: bytes, path: Path) -> None:
     """Write a temporary file beside the target, and rename it to the target."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=UNFINISHED)
-    with _removed_on_failure(name):
-        with open(descriptor, "wb") as file:
-            _write(file, data)
-        os.chmod(name, _mode(path))
-    _rename(name, path)
+    with _removed_on_failure(name), open(descriptor, "wb") as file:
+        _write(file, data)
+    give_name(name, path)
 
 
 def _write(file: BinaryIO, data: bytes) -> None:
@@ -96,8 +94,17 @@ def _write(file: BinaryIO, data: bytes) -> None:
     os.fsync(file.fileno())
 
 
+def give_name(name: str, path: Path) -> None:
+    """Rename a finished temporary file, which gets the mode of the file that it replaces; remove it if that fails.
+
+    Raises OSError.
+    """
+    with _removed_on_failure(name):
+        os.chmod(name, _mode(path))
+    _rename(name, path)
+
+
 def _rename(name: str, path: Path) -> None:
-    """Rename a finished temporary file to its final name; remove it if that fails."""
     with _removed_on_failure(name):
         os.replace(name, path)
 

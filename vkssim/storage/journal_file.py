@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from ..errors import OutputError
+from ..errors import OptionError, OutputError
 from ..host.private import open_private
 from .atomic import sync_folder
 
@@ -22,7 +22,9 @@ _SYNC_SECONDS = 1.0
 
 
 def journal_path(results: Path) -> Path:
-    """Return the path of the journal of a file of results."""
+    """Return the path of the journal of a file of results. Raises OptionError if the path names no file."""
+    if not results.name:
+        raise OptionError(f"a journal lies beside a file of results, and {str(results)!r} names none; give the name of one")
     return results.with_name(results.name + ".journal")
 
 

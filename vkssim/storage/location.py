@@ -26,5 +26,18 @@ def suffix_of(path: PathOrUrl) -> str:
     return Path(_without_query(path) if is_url(path) else path).suffix.lower()
 
 
+def is_same_file(first: PathOrUrl, second: PathOrUrl) -> bool:
+    """Return whether two names are of one file, which links, hard links and the case of letters may hide."""
+    first, second = (os.fspath(name).removeprefix("file://") for name in (first, second))
+    if is_url(first) or is_url(second):
+        return first == second
+    try:
+        if os.path.exists(first) and os.path.exists(second):
+            return os.path.samefile(first, second)
+        return os.path.normcase(os.path.realpath(first)) == os.path.normcase(os.path.realpath(second))
+    except (OSError, ValueError):  # no file can have such a name
+        return False
+
+
 def _without_query(url: PathOrUrl) -> str:
     return os.fspath(url).partition("?")[0]

@@ -62,10 +62,10 @@ class Fact:
             return self.across
         return self.of_reference if of_reference and self.of_reference is not None else self.differs
 
-    @property
-    def is_compared(self) -> bool:
-        """Return True where any comparison considers the fact."""
-        return bool({self.differs, self.of_reference, self.across} - {None, Differs.FREE})
+    def is_compared(self, *, of_reference: bool = False) -> bool:
+        """Return True if any comparison considers the fact."""
+        rules = (self.rule(of_reference=of_reference, across=across) for across in (False, True))
+        return any(rule is not Differs.FREE for rule in rules)
 
     def text(self, value: object) -> str:
         """Return a value with its unit."""
@@ -242,14 +242,14 @@ def differences(first: Any, second: Any, where: str = "", *, across: bool, of_re
             yield Difference(differs, where, f"{entry.title} {entry.text(one)} against {entry.text(other)}")
 
 
-def compared_facts(value: Any) -> tuple[Any, ...]:
+def compared_facts(value: Any, *, of_reference: bool = False) -> tuple[Any, ...]:
     """Return the facts that `differences` considers. If they are equal for two values, it yields nothing."""
     found: list[Any] = []
     for name, entry in facts_of(type(value)).items():
         single = getattr(value, name)
         if is_dataclass(single):
-            found += compared_facts(single)
-        elif entry.is_compared:
+            found += compared_facts(single, of_reference=name == "reference")
+        elif entry.is_compared(of_reference=of_reference):
             found.append(single)
     return tuple(found)
 

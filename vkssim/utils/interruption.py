@@ -10,16 +10,18 @@ Without a call of `listen`, as in the process of a program that uses the library
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that end a run. Windows has no SIGHUP."""
@@ -129,25 +131,38 @@ def at_once() -> Iterator[None]:
         _signals.waiting = False
 
 
-def take(queue: SimpleQueue[Thing]) -> Thing:
-    """Return the next entry of a queue, however long that takes. Raise Interruption as soon as a signal comes.
+def take(queue: SimpleQueue[Thing], most_seconds: float = math.inf) -> Thing:
+    """Return the next entry of a queue; raise Empty if none comes in time, and Interruption as soon as a signal comes.
 
     Such a queue has no lock in Python, so a handler may raise at any time while it waits.
     """
+    until = time.monotonic() + most_seconds
     while True:
-        with suppress(Empty), at_once():
-            return queue.get(timeout=_SECONDS_BETWEEN_LOOKS)
+        left = until - time.monotonic()
+        try:
+            with at_once():
+                return queue.get(timeout=max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
+        except Empty:
+            if left <= 0:
+                raise
 
 
-def result_of(future: Future[Thing]) -> Thing:
-    """Return the result of a future, however long that takes. Raise Interruption as soon as a signal comes.
+def wait_for(future: Future[Any], most_seconds: float = math.inf) -> bool:
+    """Return whether a future is done in time. Raise Interruption as soon as a signal comes.
 
     The wait is not that of the future: a handler that raises within it can leave the lock of its condition released, and then
     a RuntimeError hides the signal.
     """
     done: SimpleQueue[None] = SimpleQueue()
     future.add_done_callback(lambda _: done.put(None))
-    take(done)
+    with suppress(Empty):
+        take(done, most_seconds)
+    return future.done()
+
+
+def result_of(future: Future[Thing]) -> Thing:
+    """Return the result of a future, however long that takes. Raise Interruption as soon as a signal comes."""
+    wait_for(future)
     return future.result()
 
 

@@ -6,6 +6,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from .sanitize import visible
+
 
 class ProgressBar:
     """Show a progress bar on standard error, from the first call on. `unit` is the plural noun of the things that it counts."""
@@ -27,7 +29,7 @@ class ProgressBar:
                 TextColumn(f"{self._unit}, {{task.fields[rate]:.1f}} {self._unit}/s,"),
                 TimeRemainingColumn(),
                 TextColumn("left"),
-                TextColumn("{task.fields[said]}"),
+                TextColumn("{task.fields[said]}", markup=False),
             )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
@@ -38,7 +40,7 @@ class ProgressBar:
     def say(self, text: str) -> None:
         """Show a text behind the bar."""
         if self._bar is not None:
-            self._bar.update(self._task, said=text)
+            self._bar.update(self._task, said=visible(text))
 
     def close(self) -> None:
         """Remove the bar from the screen."""

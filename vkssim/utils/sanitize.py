@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterable
 
 _CONTROL = "\0-\x1f\x7f-\x9f"  # ESC is among them, which begins the control sequences of terminals
 _DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # characters that reverse the direction: gpj.exe looks like exe.jpg
@@ -10,6 +12,8 @@ _DIRECTION = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # characters that r
 _NO_TEXT = "\u2028\u2029\ud800-\udfff\ufffe\uffff"
 _HIDDEN = re.compile(f"[{_CONTROL}{_DIRECTION}{_NO_TEXT}]")
 _HIDDEN_IN_LINES = re.compile(f"(?![\n\t])[{_CONTROL}{_DIRECTION}{_NO_TEXT}]")
+
+_NOT_PLAIN = re.compile(rf"{_HIDDEN.pattern}|['\\]")
 
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@＝＋－＠]|[\t\r\n])")
 
@@ -20,6 +24,20 @@ def visible(text: str, *, lines: bool = False) -> str:
     Each of them is written as an escape of Python, such as ``\x1b``. With `lines`, line feeds and tabs stay.
     """
     return (_HIDDEN_IN_LINES if lines else _HIDDEN).sub(lambda found: _spelt(found[0]), text)
+
+
+def shell_line(words: Iterable[str]) -> str:
+    r"""Return words as a line for a shell, which `visible` leaves as it is.
+
+    A word with characters that it would escape, as names of files can have, is written as bytes in ``$'\033'``, which bash
+    knows and other shells may not.
+    """
+    return " ".join(_as_bytes(word) if _HIDDEN.search(word) else shlex.quote(word) for word in words)
+
+
+def needs_bash(line: str) -> bool:
+    """Return whether a line of `shell_line` may have a word that other shells do not know."""
+    return "$'" in line
 
 
 def encodable(text: str) -> str:
@@ -35,6 +53,16 @@ def cell(text: str) -> str:
 def text_of_cell(text: str) -> str:
     """Return the text from which `cell` made this text."""
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
+
+def _as_bytes(word: str) -> str:
+    return "$'" + _NOT_PLAIN.sub(lambda found: _octal(found[0]), word) + "'"
+
+
+def _octal(character: str) -> str:
+    """Return the bytes of a character in octal: bash takes no digit behind the third one for a part of it."""
+    errors = "surrogateescape" if "\udc80" <= character <= "\udcff" else "surrogatepass"
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", errors))
 
 
 def _spelt(character: str) -> str:

@@ -1,8 +1,8 @@
-// Moves the window over the planes in the shape for GPUs: a workgroup processes a strip of WINDOW_WORKGROUP columns of samples
+// Moves the window over the planes in float32, in the shape for GPUs: a workgroup processes a strip of WINDOW_WORKGROUP columns of samples
 // from top to bottom, CHUNK rows at a time.
 //
 //   down    A thread has one column. It adds its samples, squares and product to the ten unfinished windows in registers (a
-//           transposed filter, as in window_strip.glsl), and writes finished column sums to shared memory.
+//           transposed filter, as in window_fast_strip.glsl), and writes finished column sums to shared memory.
 //   across  A thread has CHUNK neighbouring windows, which share the column sums that it reads, sixteen bytes at a time.
 //
 // Because it filters vertically first, each square and product is computed once. Four windows per thread reduce the reads of

@@ -10,6 +10,8 @@
 
 layout(local_size_x = DECIMATE_WORKGROUP) in;
 
+#include "decimate_fast.glsl"
+
 const int CHUNK = 4;
 const int OUTPUTS_ACROSS = 8;
 const int LANES_ACROSS = DECIMATE_WORKGROUP / CHUNK;

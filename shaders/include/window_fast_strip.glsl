@@ -1,10 +1,9 @@
-// Moves the 11x11 window over two planes in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS columns from top
+// Moves the window over two planes in float32, in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS columns from top
 // to bottom, without barriers and without shared memory.
 //
 // Each row is loaded once, filtered horizontally in registers, and added to the ten unfinished windows that contain it. It
 // completes the eleventh, which goes to `accept`. This transposed filter needs no ring of rows, and its shift costs nothing.
 //
-
 // Constant 0: workgroup size, which is one subgroup.
 
 layout(local_size_x_id = 0) in;

@@ -8,6 +8,8 @@
 
 layout(local_size_x_id = 0) in;
 
+#include "decimate_fast.glsl"
+
 const int SPAN = 2 * DECIMATE_COLUMNS + 7;
 const int FOURS = DECIMATE_COLUMNS / 4;
 

@@ -1,0 +1,80 @@
+// Moves the window over the planes with libvmaf's rounding, in the shape for CPUs: one thread processes a strip of STRIP_COLUMNS
+// columns from top to bottom, without barriers and without shared memory.
+//
+// Each row is filtered horizontally in registers. The last ten of these rows are kept, and filtered vertically with the next one.
+// Kept rows take one register each, unfinished sums two (docs/adr/0034). The first ten rows have a loop of their own, because
+// Mesa 22.3 would compute l, c and s for them and throw them away.
+//
+// Constant 0: workgroup size, which is one subgroup.
+
+layout(local_size_x_id = 0) in;
+
+#include "window_sum.glsl"
+
+const int SPAN = STRIP_COLUMNS + 10;
+
+// Filters a row horizontally.
+void filter_across(int row, int last, int column, out float across[MOMENTS][STRIP_COLUMNS]) {
+    float a[SPAN], b[SPAN], values[SPAN];
+    LOAD_SAMPLES(a, SPAN, row, last, column, 0)
+    LOAD_SAMPLES(b, SPAN, row + plane, last, column, 0)
+    [[unroll]] for (int m = 0; m < MOMENTS; ++m) {
+        [[unroll]] for (int k = 0; k < SPAN; ++k) values[k] = moment_of(m, a[k], b[k]);
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            WindowSum sum = empty_sum(m);
+            [[unroll]] for (int k = 0; k < 11; ++k) sum = with_product(sum, tap_product(k, values[c + k]));
+            across[m][c] = rounded(sum, m);
+        }
+    }
+}
+
+// Filters ten kept rows and the next one vertically.
+float filter_down(int moment, const float kept[10], float next) {
+    WindowSum sum = empty_sum(moment);
+    [[unroll]] for (int k = 0; k < 10; ++k) sum = with_product(sum, tap_product(k, kept[k]));
+    return rounded(with_product(sum, tap_product(10, next)), moment);
+}
+
+void keep_row(inout float kept[10], float next) {
+    [[unroll]] for (int k = 0; k < 9; ++k) kept[k] = kept[k + 1];
+    kept[9] = next;
+}
+
+void main() {
+    int column = int(gl_GlobalInvocationID.x) * STRIP_COLUMNS;
+    int top = workgroup_id().y * strip;
+    int rows = min(strip, height - 10 - top);
+    int row = workgroup_id().z * 2 * plane + top * pitch;
+    int last = unit_of(width - 1);
+
+    float kept[MOMENTS][STRIP_COLUMNS][10], across[MOMENTS][STRIP_COLUMNS];
+    float sums[SUMS], lost[SUMS];
+    [[unroll]] for (int m = 0; m < MOMENTS; ++m)
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c)
+            [[unroll]] for (int k = 0; k < 10; ++k) kept[m][c][k] = 0.0;
+    [[unroll]] for (int s = 0; s < SUMS; ++s) sums[s] = lost[s] = 0.0;
+
+    for (int i = 0; i < 10; ++i, row += pitch) {
+        filter_across(row, last, column, across);
+        [[unroll]] for (int m = 0; m < MOMENTS; ++m)
+            [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) keep_row(kept[m][c], across[m][c]);
+    }
+    for (int i = 0; i < rows; ++i, row += pitch) {
+        filter_across(row, last, column, across);
+        float of_row[SUMS];
+        [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] = 0.0;
+        [[unroll]] for (int c = 0; c < STRIP_COLUMNS; ++c) {
+            float means[MOMENTS], accepted[SUMS];
+            [[unroll]] for (int m = 0; m < MOMENTS; ++m) {
+                means[m] = filter_down(m, kept[m][c], across[m][c]);
+                keep_row(kept[m][c], across[m][c]);
+            }
+            accept(accepted, Moments(means[0], means[1], means[2], means[3], means[4]));
+            bool inside = column + c < width - 10;
+            KEEP_WINDOW(inside, top + i, column + c, accepted[0])
+            [[unroll]] for (int s = 0; s < SUMS; ++s) of_row[s] += inside ? accepted[s] : 0.0;
+        }
+        [[unroll]] for (int s = 0; s < SUMS; ++s) add_to_total(sums[s], lost[s], of_row[s]);
+    }
+    store_sums(sums);
+}

@@ -1,0 +1,84 @@
+"""What wraps a source has all that the source has, but for what the wrapper is there to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim.frames.crop import Crop
+from vkssim.frames.info import VideoInfo
+from vkssim.frames.processed import ProcessedSource
+from vkssim.frames.source import FrameSource
+from vkssim.frames.tee import Tee
+from vkssim.frames.wrapped import ATTRIBUTES
+
+INFO = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10)
+
+OWN = {
+    "processed": {"info", "read", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"},
+    "tee": {
+        "read", "read_external", "close", "problem", "length",
+        "at_start", "marks", "go_to", "check_passed", "sample", "decoded_frame", "give_up",
+    },
+}  # fmt: skip
+"""What a wrapper does not take from its source."""
+
+
+def _processed(source: Any) -> FrameSource:
+    return ProcessedSource(source, Crop(32, 32))
+
+
+def _reader(source: Any) -> FrameSource:
+    return Tee(source, 1).readers[0]
+
+
+def _source(**values: Any) -> Any:
+    """A source that has only these values, in place of methods too."""
+    return SimpleNamespace(**{"info": INFO, "external": False, **values})
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
+@pytest.mark.parametrize(("kind", "wrap"), [("processed", _processed), ("tee", _reader)])
+def test_every_attribute_is_that_of_the_source(kind: str, wrap: Callable[[Any], FrameSource], name: str) -> None:
+    """What a source offers is listed by its class, so that nothing that is added there can be forgotten here."""
+    assert {"hidden_frames", "packets", "info", "file_bytes"} <= ATTRIBUTES
+    first, second = object(), object()
+    values = dict.fromkeys(ATTRIBUTES - {"info"}, first)
+    source = _source(**values)
+    wrapper = wrap(source)
+    if name in OWN[kind]:
+        assert getattr(wrapper, name) is not getattr(source, name)
+        return
+    if name == "close":
+        closed: list[bool] = []
+        source.close = lambda: closed.append(True)
+        wrapper.close()
+        assert closed == [True]
+        return
+    setattr(source, name, second)  # a source may learn something after it was wrapped
+    assert getattr(wrapper, name) is second
+
+
+def test_the_note_of_a_step_goes_with_later_notes_of_the_source() -> None:
+    source = _source()
+    wrapper = _processed(source)
+    source.info = VideoInfo("clip.yuv", "raw", 64, 48, 8, 10, notes=("decoded on the processor",))
+    assert wrapper.info.notes[0] == "decoded on the processor"
+    assert (wrapper.info.width, wrapper.info.height, len(wrapper.info.notes)) == (32, 32, 2)
+
+
+def test_a_sample_beyond_the_range_is_the_problem_before_one_of_the_source() -> None:
+    def read(_numbers: Any, targets: Any) -> int:
+        targets[0][0][:] = 1023
+        targets[0][0][5, 5] = 1024
+        return 1
+
+    source = _source(info=VideoInfo("clip.yuv", "raw", 64, 48, 10, 10), problem=None, read=read)
+    wrapper = _processed(source)
+    assert wrapper.problem is None
+    assert wrapper.read([7], [(np.empty((32, 32), np.uint16),)]) == 0
+    assert "frame 7 has a sample of 1024" in str(wrapper.problem)

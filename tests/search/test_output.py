@@ -1,0 +1,183 @@
+"""The file that a search writes: what it may not replace, and what it takes over from the source."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+
+import vkssim
+from vkssim.errors import OptionError, OutputError
+
+from ..frames.encoding import encode_frames
+from .clips import FRAMES, QUICK, SCALED, source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+WHICH: dict[str, Any] = {"encoder": "libx264", "targets": "float_ssim=0.5", "enc": QUICK["libx264"], **SCALED}
+HIDDEN = 13  # frames that an edit list hides
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return source(tmp_path_factory.mktemp("output") / "clip.mkv")
+
+
+def _link(clip: Path, name: Path) -> Path:
+    name.symlink_to(clip)
+    return name
+
+
+def _hard_link(clip: Path, name: Path) -> Path:
+    os.link(clip, name)
+    return name
+
+
+def _other_words(clip: Path, _name: Path) -> Path:
+    return clip.parent / "folder" / ".." / clip.name
+
+
+NAMES = {"same": lambda clip, _: clip, "link": _link, "hard link": _hard_link, "dots": _other_words}
+
+
+@pytest.mark.parametrize("name_of", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("door", [vkssim.search, vkssim.search_shots])
+def test_the_source_is_not_overwritten(clip: str, tmp_path: Path, name_of: Callable[[Path, Path], Path], door: Any) -> None:
+    """From Python, as from the command line, by whatever name."""
+    (tmp_path / "folder").mkdir()
+    master = tmp_path / "master.mkv"
+    master.write_bytes(Path(clip).read_bytes())
+    with pytest.raises(OutputError, match=r"`output` .* would overwrite the source"):
+        door(master, output=name_of(master, tmp_path / "name.mkv"), **WHICH)
+    assert master.read_bytes() == Path(clip).read_bytes()
+
+
+def test_a_picture_of_the_source_is_not_overwritten(tmp_path: Path) -> None:
+    for number in range(3):
+        frame = av.VideoFrame(64, 48, "gray")
+        encode_frames(tmp_path / f"{number}.png", [frame], "png")
+    out = _hard_link(tmp_path / "1.png", tmp_path / "out.mkv")
+    with pytest.raises(OutputError, match="would overwrite the source"):
+        vkssim.search(tmp_path / "%d.png", output=out, **WHICH)
+
+
+def test_a_pipe_is_neither_replaced_nor_waited_for(clip: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.mkv")
+    with pytest.raises(OutputError, match="is a device or a pipe"):
+        vkssim.search(clip, output=tmp_path / "pipe.mkv", **WHICH)
+    assert stat.S_ISFIFO((tmp_path / "pipe.mkv").stat().st_mode)
+
+
+def test_the_mode_of_a_file_is_kept(clip: str, tmp_path: Path) -> None:
+    out, new = tmp_path / "out.mkv", tmp_path / "new.mkv"
+    out.write_text("old")
+    out.chmod(0o640)
+    while_written: set[int] = set()
+
+    def look(_done: int, _total: int | None) -> None:
+        while_written.update(_mode(path) for path in tmp_path.glob(".vkssim-*"))
+
+    for path in (out, new):
+        assert vkssim.search(clip, output=path, least=30, most=30, progress=look, **WHICH).choice.meets
+    (tmp_path / "plain").touch()
+    assert (_mode(out), _mode(new)) == (0o640, _mode(tmp_path / "plain"))
+    assert while_written == {0o600}, "the file that it replaces may be private"
+    assert out.stat().st_size > 100
+
+
+def _mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def _trimmed(path: Path, clip: str) -> str:
+    """Copy a clip so that an edit list hides its first frames, and the sound that goes with them."""
+    with av.open(clip) as read, av.open(str(path), "w") as written:
+        streams = {stream.index: written.add_stream_from_template(stream) for stream in read.streams}
+        for packet in read.demux():
+            if packet.dts is not None and packet.pts is not None:
+                assert packet.time_base is not None
+                hidden = round(Fraction(HIDDEN, 25) / packet.time_base)
+                packet.stream = streams[packet.stream.index]
+                packet.pts, packet.dts = packet.pts - hidden, packet.dts - hidden
+                written.mux(packet)
+    return str(path)
+
+
+def _shown(path: str | Path) -> tuple[list[float], dict[float, bytes]]:
+    """When frames are shown, and the packets of sound by when they are heard."""
+
+    def seconds(one: Any) -> float:
+        return round(float(one.pts * one.time_base), 3)
+
+    with av.open(str(path)) as container:
+        frames = [seconds(frame) for frame in container.decode(video=0)]
+    with av.open(str(path)) as container:
+        packets = [packet for packet in container.demux(audio=0) if packet.size and not packet.is_discard]
+        return frames, {seconds(packet): bytes(packet) for packet in packets}
+
+
+@pytest.mark.parametrize("codec", ["aac", "libopus"])
+def test_what_an_edit_list_hides_is_neither_seen_nor_heard(tmp_path: Path, codec: str) -> None:
+    """Opus has a lead of its own that is not heard, which any file can say; AAC has not."""
+    whole = source(tmp_path / "whole.mp4", codec="libx264", options={"preset": "ultrafast", "qp": "4"}, sound=codec)
+    clip = _trimmed(tmp_path / "clip.mp4", whole)
+    frames, sound = _shown(clip)
+    assert len(frames) == FRAMES - HIDDEN
+    for name in ("out.mkv", "out.mp4"):
+        choice = vkssim.search(clip, output=tmp_path / name, least=30, most=30, **WHICH).choice
+        assert choice.meets
+        copied_frames, copied_sound = _shown(tmp_path / name)
+        assert copied_frames == pytest.approx(frames, abs=0.001)
+        expected = {time: data for time, data in sound.items() if time >= 0 or name == "out.mp4" or codec == "libopus"}
+        assert list(copied_sound) == pytest.approx(list(expected), abs=0.0011)  # Matroska counts milliseconds
+        assert list(copied_sound.values()) == list(expected.values())
+
+
+@pytest.mark.parametrize(
+    ("layout", "encoder", "notes"),
+    [
+        (
+            "yuva444p",
+            "libsvtav1",
+            (
+                "its alpha is left out",
+                "samples of chroma are left out: the encode is 4:2:0, the source 4:4:4",
+            ),
+        ),
+        *(("yuva420p", encoder, ("its alpha is left out",)) for encoder in ("libx264", "libx265", "libvpx-vp9")),
+        ("yuv444p", "libx264", ()),
+        ("gray", "libsvtav1", ()),
+    ],
+)
+def test_what_the_pixel_format_of_an_encode_loses_is_noted(
+    tmp_path: Path, layout: str, encoder: str, notes: tuple[str, ...]
+) -> None:
+    frame = av.VideoFrame(64, 64, layout)
+    path = encode_frames(tmp_path / "clip.mkv", [frame, frame], "ffv1")
+    which = {**WHICH, "encoder": encoder, "enc": QUICK.get(encoder, ()), "targets": "float_ssim=0.1", "least": 30, "most": 30}
+    assert vkssim.search(path, **which).choice.notes == notes
+    assert tuple(vkssim.search_shots(path, **which).notes) == notes
+    ladder = {**which, "heights": [64], "fixed": None, "score": "float_ssim", "trials": 1}
+    found = vkssim.search_ladder(path, **{name: ladder[name] for name in ladder if name not in ("least", "most")})
+    assert found.choice.notes[: len(notes)] == notes
+
+
+def test_the_temporary_folder_may_have_a_colon(clip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """x265 takes the name of its statistics from a list of options with colons between them."""
+    (tmp_path / "a:b").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "a:b"))
+    for encoder in ("libx264", "libx265"):
+        which = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
+        limits: dict[str, Any] = {"parameter": "bitrate", "least": 500, "most": 500}
+        assert vkssim.search(clip, two_pass=True, **limits, **which).choice.meets
+
+
+def test_headers_are_not_for_the_user_to_place(clip: str) -> None:
+    with pytest.raises(OptionError, match=r"`enc` flags: .* leave global_header out"):
+        vkssim.search(clip, **{**WHICH, "enc": "preset=ultrafast:flags=+global_header"})

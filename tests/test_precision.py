@@ -1,0 +1,63 @@
+"""Scores agree with libvmaf's arithmetic to the sixth decimal on pictures that are made to break this.
+
+In windows that are bright and nearly flat, one unit in the last place of a moment moves a score by up to 0.01 (docs/adr/0034).
+The pictures are those of `support/hard_pictures.py`; `stress/precision` searches for worse ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import vkssim
+from vkssim.backends.open import open_backend
+from vkssim.features.plane_metrics import FrameMetrics
+
+from .support.differences import check_scores
+from .support.hard_pictures import KINDS, HardPair, grating, hard_pair
+from .support.tolerances import BACKENDS
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+FEATURES = ("float_ms_ssim=enable_lcs=true:negative=clamp", "float_ssim=enable_lcs=true:scale=1")
+
+
+def _scores(backend: str, pair: HardPair) -> dict[str, float]:
+    metrics = FrameMetrics(FEATURES, [pair.frame])
+    with open_backend(backend, metrics.planes) as engine:
+        batch = engine.batches[0]
+        batch.reference[0][0], batch.distorted[0][0] = pair.reference, pair.distorted
+        engine.submit(batch, 1)
+        return {name: float(column[0]) for name, column in metrics.finish(engine.collect(batch)).items()}
+
+
+def _check(pair: HardPair) -> None:
+    check_scores(BACKENDS, str(pair), _scores("vulkan", pair), _scores("cpu", pair))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_hard_picture(kind: str) -> None:
+    _check(hard_pair(kind, 0))
+    _check(hard_pair(kind, 1))
+
+
+@pytest.mark.parametrize(
+    ("period", "base", "amplitude", "levels"),
+    [(12, 200.0, 0.783, 1), (8, 155.52, 0.829, 1), (24, 194.79, 0.828, 4), (12, 221.09, 0.793, 1), (10, 233.683, 1.42, 1)],
+)
+def test_gratings(period: int, base: float, amplitude: float, levels: int) -> None:
+    """The worst pictures for sums in float32, for a separable low-pass, and for sums of distances from a pivot."""
+    _check(grating(period, base, amplitude, levels))
+
+
+@pytest.mark.parametrize("metric", [vkssim.ssim, vkssim.ms_ssim])
+@pytest.mark.parametrize("value", [1.0, 6e5, 1e9, 1e12])
+def test_a_sample_far_beyond_its_range(metric: Callable[..., float], value: float) -> None:
+    random = np.random.default_rng(0)
+    reference = random.random((190, 200), np.float32)
+    distorted = np.clip(reference + random.normal(0, 0.05, reference.shape), 0, 1).astype(np.float32)
+    reference[100, 100] = distorted[100, 100] = value
+    vulkan, cpu = (metric(reference, distorted, data_range=1.0, backend=backend) for backend in ("vulkan", "cpu"))
+    assert vulkan == pytest.approx(cpu, rel=0, abs=1e-6)

@@ -1,0 +1,99 @@
+"""Judge how reading a clip ended: what is to be warned of, and the error that ended it early."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from ..errors import InputError
+from ..utils.wording import counted
+from .source import FrameSource, check_unchanged
+
+_MOST_NAMED_FRAMES = 8
+_MOST_REMARKS = 8
+
+Remarks = tuple[tuple[int, str], ...]
+"""Messages about frames, each with the number of its frame."""
+
+
+@dataclass(frozen=True)
+class ClipEnd:
+    """Hold how reading a clip ended.
+
+    `damage` lists the frames in which the decoder had to conceal missing data, with the decoder's message. `remarks` lists
+    other warnings about frames. Both stop at the last frame that was scored, because a decoder reads ahead. `problem` is the
+    error that ended the clip early or makes its scores doubtful. `claimed` is the number of frames that the file states,
+    `found` the number that could be read, and `hidden` the number that its edit list hides, counted where fewer were found.
+    `expected` is the expected number, which may come from the duration. `version` identifies the content of the file.
+    """
+
+    path: str
+    damage: Remarks = ()
+    remarks: Remarks = ()
+    problem: InputError | None = None
+    claimed: int | None = None
+    found: int | None = None
+    version: str | None = None
+    hidden: int = 0
+    expected: int | None = None
+
+    @classmethod
+    def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
+        """Return the end of a source after it was read. Frame `last` was the last that was scored; None where none was."""
+
+        def scored(said: Iterable[tuple[int, str]]) -> Remarks:
+            return tuple(sorted((number, text) for number, text in said if last is not None and number <= last))
+
+        damage, remarks = scored(source.damage.items()), scored(source.remarks)
+        problem = source.problem
+        try:
+            check_unchanged(source)
+        except InputError as error:  # the change may be the reason for the early end
+            problem = error
+        version = None if source.opened is None else source.opened.version
+        claimed, found = source.info.frames, source.length
+        hidden = source.hidden_frames() if claimed is not None and found is not None and found < claimed else 0
+        return cls(source.info.path, damage, remarks, problem, claimed, found, version, hidden, source.expected)
+
+    def warnings(self) -> list[str]:
+        """Return the warnings on the frames that were read: damage that was concealed, and other remarks of the decoder."""
+        warnings = []
+        if self.damage:
+            frames = [number for number, _ in self.damage]
+            said = next((f". FFmpeg says: {text}" for _, text in self.damage if text), "")
+            warnings.append(
+                f"{self.path} is damaged in {len(frames)} of its frames ({listed_frames(frames)}); the decoder concealed the"
+                f" missing data, which changes the scores of these frames and of frames that refer to them{said}"
+            )
+        return warnings + _remarks(self)
+
+    def missing_frames(self) -> str | None:
+        """Return the warning on a clip that has fewer frames than its file states; None if it has them all."""
+        if self.claimed is None or self.found is None or self.found >= self.claimed:
+            return None
+        return _fewer(self, self.claimed, self.found)
+
+
+def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
+    """Return the message about a clip that has fewer frames than its file states."""
+    hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
+    if hidden and claimed - end.hidden <= found:
+        return f"{hidden}; the {found} that a player shows were scored"
+    more = f"; {hidden}" if hidden else ""
+    return f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"
+
+
+def _remarks(end: ClipEnd) -> list[str]:
+    """Return a warning for each text, with the numbers of its frames. Texts beyond a limit are only counted."""
+    by_text = sorted(end.remarks, key=lambda remark: remark[1])
+    texts = [(text, [number for number, _ in said]) for text, said in groupby(by_text, lambda remark: remark[1])]
+    texts.sort(key=lambda entry: entry[1][0])
+    warnings = [f"{end.path}, frame {listed_frames(frames)}: {text}" for text, frames in texts[:_MOST_REMARKS]]
+    left = len(texts) - len(warnings)
+    return warnings + ([f"{end.path}: {left} more messages about its frames are left out"] if left else [])
+
+
+def listed_frames(frames: Sequence[int]) -> str:
+    """Return the numbers of frames for a message, of many the first ones."""
+    return ", ".join(map(str, frames[:_MOST_NAMED_FRAMES])) + (", …" if len(frames) > _MOST_NAMED_FRAMES else "")
