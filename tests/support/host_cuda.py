@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -64,10 +62,9 @@ def _place(rows: Rows) -> str:
 
 
 class HostInputs:
-    """Stand in for `CudaInputs`: the buffers are mapped, and the timeline is counted up by the host, `late` seconds later."""
+    """Stand in for `CudaInputs`: the buffers are mapped, and the host counts the timeline up."""
 
     memory_class = MemoryClass.UPLOAD
-    late = 0.0
 
     def __init__(self, device: Device, stack: ExitStack) -> None:
         self._device = device
@@ -76,7 +73,6 @@ class HostInputs:
         self.timeline = device.own(stack, "semaphore", handle, vk.vkDestroySemaphore)
         self._signal = vk.load(device.handle, "vkSignalSemaphoreKHR")  # the instance is of Vulkan 1.1, which lacks the core's
         self._number = 0
-        self._last: threading.Thread | None = None
 
     def address(self, _stack: ExitStack, buffer: Buffer) -> int:
         assert buffer.mapped is not None
@@ -84,21 +80,10 @@ class HostInputs:
 
     def written(self) -> int:
         self._number += 1
-        if self.late:
-            self._last = threading.Thread(target=self._count_late, args=(self._number, self._last))
-            self._last.start()
-        else:
-            self._count(self._number)
+        self.signal(self._number)
         return self._number
 
-    def _count_late(self, number: int, before: threading.Thread | None) -> None:
-        """Count as late as that, and in order, as CUDA does on a stream."""
-        time.sleep(self.late)
-        if before is not None:
-            before.join()
-        self._count(number)
-
-    def _count(self, number: int) -> None:
+    def signal(self, number: int) -> None:
         self._signal(self._device.handle, vk.VkSemaphoreSignalInfo(semaphore=self.timeline, value=number))
 
 
