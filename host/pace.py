@@ -1,7 +1,7 @@
 """Decide how much work one submission may have on a device, from the time that earlier submissions took there.
 
 Windows ends a submission after 2 s and resets the GPU, and newer kernels of Linux do so on AMD's GPUs.
-docs/adr/0038-work-of-one-submission.md has the reasons for the numbers below.
+docs/adr/0008-divided-submissions.md has the reasons for the numbers below.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 //
 // "Down" is a transposed filter in registers. "Across" reads shared memory sixteen bytes at a time. The gradient also needs
 // windows beyond the workgroup's outputs. The workgroup computes these itself, like its neighbour, so no window is written to
-// memory (docs/adr/0008).
+// memory (docs/adr/0017).
 
 layout(local_size_x = LOSS_WORKGROUP) in;
 

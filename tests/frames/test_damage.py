@@ -98,7 +98,7 @@ def _everything(path: str) -> tuple[Any, ...]:
 
 SEEDS = (1, 2, 3, 4)
 UNNOTICED = {("hevc", 1), ("hevc", 2), ("hevc", 4), *(("vp9", seed) for seed in SEEDS)}
-"""Damage of which FFmpeg says nothing (docs/adr/0021)."""
+"""Damage of which FFmpeg says nothing (docs/adr/0010)."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,7 +1,7 @@
 """Copy rows on a GPU by calls of CUDA's library that keep the interpreter's lock.
 
 A call of the package cuda-bindings releases the lock, and has to get it back. Where several threads decode, that takes longer
-than the call itself, which only queues the copy (docs/adr/0037). Structure and numbers are those of the header cuda.h.
+than the call itself, which only queues the copy (docs/adr/0012). Structure and numbers are those of the header cuda.h.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decode the frames of one stream with FFmpeg: quickly, or the same every time (docs/adr/0021).
+"""Decode the frames of one stream with FFmpeg: quickly, or the same every time (docs/adr/0010).
 
 FFmpeg decodes several frames at a time on threads. What it makes up for damage then depends on which thread was how far, and on
 whose memory a frame gets: the same file scores differently from run to run. Without threads it does not. So a stream is decoded

@@ -2,8 +2,8 @@
 
 A hardware decoder gives the samples that the processor gives, bit for bit: the standards of H.264, HEVC, VP9 and AV1 leave
 nothing open. It says less of damage, though. So it reads a clip only as long as FFmpeg sees nothing wrong. From the first sign
-of damage on, the processor decodes the clip again (docs/adr/0032). A decoder that the user demands is an error for a clip that
-it cannot decode; a decoder that is only wished for leaves such a clip to the processor (docs/adr/0035).
+of damage on, the processor decodes the clip again (docs/adr/0010). A clip that a required decoder cannot decode is an error; a
+decoder that is only preferred leaves such a clip to the processor.
 """
 
 from __future__ import annotations

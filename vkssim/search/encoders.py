@@ -144,7 +144,7 @@ class Encoder:
         )
 
 
-# docs/adr/0040-search.md says on which curves these numbers were measured.
+# docs/adr/0021-search.md says on which curves these numbers were measured.
 _SIMILARITIES = {"float_ms_ssim": (20.0, 1.2), "float_ssim": (14.0, 1.0)}
 """The level in dB at `Encoder.middle`, and a factor of `Encoder.slope`."""
 

@@ -14,7 +14,7 @@ from .model import Curve, Prior, Settings, normal_cdf
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
 
-# docs/adr/0043-ladders.md says where these numbers come from.
+# docs/adr/0021-search.md says where these numbers come from.
 _BITS_OF_PIXEL = 0.06  # at the middle setting of an encoder
 _OCTAVES_OF_DECIBEL = 0.33  # the usual change of the bit rate, in octaves, where the score changes by 1 dB
 _RATE_DEVIATION = 1.5  # octaves

@@ -370,7 +370,7 @@ class Sharing:
     def hand_over(self, commands: Any, stream: torch.cuda.Stream) -> None:
         """Run recorded commands after what was asked of the stream, and have the stream go on after them.
 
-        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever the commands are (docs/adr/0044).
+        An H100 takes 0.32 to 0.34 ms to change to Vulkan and back, whatever the commands are (docs/adr/0020).
         """
         self._turn += 1
         self._cuda.signal(self._handed, self._turn, stream.cuda_stream)
