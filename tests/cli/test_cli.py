@@ -60,9 +60,8 @@ def test_help(words: tuple[str, ...]) -> None:
 
 
 def test_the_list_of_commands_has_whole_sentences() -> None:
-    listed = (
-        click.testing.CliRunner().invoke(main, ["--help"], terminal_width=80).stdout.split("Commands:")[1].strip().splitlines()
-    )
+    text = click.testing.CliRunner().invoke(main, ["--help"], terminal_width=80).stdout
+    listed = text.split("Commands:\n")[1].split("\n\n")[0].splitlines()
     assert len(listed) == len(main.list_commands(click.Context(main)))
     assert all(line.endswith(".") and not line.endswith("...") for line in listed), listed
 
@@ -103,14 +102,30 @@ def test_h_is_the_help_where_it_is_not_the_height(words: tuple[str, ...]) -> Non
     assert "-h, --help" in vkssim(*words, "-h").output
 
 
-def test_help_of_score_is_in_sections() -> None:
+@pytest.mark.parametrize(("flag", "last"), [("--help", []), ("--help-all", ["Flags of libvmaf's tool"])])
+def test_help_of_score_is_in_sections(flag: str, last: list[str]) -> None:
     """Every option stands in the section that its declaration names, and the sections in one order."""
-    text = vkssim("score", "--help").output
-    titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)]
-    assert titles == ["Inputs", "Frames", "Pictures", "Metrics", "Outputs", "Verdict", "Device", "General", "Examples"]
-    parts = dict(zip(titles, re.split(r"^[A-Z]\w+:$", text, flags=re.MULTILINE)[1:], strict=True))
+    text = vkssim("score", flag).output
+    titles = [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z][\w' ]+:", line)]
+    common = ["Inputs", "Frames", "Pictures", "Metrics", "Outputs", "Verdict", "Device", "General"]
+    assert titles == [*common, *last, "Examples"]
+    parts = dict(zip(titles, re.split(r"^[A-Z][\w' ]+:$", text, flags=re.MULTILINE)[1:], strict=True))
     for flag, title in {"--offset": "Frames", "--crop": "Pictures", "--strict": "Verdict", "--map": "Outputs"}.items():
         assert [name for name, part in parts.items() if f"  {flag} " in part] == [title]
+
+
+def test_help_lists_common_options_and_the_whole_help_every_one() -> None:
+    """Each name of a common option is that of an option."""
+    for name in ("score", "batch", "correlate"):
+        command = main.get_command(click.Context(main), name)
+        assert isinstance(command, Command)
+        brief, whole = (vkssim(name, flag).output for flag in ("--help", "--help-all"))
+        for option in command.params:
+            if isinstance(option, Option):
+                listed = f" {option.opts[-1]} "
+                assert listed in whole
+                assert (listed in brief) == (option.name in command.common or option.name == "help_all"), listed
+        assert set(command.common) <= {option.name for option in command.params}
 
 
 def _commands() -> list[str]:
@@ -182,7 +197,7 @@ def test_version() -> None:
         (("--frame_cnt", "0"), "0 is not in the range"),
         (("--frame_skip_ref", "-1"), "-1 is not in the range"),
         (("--backend", "cuda"), "'cuda' is not one of"),
-        (("stray",), "unexpected extra argument"),
+        (("stray",), "a reference and a distorted clip are needed, and stray, -r "),
     ],
 )
 def test_usage_errors(raw_pair: tuple[str, ...], words: tuple[str, ...], message: str) -> None:
@@ -192,12 +207,20 @@ def test_usage_errors(raw_pair: tuple[str, ...], words: tuple[str, ...], message
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("missing", ["-r", "-d"])
-def test_missing_file_is_a_usage_error(missing: str) -> None:
-    flag = {"-r": "-d", "-d": "-r"}[missing]
-    result = vkssim("score", flag, "clip.yuv")
+@pytest.mark.parametrize("words", [(), ("a.y4m",), ("-r", "a.y4m"), ("-d", "a.y4m"), ("a.y4m", "b.y4m", "c.y4m")], ids=" ".join)
+def test_two_clips_are_needed(words: tuple[str, ...]) -> None:
+    result = vkssim("score", *words)
     assert result.exit_code == 2
-    assert f"Missing option '{missing}'" in result.stderr
+    given = ", ".join(words).replace("-r, ", "-r ").replace("-d, ", "-d ") or "no file"
+    assert f"a reference and a distorted clip are needed, and {given} is given" in result.stderr
+
+
+@pytest.mark.parametrize("words", ["REF DIS", "-r REF DIS", "-d DIS REF", "REF -d DIS", "-d DIS -r REF"])
+def test_flags_or_places_name_the_clips(raw_pair: tuple[str, ...], words: str) -> None:
+    _, _, reference, _, distorted, *rest = raw_pair
+    clips = words.replace("REF", reference).replace("DIS", distorted).split()
+    scored = json.loads(vkssim("score", *clips, *rest, "-q", "--json").stdout)["scoring"]
+    assert [scored[name]["path"] for name in ("reference", "distorted")] == [reference, distorted]
 
 
 @pytest.mark.parametrize(

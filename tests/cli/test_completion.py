@@ -44,7 +44,7 @@ def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[by
         ("vkssim score --backend ", ["vulkan", "cpu"]),
         ("vkssim score -p 42", ["420", "422"]),
         ("vkssim completion ", ["bash", "zsh", "fish"]),
-        ("vkssim score --no_pred", []),
+        ("vkssim score --no_pred", ["--no_prediction"]),
     ],
 )
 def test_what_is_offered(line: str, expected: list[str]) -> None:

@@ -66,6 +66,11 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
             "Show how long that takes, and score nothing.",
         ),
     ),
+    common=(
+        *("path", "frames", "width", "height", "pixel_format", "bits"),
+        *("start", "end", "sync", "crop", "scale", "features", "planes"),
+        *("strict", "device", "engine", "plan", "quiet"),
+    ),
 )
 @click.argument("manifest", type=PathOrUrlType())
 @option(

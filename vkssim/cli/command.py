@@ -5,7 +5,7 @@ The help and the man page are both derived from these declarations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import click
@@ -18,6 +18,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 _LONGEST_LIST = 8
 """Options of a command that are listed without sections at most."""
+
+_WHOLE = "vkssim.whole_help"
+"""In the `meta` of a context: True if the help lists every option."""
 
 
 class Option(click.Option):
@@ -42,11 +45,19 @@ class Choice(click.Choice):  # type: ignore[type-arg]  # not generic in older ve
 
 
 class Command(click.Command):
-    """List the options by section in the help, and end it with examples: pairs of a command line and what it does."""
+    """A command whose help lists its options by section and ends with examples: pairs of a command line and what it does.
 
-    def __init__(self, *arguments: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any) -> None:
+    If the names of `common` options are given, `--help` lists these alone, and `--help-all` every option.
+    """
+
+    def __init__(
+        self, *arguments: Any, examples: Sequence[tuple[str, str]] = (), common: Collection[str] = (), **attributes: Any
+    ) -> None:
         super().__init__(*arguments, **attributes)
         self.examples = examples
+        self.common = common
+        if common:
+            self.params.append(_help_all())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line. Raises click.UsageError."""
@@ -60,7 +71,8 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options to the formatter, section by section."""
-        for title, options in sections(self, ctx):
+        brief = self.common and not ctx.meta.get(_WHOLE)
+        for title, options in sections(self, ctx, self.common if brief else None):
             records = [record for option in options if (record := option.get_help_record(ctx)) is not None]
             with formatter.section(title):
                 formatter.write_dl(records)
@@ -75,26 +87,51 @@ class Command(click.Command):
                         formatter.write_text(does)
 
 
-def sections(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, list[click.Option]]]:
-    """Yield the title of each section and its options, those that are hidden left out; of a short list only one section."""
+def sections(
+    command: click.Command, ctx: click.Context, names: Collection[str] | None = None
+) -> Iterator[tuple[str, list[click.Option]]]:
+    """Yield the title of each section and its options, of a short list only one section.
+
+    Hidden options are left out. If `names` are given, only the options of these names and those that print and exit are listed.
+    """
     options = [option for option in command.get_params(ctx) if isinstance(option, click.Option) and not option.hidden]
-    if len(options) <= _LONGEST_LIST:
-        yield "Options", options
+    listed = [option for option in options if names is None or option.is_eager or option.name in names]
+    if len(listed) <= _LONGEST_LIST:
+        yield "Options", listed
         return
     for section in Section:
-        chosen = [option for option in options if getattr(option, "section", Section.GENERAL) is section]
+        chosen = [option for option in listed if getattr(option, "section", Section.GENERAL) is section]
         if chosen:
             yield section.value, chosen
 
 
+def _help_all() -> Option:
+    def show(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+        if asked and not ctx.resilient_parsing:
+            ctx.meta[_WHOLE] = True
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    return Option(
+        ["--help-all"],
+        section=Section.GENERAL,
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show,
+        help="Show every option and exit.",
+    )
+
+
 def make_command(
-    name: str, *, brief: str | None = None, examples: Sequence[tuple[str, str]] = ()
+    name: str, *, brief: str | None = None, examples: Sequence[tuple[str, str]] = (), common: Collection[str] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Return a decorator that makes a command of a function.
 
-    `brief` is what the list of commands says, where that is not the first sentence of the docstring.
+    `brief` is its text in the list of commands, if that is not the first sentence of the docstring. `common` are the names of
+    the options that `--help` lists; without them it lists all.
     """
-    return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples)
+    return click.command(name, cls=Command, short_help=brief, context_settings=SETTINGS, examples=examples, common=common)
 
 
 def option(*names: str, section: Section, **attributes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -61,6 +61,10 @@ _LEFT_OUT_FIRST = ("KROCC", "PLCC raw", "RMSE", "SROCC")
             "Correlate what is scored already, for each codec too, as CSV.",
         ),
     ),
+    common=(
+        *("opinion", "by", "pooling", "form", "path", "width", "height", "pixel_format", "bits"),
+        *("sync", "crop", "scale", "features", "planes", "device", "quiet"),
+    ),
 )
 @click.argument("table", type=click.Path(path_type=Path))
 @option(

@@ -29,6 +29,12 @@ COMMANDS = (
 """The commands, as they are listed; each is `command` of the module of its name, with _ for -."""
 
 
+_EXIT_CODES = (
+    "Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable"
+    " device; 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (128 and the signal's number)."
+)
+
+
 class _Main(click.Group):
     """Import a command when it is used, and let no traceback reach the user."""
 
@@ -97,11 +103,14 @@ def _print_traceback(kind: type[BaseException], error: BaseException, where: Tra
     click.echo(visible("".join(format_exception(kind, error, where)), lines=True), err=True, nl=False)
 
 
-@click.group(cls=_Main, context_settings=SETTINGS)
+@click.group(cls=_Main, context_settings=SETTINGS, epilog=_EXIT_CODES)
 @click.version_option(__version__, prog_name="vkssim")
 def main() -> None:
-    """Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
+    r"""Score videos with the SSIM and MS-SSIM of libvmaf, on Vulkan.
 
-    Exit codes: 0 scored; 1 the scores fail a demand (--strict, --fail-under); 2 usage, input or output error; 3 no usable
-    device; 130 interrupted by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP (128 and the signal's number).
+    \b
+    vkssim score reference.mp4 distorted.mp4
+      Score every frame, and print the tables.
+    vkssim search master.mov --encoder libx264 --target float_ms_ssim=0.98
+      Find the cheapest setting of an encoder that is good enough.
     """

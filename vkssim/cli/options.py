@@ -52,7 +52,7 @@ def _flag(declared: DeclaredOption) -> Option:
     elif entry.choices is not None and entry.metavar is None:
         kind = {"type": Choice([str(choice) for choice in entry.choices])}
     elif declared.types == (int,):
-        kind = {"type": int if entry.least is None else click.IntRange(entry.least)}
+        kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
     return Option(

@@ -47,33 +47,38 @@ _WORST = 3  # frames in the table below the summary
     "score",
     examples=(
         (
-            "vkssim score -r reference.mp4 -d distorted.mp4 -o scores.json",
+            "vkssim score reference.mp4 distorted.mp4 -o scores.json",
             "Score every frame, print the tables, and write all scores to a file.",
         ),
         (
-            "vkssim score -r master.mov -d 720p.mp4 --scale reference --sync pts --html page.html",
+            "vkssim score master.mov 720p.mp4 --scale reference --sync pts --html page.html",
             "Compare clips of another size and frame rate, and write a page to look at.",
         ),
         (
-            "vkssim score -r ref.yuv -d dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim",
+            "vkssim score ref.yuv dis.yuv -w 1920 -h 1080 -p 420 -b 10 -q --print float_ms_ssim",
             "Compare raw files, and print nothing but the mean.",
         ),
     ),
+    common=(
+        *("reference", "distorted", "width", "height", "pixel_format", "bits"),
+        *("start", "end", "offset", "find_offset", "sync", "crop", "scale", "features", "planes"),
+        *("paths", "html", "folder", "resume", "printed", "quiet", "fail_under", "strict", "device"),
+    ),
 )
+@click.argument("clips", nargs=-1, type=click.Path(), metavar="REFERENCE DISTORTED")
 @option(
     "-r",
     "--reference",
     section=Section.INPUTS,
-    required=True,
     type=click.Path(),
     metavar="FILE",
-    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin.",
+    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin. The"
+    " first file without a flag is it.",
 )
 @option(
     "-d",
     "--distorted",
     section=Section.INPUTS,
-    required=True,
     type=click.Path(),
     metavar="FILE",
     help="Read the distorted clip from that file; one of the two may be -.",
@@ -160,8 +165,9 @@ _WORST = 3  # frames in the table below the summary
 @option("-q", "--quiet", section=Section.OUTPUTS, is_flag=True, help="Print no progress and no summary.")
 @vmaf_flags
 def command(
-    reference: str,
-    distorted: str,
+    clips: tuple[str, ...],
+    reference: str | None,
+    distorted: str | None,
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
@@ -188,8 +194,7 @@ def command(
 ) -> None:
     """Score a distorted clip against its reference, frame by frame.
 
-    Command lines of libvmaf's tool `vmaf` are understood: -n, --threads, --cpumask and --gpumask are accepted and change
-    nothing; --model, --aom_ctc and --nflx_ctc are refused, for there is no VMAF here.
+    Command lines of libvmaf's tool `vmaf` are understood.
     """
     from ..distributed.pair import score_pair
     from ..features.plane_metrics import feature_texts
@@ -198,6 +203,7 @@ def command(
     from ..scoring.run_settings import RunSettings
     from .live import LiveLines
 
+    reference, distorted = _name_clips(clips, reference, distorted)
     if live and to_standard_output(paths, form):
         raise OptionError("--live and the report both go to standard output; give the report a file with --output")
     if printed and (live or to_standard_output(paths, form)):
@@ -215,14 +221,14 @@ def command(
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     if quiet:
         notices.set_listener(None)
-    clips = Clips(reference, distorted, raw)
+    pair = Clips(reference, distorted, raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
     thresholds = [*map(parse_threshold, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
-    journal = open_journal(paths, form, clips, options, resume=resume, quiet=quiet)
+    journal = open_journal(paths, form, pair, options, resume=resume, quiet=quiet)
     failures: list[VkssimError] = []
     try:
-        report = score_pair(clips, options, where["device"], RunSettings(profile, progress, lines, thresholds, journal))
+        report = score_pair(pair, options, where["device"], RunSettings(profile, progress, lines, thresholds, journal))
     except VkssimError as error:
         if error.report is None or not error.report.frames:
             if journal is not None:
@@ -269,6 +275,20 @@ def command(
         say(other)
     if failures:
         raise failures[-1]
+
+
+def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | None) -> tuple[str, str]:
+    """Return the two clips: those that flags name, and in their order the files without a flag for the rest."""
+    named = [reference, distorted]
+    if len(files) != named.count(None):
+        given = ", ".join([*files, *(f"{flag} {name}" for flag, name in zip(["-r", "-d"], named, strict=True) if name)])
+        raise click.UsageError(
+            f"a reference and a distorted clip are needed, and {given or 'no file'} is given:"
+            " `vkssim score REFERENCE DISTORTED`, or -r REFERENCE -d DISTORTED"
+        )
+    rest = iter(files)
+    first, second = (next(rest) if name is None else name for name in named)
+    return first, second
 
 
 def _with_offset(

@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from ..errors import OptionError
+from ..utils.sections import Section
 from ..utils.version import __version__
+from .command import option
 
 _WITHOUT_EFFECT = ("--threads", "--cpumask", "--gpumask")
 _REFUSED = {
@@ -27,10 +29,18 @@ def _refuse(context: click.Context, parameter: click.Parameter, value: Any) -> N
 
 
 def vmaf_flags(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator that adds the flags, unseen in the help, to a command; the command gets none of their values."""
-    function = click.option("-n", "--no_prediction", is_flag=True, expose_value=False, hidden=True)(function)
+    """Return a decorator that adds the flags to a command, which gets none of their values."""
+    unused: dict[str, Any] = {"section": Section.LIBVMAF, "expose_value": False}
+    nothing = "Accepted; it changes nothing."
+    refused: dict[str, Any] = {
+        "multiple": True,
+        "callback": _refuse,
+        "metavar": "NAME",
+        "help": "Refused: there is no VMAF here.",
+    }
+    for names in (["--nflx_ctc"], ["--aom_ctc"], ["-m", "--model"]):
+        function = option(*names, **refused, **unused)(function)
     for name in _WITHOUT_EFFECT:
-        function = click.option(name, expose_value=False, hidden=True)(function)
-    for names in (["-m", "--model"], ["--aom_ctc"], ["--nflx_ctc"]):
-        function = click.option(*names, multiple=True, callback=_refuse, expose_value=False, hidden=True)(function)
+        function = option(name, metavar="N", help=nothing, **unused)(function)
+    function = option("-n", "--no_prediction", is_flag=True, help=nothing, **unused)(function)
     return click.version_option(__version__, "-v", "--version", prog_name="vkssim", hidden=True)(function)

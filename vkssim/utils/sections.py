@@ -17,3 +17,4 @@ class Section(StrEnum):
     VERDICT = "Verdict"
     DEVICE = "Device"
     GENERAL = "General"
+    LIBVMAF = "Flags of libvmaf's tool"
