@@ -80,6 +80,16 @@ def break_settings(monkeypatch: pytest.MonkeyPatch, is_broken: Callable[..., boo
     monkeypatch.setattr(runner, "encoded_pairs", pairs)
 
 
+def damage_settings(monkeypatch: pytest.MonkeyPatch, is_damaged: Callable[[int], bool]) -> None:
+    """Make decoders give the wrong pictures for the streams of some settings, and no error. `is_damaged` gets the place."""
+
+    def pairs(frames: Any, sample: Any, facts: Any, recipe: Any, place: int, stream: Any, output: Any) -> Any:
+        for before, after in encoded_pairs(frames, sample, facts, recipe, place, stream, output):
+            yield before, (after[::-1, ::-1].copy() if is_damaged(place) else after)
+
+    monkeypatch.setattr(runner, "encoded_pairs", pairs)
+
+
 def remuxed(
     clip: str, path: Path, *, subtitles: Sequence[str] = (), font: bool = False, times: Sequence[int] = (), twice: bool = False
 ) -> str:

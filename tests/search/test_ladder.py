@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import vkssim as library
 from vkssim.errors import EncodeError, OptionError
 from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch, parse_fixed
-from vkssim.search.renditions import spaced_rates
+from vkssim.search.model import Curve, Prior, Settings
+from vkssim.search.renditions import Rendition, spaced_rates
 
 from ..frames.encoding import encode_frames
 from ..support.commands import vkssim
-from .clips import break_settings
+from .clips import break_settings, damage_settings
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WIDTH, HEIGHT, FRAMES = 192, 144, 6
@@ -163,6 +165,43 @@ def test_a_setting_that_cannot_be_used_is_left_out_and_named(clip: str, monkeypa
     break_settings(monkeypatch, lambda _place, _output: True)
     with pytest.raises(EncodeError, match="192x144, crf"):
         assert searched(clip, **asked).choice
+
+
+@pytest.mark.parametrize("target", [(), ("--target", "float_ssim=0.9")], ids=["without a target", "with a target"])
+def test_damaged_streams_are_no_rungs(clip: str, monkeypatch: pytest.MonkeyPatch, target: tuple[str, ...]) -> None:
+    """Other settings stand in for them, and no curve learns from them."""
+    words = (*WORDS[:1], "144", *WORDS[2:], "--fixed", "none", "--json", "-q", *target)
+    words = (*words, "--least-bitrate", "60", "--most-bitrate", "4000")
+
+    def rungs() -> tuple[list[Any], str]:
+        result = vkssim("ladder", clip, *words)
+        assert result.exit_code == 0, result.stderr
+        choice = json.loads(result.stdout)["choice"]
+        return [(one["trial"]["setting"], one["trial"]["kbps"]) for one in choice["rungs"]], " ".join(choice["notes"])
+
+    sound, notes = rungs()
+    assert "scores far lower" not in notes
+    broken = sound[1][0]
+    damage_settings(monkeypatch, lambda place: place == broken)
+    others, notes = rungs()
+    assert f"192x144, crf {broken:g} scores far lower than" in notes
+    assert others[0] == sound[0]
+    assert others[2:] == sound[2:]
+    assert abs(others[1][0] - broken) == 1
+
+
+def test_a_size_whose_best_trial_is_damaged_may_still_meet_the_target_at_a_low_bit_rate() -> None:
+    curve = Curve(Prior(26, 18, 4.5, -0.5, 0.18, 0.05, 0.05), 18.0)
+    rate = Curve(Prior(26, 10, 1.5, -0.15, 0.05, 0.01, 0.02), -math.inf)
+    size = Rendition(192, 144, 52, rate, replace(curve, limit=math.inf), Settings(52, [curve]))
+    assert size.least() == -math.inf
+    for place, score in ((20, 2.0), (34, 15.0), (40, 12.0)):
+        assert size.targets is not None
+        size.targets.add(place, [score], meets=False)
+        size.add(place, 2 ** (10 - 0.15 * (place - 26)), score)
+    assert size.damaged == [20]
+    assert size.least() == pytest.approx(10 - 0.15 * 8, abs=0.05)
+    assert size.place_of(10 + 0.15 * 6) in (19, 21)
 
 
 def test_encodes_of_no_bit_rate_are_no_rungs(tmp_path: Path) -> None:

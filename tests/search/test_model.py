@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,7 +123,7 @@ def test_the_setting_beside_one_that_failed_narrowly_is_next() -> None:
 def test_the_only_setting_between_one_that_met_and_one_that_failed_is_tried() -> None:
     """However improbable the trials around it make it: scores jump from one setting to the next."""
     settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
-    for place, score in ((20, 21.0), (24, 19.0), (39, 18.05), (41, 15.0), (43, 14.0)):
+    for place, score in ((20, 21.0), (24, 19.0), (39, 18.05), (41, 15.0), (43, 14.0), (46, 12.5)):
         settings.add(place, [score], meets=score >= 18.0)
     assert settings.next() == 40
     settings.add(40, [17.0], meets=False)
@@ -190,14 +191,54 @@ def test_a_note_names_the_setting_of_a_damaged_stream() -> None:
     assert 1 < (tried.next(12) or 0) < 24
 
 
-def test_a_score_that_the_next_trial_confirms_is_no_damage() -> None:
-    """A clip far harder than usual: the first trial is doubted, until a cheaper one is as low."""
+def test_a_score_that_a_trial_at_some_distance_confirms_is_no_damage() -> None:
+    """A clip far harder than usual: the first trial is doubted, and the next one is not its neighbour."""
     settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
     settings.add(26, [4.0], meets=False)
     assert settings.damaged == [26]
-    settings.add(28, [3.2], meets=False)
+    assert settings.next() == 29
+    settings.add(29, [2.8], meets=False)
     assert settings.damaged == []
     assert settings.likely() not in (None, *range(26, COUNT))
+
+
+def test_neighbours_do_not_confirm_each_other() -> None:
+    """The streams of both may be damaged, as of SVT-AV1 with preset 12 and CRF 1 and 2."""
+    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings.add(26, [4.0], meets=False)
+    settings.add(27, [3.6], meets=False)
+    assert settings.damaged == [26, 27]
+    assert settings.failed == []
+    settings.add(30, [16.5], meets=False)
+    assert settings.failed == [30]
+
+
+@pytest.mark.parametrize("limit", [10.0, 18.2, 26.0])
+@pytest.mark.parametrize("score", [None, 1.2, 2.9], ids=["unusable", "far too low", "too low"])
+def test_two_neighbours_that_are_damaged_hide_no_answer(limit: float, score: float | None) -> None:
+    """Wherever they are, the first trials among them."""
+    for first in range(COUNT - 1):
+        table = line(np.arange(COUNT))
+        damaged = {first: score, first + 1: score}
+        table[list(damaged)] = -math.inf if score is None else score
+        settings = Settings(COUNT, [Curve(PRIOR, limit)])
+        while (place := settings.next()) is not None:
+            if place in damaged and score is None:
+                settings.drop(place)
+            else:
+                settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
+        assert settings.best == answer(table, limit)
+        assert set(settings.failed).isdisjoint(damaged)
+        assert len(settings.tried) + len(settings.unusable) <= 9
+
+
+def test_the_setting_beside_damaged_ones_does_not_end_a_search() -> None:
+    """It may have suffered as well: SVT-AV1 with preset 12, a test picture, and CRF 1 to 4."""
+    settings = Settings(COUNT, [Curve(replace(PRIOR, slope=-0.3, noise=0.04), 18.1)])
+    settings.drop(0)
+    for place, score in ((23, 16.0), (15, 16.5), (1, 5.6), (2, 17.95)):
+        settings.add(place, [score], meets=False)
+    assert settings.next() == 3
 
 
 def test_a_cheaper_setting_is_tried_where_the_best_quality_fails_narrowly() -> None:

@@ -27,7 +27,7 @@ from vkssim.search.source import Source
 from vkssim.search.trial import Trial
 
 from ..frames.encoding import encode_frames
-from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, remuxed, source
+from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, damage_settings, remuxed, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 LIMIT = "float_ssim=0.93"
@@ -465,6 +465,19 @@ def test_a_file_is_written_with_another_setting_if_the_answer_fails_there(
     assert choice.setting < expected
     assert any(NO_STREAM in note for note in choice.notes)
     assert (tmp_path / "out.mkv").exists()
+
+
+@pytest.mark.parametrize("off", [-1, 0])
+def test_damaged_streams_of_neighbours_hide_no_answer(clip: str, monkeypatch: pytest.MonkeyPatch, off: int) -> None:
+    """Those are the first trial and the setting beside it, which is tried next where nothing else is known."""
+    search = searched(clip)
+    expected, first = search.choice.setting, search.trials[0].setting
+    broken = {first + off, first + off + 1}
+    damage_settings(monkeypatch, lambda place: place in broken)
+    damaged = searched(clip)
+    assert damaged.choice.meets
+    assert damaged.choice.setting == expected - (expected in broken)
+    assert any(f"crf {first:g} scores far lower than" in note for note in damaged.choice.notes)
 
 
 def test_an_encoder_of_which_no_stream_can_be_decoded_is_an_error(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:

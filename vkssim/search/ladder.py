@@ -118,18 +118,17 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         damaged = (
             f"{one.width}x{one.height}, {note}"
             for one in renditions
-            if one.targets is not None
-            for note in damage_notes(self._recipe.parameter, one.targets)
+            for note in damage_notes(self._recipe.parameter, one.damaged)
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
     def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
-        (curve,) = first_curves(recipe, [score])
+        curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
         rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(facts.rate))
         count = len(recipe.parameter.values)
         settings = Settings(count, first_curves(recipe, targets)) if targets else None
-        return Rendition(*size, count, Curve(rate, 0.0), curve, settings, size in self._ladder.sizes)
+        return Rendition(*size, count, Curve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
 
     def _wanted(
         self,

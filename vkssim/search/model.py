@@ -2,7 +2,8 @@
 
 A setting is known by its place, 0 for the best quality, higher for cheaper. A score falls with the place. The model of a score
 is a Gaussian process: a straight line whose level and slope are known roughly, a cubic spline around it, and a little noise.
-A score far too low for that comes from a damaged stream, and says nothing of other settings.
+A score far too low for that comes from a damaged stream, and says nothing of other settings. Streams of neighbours may be damaged
+alike, so that they neither confirm nor judge each other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _USUAL = 10.0  # trials: the prior's deviations count as much as those of so man
 _ODD = 0.005  # the share of searches with a curve that no model expects, as was measured: see docs/search.md
 _FAR = 25.0  # deviations of a trial, 1 dB of a mean: sound scores rise by less from a setting to a cheaper one
 _FAR_OFF = 2.0  # deviations of the forecast: a score may be so much lower than that
+_APART = 1.5  # dB by the usual slope: trials that are so far apart are not damaged alike
+_MOST_APART = 20  # places, however flat the usual slope is
 _CERTAIN = 1e-9  # the least variance of a prediction: rounding must not make it negative
 
 
@@ -77,24 +80,41 @@ class Curve:
         self.scores.append(score)
         self.damaged = self._damaged()
 
+    @property
+    def near(self) -> int:
+        """Return the distance in places from which on one trial confirms another."""
+        return max(2, min(math.ceil(_APART / abs(self.prior.slope)), _MOST_APART))
+
     def _damaged(self) -> set[float]:
-        """Return the places of the trials that miss the limit, and have a score far too low for that of the others."""
+        """Return the places of the trials that miss the limit, and have a score far too low for that of the others.
+
+        A cheaper trial with a far higher score shows it. If there is a limit, so do the trials around, which forecast a score:
+        a trial is compared with that alone, and together with the neighbour that is damaged alike.
+        """
         trials = sorted(zip(self.places, self.scores, strict=True), reverse=True)
-        far = _FAR * self.prior.noise
         found: set[float] = set()
         highest = -math.inf
         for place, score in trials:
-            if score < min(highest - far, self.limit):
+            if score < min(highest - _FAR * self.prior.noise, self.limit):
                 found.add(place)
             highest = max(highest, score)
-        cheapest, score = trials[0]
-        sound = [(place, one) for place, one in trials if place != cheapest and place not in found]
-        others = replace(self, places=[place for place, _ in sound], scores=[one for _, one in sound], damaged=set())
-        (mean,), (deviation,) = others.predict([cheapest])
-        deviation = math.hypot(deviation, self.prior.noise) * others._surprise()
-        if score < min(float(mean) - _FAR_OFF * deviation - far, self.limit):
-            found.add(cheapest)
+        while self.limit < math.inf and (group := self._too_low([trial for trial in trials if trial[0] not in found])):
+            found.update(group)
         return found
+
+    def _too_low(self, trials: Sequence[tuple[float, float]]) -> list[float]:
+        """Return the places of one trial, or of two neighbours, whose scores the other trials do not let expect; [] if none."""
+        for length in (1, 2):
+            for first in range(len(trials) - length + 1):
+                group, rest = trials[first : first + length], [*trials[:first], *trials[first + length :]]
+                if group[0][0] - group[-1][0] >= self.near:
+                    continue
+                others = replace(self, places=[place for place, _ in rest], scores=[score for _, score in rest], damaged=set())
+                means, deviations = others.predict([place for place, _ in group])
+                off = _FAR_OFF * np.hypot(deviations, self.prior.noise) * others._surprise() + _FAR * self.prior.noise
+                if all(score < min(least, self.limit) for (_, score), least in zip(group, means - off, strict=True)):
+                    return [place for place, _ in group]
+        return []
 
     def _sound(self) -> tuple[Doubles, Doubles]:
         """Return the places and the scores of the trials that predict others."""
@@ -255,18 +275,42 @@ class Settings:
 
         A trial says yes or no, which teaches most where both are equally probable. A setting cheaper than the answer is worth
         a trial if it meets the targets with a probability of ENOUGH, or if it is the only one between the answer and one that
-        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets.
+        failed. Without an answer the best quality is tried last; if it fails narrowly, others may still meet the targets. A
+        trial that seems damaged is compared with a cheaper one before all else.
         """
+        if (check := self._check()) is not None:
+            return check
         places, found = self._open(), self.probabilities()
         worth = [place for place in places if found[place] >= ENOUGH]
         if not worth:
-            return self.between() if self.best is not None else next(iter(places), self._beyond())
+            if self.best is not None:
+                return self.between()
+            rest = (next(iter(places), None), self._edge(), self._beyond())
+            return next((place for place in rest if place is not None), None)
         return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
 
     def _untried(self) -> list[int]:
         """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
         first = 0 if self.best is None else self.best + 1
         return [place for place in range(first, self.count) if place not in self.tried and place not in self.unusable]
+
+    def _check(self) -> int | None:
+        """Return the setting that shows whether the cheapest trials are damaged, or cannot be used, for what is expected.
+
+        It is as much cheaper that its stream is not damaged alike. None if there is nothing to show, or no such setting.
+        """
+        doubted = {*self.damaged, *(() if self.tried else self.unusable)}
+        cheapest = max([*self.tried, *doubted], default=None)
+        if cheapest not in doubted:
+            return None
+        place = cheapest + max(curve.near for curve in self.curves)
+        return place if place < self.count and place not in self.unusable else None
+
+    def _edge(self) -> int | None:
+        """Return the setting behind one that failed beside damaged or unusable ones, since it may have suffered as well."""
+        bad = {*self.damaged, *self.unusable}
+        edges = (place + 1 for place in sorted(self.failed) if place - 1 in bad)
+        return next((place for place in edges if place < self.count and place not in {*self.tried, *bad}), None)
 
     def _beyond(self) -> int | None:
         """Return the setting that most probably meets the targets although a better one failed; None if that is improbable."""

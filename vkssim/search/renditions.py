@@ -33,7 +33,7 @@ class Rendition:
     """Follow the trials of one size.
 
     `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
-    settings. `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the
+    settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is. `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the
     fixed one has it.
     """
 
@@ -52,6 +52,11 @@ class Rendition:
         """Return the pixels of a frame."""
         return self.width * self.height
 
+    @property
+    def damaged(self) -> list[int]:
+        """Return the settings whose score is far too low for those of the others; see `Curve`."""
+        return sorted({*map(int, self.score.damaged), *(() if self.targets is None else self.targets.damaged)})
+
     def add(self, place: int, kbps: float, score: float) -> None:
         """Learn from a trial."""
         self.tried.add(place)
@@ -67,10 +72,10 @@ class Rendition:
             self.targets.drop(place)
 
     def place_of(self, rate: float) -> int:
-        """Return the setting whose bit rate is probably nearest to `rate`, in octaves, of those that can be used."""
+        """Return the setting whose bit rate is probably nearest to `rate`, in octaves, of those that are not damaged."""
         rates, _ = self.rate.predict(range(self.count))
         off = np.abs(rates - rate)
-        off[list(self.unusable)] = math.inf
+        off[[*self.unusable, *self.damaged]] = math.inf
         return int(np.argmin(off))
 
     def score_at(self, rate: float) -> tuple[float, float]:

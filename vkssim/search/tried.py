@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ..errors import EncodeError
 from .encoders import Parameter
@@ -56,7 +56,7 @@ class Tried:
     def notes(self) -> list[str]:
         """Return what the user has to know of settings that cannot be used, or whose scores are far too low."""
         unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable]
-        return unusable + damage_notes(self.parameter, self.settings)
+        return unusable + damage_notes(self.parameter, self.settings.damaged)
 
     @property
     def nearest(self) -> int:
@@ -91,12 +91,12 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
     return curves
 
 
-def damage_notes(parameter: Parameter, settings: Settings) -> list[str]:
+def damage_notes(parameter: Parameter, damaged: Iterable[int]) -> list[str]:
     """Return a note for each setting whose score is far too low for those of the others."""
     return [
         f"{parameter.name} {parameter.text(place)} scores far lower than cheaper settings, or than expected: its stream may be"
         " damaged, and no other setting is judged by it"
-        for place in settings.damaged
+        for place in damaged
     ]
 
 
