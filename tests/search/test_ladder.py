@@ -141,6 +141,13 @@ def test_rungs_of_a_fixed_ladder_that_are_too_narrow_are_left_out(tmp_path: Path
         searched(narrow, heights=[480], fixed="401:100,390:200,400:400,480:800")
 
 
+def test_rungs_of_a_fixed_ladder_above_the_source_are_named(clip: str) -> None:
+    """Also if enough of the others are left for a BD-rate."""
+    choice = searched(clip, fixed=f"1080:6000,720:3000,720:2000,{LIMITS['fixed']}", trials=1).choice
+    assert choice.notes[0] == "rungs of the fixed ladder are left out, heights 1080, 720: the source's height is 144"
+    assert sum("left out" in note for note in choice.notes) == 1
+
+
 def test_a_first_rung_below_the_least_bit_rate_is_noted(clip: str) -> None:
     choice = searched(clip, fixed=None, heights=[144], targets="float_ssim=0.5", score=None, least_bitrate=3000).choice
     assert len(choice.rungs) == 1

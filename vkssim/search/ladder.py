@@ -299,7 +299,8 @@ def search_ladder(
     if not sizes:
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
     left: list[str] = []
-    compared = [(height, rate) for height, rate in parse_fixed(fixed) if height <= clip.facts.height]
+    rungs = parse_fixed(fixed)
+    compared = [(height, rate) for height, rate in rungs if height <= clip.facts.height]
     small = [height for height, _ in compared if height < clip.facts.height and min(_scaled(height, clip.facts)) < _LEAST_SIDE]
     if small:
         left.append(
@@ -314,6 +315,11 @@ def search_ladder(
                 f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
             )
         compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
+    elif above := dict.fromkeys(height for height, _ in rungs if height > clip.facts.height):
+        left.append(
+            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, above))}: the source's height is"
+            f" {clip.facts.height}"
+        )
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
     recipes = {
         size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])

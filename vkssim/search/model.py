@@ -2,8 +2,8 @@
 
 A setting is known by its place, 0 for the best quality, higher for cheaper. A score falls with the place. The model of a score
 is a Gaussian process: a straight line whose level and slope are known roughly, a cubic spline around it, and a little noise.
-A score far too low for that comes from a damaged stream, and says nothing of other settings. Streams of neighbours may be damaged
-alike, so that they neither confirm nor judge each other.
+A score far too low for that comes from a damaged stream, and says nothing of other settings. Streams of neighbours may be
+damaged alike, so that they do not confirm each other.
 """
 
 from __future__ import annotations

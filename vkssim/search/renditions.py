@@ -33,8 +33,9 @@ class Rendition:
     """Follow the trials of one size.
 
     `rate` is the curve of the bit rate in octaves (log2 of kbit/s) and `score` that of the score, both over the places of the
-    settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is. `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the
-    fixed one has it.
+    settings. The limit of `score` is infinite: a trial is damaged if a cheaper one shows it, however high its score is.
+    `targets` follows the targets, if there are any. `is_rung` is whether the ladder may have this size, or only the fixed one
+    has it.
     """
 
     width: int
