@@ -58,6 +58,35 @@ def test_the_source_is_not_overwritten(clip: str, tmp_path: Path, name_of: Calla
     assert master.read_bytes() == Path(clip).read_bytes()
 
 
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("door", [vkssim.search, vkssim.search_shots])
+def test_a_link_stays_and_its_file_is_written(clip: str, tmp_path: Path, exists: bool, door: Any) -> None:
+    """With the mode of that file, under any name."""
+    (tmp_path / "folder").mkdir()
+    real, link = tmp_path / "folder" / "video.tmp", tmp_path / "out.mkv"
+    if exists:
+        real.write_bytes(b"before")
+        real.chmod(0o640)
+    link.symlink_to(Path("folder") / "video.tmp")
+    search = door(clip, output=link, **WHICH)
+    assert list(search)
+    assert link.is_symlink()
+    assert not real.is_symlink()
+    with av.open(str(real)) as written:
+        assert "matroska" in written.format.name
+    assert not exists or stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert [path.name for path in real.parent.iterdir()] == [real.name]
+
+
+def test_a_link_that_leads_nowhere_is_refused(clip: str, tmp_path: Path) -> None:
+    loop = _link(tmp_path / "loop.mkv", tmp_path / "loop.mkv")
+    with pytest.raises(OutputError, match="is a symbolic link that leads to itself"):
+        vkssim.search(clip, output=loop, **WHICH)
+    gone = _link(tmp_path / "no folder" / "out.mkv", tmp_path / "gone.mkv")
+    with pytest.raises(OutputError, match=r"the folder .*no folder does not exist"):
+        vkssim.search(clip, output=gone, **WHICH)
+
+
 def test_a_picture_of_the_source_is_not_overwritten(tmp_path: Path) -> None:
     for number in range(3):
         frame = av.VideoFrame(64, 48, "gray")

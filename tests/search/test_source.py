@@ -31,7 +31,7 @@ from vkssim.search.source import Scan, Source
 from ..frames.encoding import encode_frames, video_frame
 from ..support.damage import with_stray_bytes
 from ..support.shown import with_clap, with_matrix, with_pixel_crop
-from .clips import FRAMES, QUICK, SCALED, pictures, source
+from .clips import FRAMES, QUICK, SCALED, pictures, remuxed, source
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,42 @@ def test_bit_rates_are_those_of_the_time_in_which_frames_are_shown(tmp_path: Pat
 
 
 X264 = {"preset": "ultrafast", "qp": "4", "bf": "3", "x264-params": "b-adapt=0:keyint=12"}
+
+
+@pytest.mark.usefixtures("shared_device")
+@pytest.mark.parametrize("ending", ["mkv", "mp4"])
+def test_first_frames_without_times(tmp_path: Path, ending: str) -> None:
+    """FFmpeg reads no times before 0 of Matroska; the frame rate says when such frames are presented."""
+    chroma = np.full((24, 32), 128, np.uint8)
+    frames = [video_frame(64, 48, "yuv420p", [picture.astype(np.uint8), chroma, chroma]) for picture in pictures(16)]
+    times = [(n - 8) / 25 + 0.02 for n in range(16)]
+    h264: dict[str, Any] = {"options": {"preset": "ultrafast", "qp": "4"}, "muxer": {"avoid_negative_ts": "disabled"}}
+    early = encode_frames(tmp_path / "early.mkv", frames, "libx264", times=times, **h264)
+    with av.open(early) as container:
+        assert [frame.pts is None for frame in container.decode(video=0)] == [True] * 8 + [False] * 8
+    found = Source(early)
+    scan = found.scan()
+    np.testing.assert_allclose([float(time * found.facts.time_base) for time in scan.times], times, atol=2e-3)
+    assert scan.renumbered
+    out = tmp_path / f"out.{ending}"
+    choice = vkssim.search(
+        early, encoder="libx264", targets="float_ssim=0.5", enc=QUICK["libx264"], output=out, **SCALED
+    ).choice
+    assert " -vf 'setpts=N/(25*TB)' " in choice.command
+    written = Source(str(out))
+    seconds = [float(time * written.facts.time_base) for time in written.scan().times]
+    np.testing.assert_allclose(np.diff(seconds), [1 / 25] * 15, atol=2e-3)
+    report = vkssim.score_files(early, out, features="float_ssim=scale=1")
+    assert len(report.frames) == 16
+    assert report.pooled()["float_ssim"]["mean"] == pytest.approx(choice.trial.values["float_ssim:mean"], abs=1e-6)
+
+
+def test_frames_of_one_time_are_an_error_with_what_helps(tmp_path: Path) -> None:
+    frames = [video_frame(64, 48, "gray", [picture.astype(np.uint8)]) for picture in pictures(4)]
+    path = encode_frames(tmp_path / "clip.mkv", frames, "ffv1", times=[0.0, 0.04, 0.08, 0.12])
+    same = remuxed(path, tmp_path / "same.mkv", times=[0, 40, 40, 80])
+    with pytest.raises(InputError, match=r"frame 2 is presented at 0.040 s, .* -vf 'setpts=N/\(25\*TB\)' -c:v ffv1 FILE.mkv"):
+        Source(same).scan()
 
 
 @pytest.mark.usefixtures("shared_device")

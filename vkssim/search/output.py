@@ -26,7 +26,8 @@ ENDINGS = (".mkv", ".mp4", ".webm")
 def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: Recipe) -> str | None:
     """Return the path of a file, or None.
 
-    Raises OutputError if it cannot be written, is one that `source` is read from, or cannot hold such video.
+    Raises OutputError if it cannot be written, is one that `source` is read from, or cannot hold such video. A link stands for
+    the file to which it leads.
     """
     if output is None:
         return None
@@ -36,7 +37,10 @@ def checked_output(output: str | os.PathLike[str] | None, source: str, recipe: R
         raise OutputError(f"`output` {path} ends in {ending or 'nothing'}; the endings are {', '.join(ENDINGS)}")
     if ending == ".webm" and recipe.encoder.decoder not in ("vp9", "libdav1d"):
         raise OutputError(f"`output` {path}: WebM holds VP9 and AV1, not what {recipe.encoder.name} makes; give a .mkv")
-    check_writable(Path(path))
+    real = os.path.realpath(path)
+    if os.path.islink(real):
+        raise OutputError(f"`output` {path} is a symbolic link that leads to itself; give the name of a file")
+    check_writable(Path(real))
     if os.path.exists(path) and not os.path.isfile(path):
         raise OutputError(f"`output` {path} is a device or a pipe; a video can be written to an ordinary file alone")
     pictures = sequence(source)
@@ -67,11 +71,13 @@ class VideoOutput:
         self.notes: list[str] = []
         self.encoder: Any = None
         self._parts = parts
+        self._begun = False
         self._last: int | None = None
         self._path = path
-        name = Path(path)
-        self._ending = name.suffix.lower()
-        self._unfinished = str(name.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{name.suffix}"))
+        self._real = Path(os.path.realpath(path))  # the file to which a link leads may have any name
+        ending = Path(path).suffix
+        self._ending = ending.lower()
+        self._unfinished = str(self._real.with_name(f"{UNFINISHED}{secrets.token_hex(8)}{ending}"))
         self._stack = ExitStack()
         self._kept = False
         self._rest: Iterator[Any] = iter(())
@@ -161,6 +167,9 @@ class VideoOutput:
                     packet.dts = self._last + 1  # a part may begin to decode earlier than the one before it has ended
                 self._last = packet.dts
                 self._copy_until(packet.dts * packet.time_base)
+            if not self._begun and packet.pts is not None and packet.pts < 0:
+                self._to.options["avoid_negative_ts"] = "make_zero"  # an .mp4 would hide what is presented before 0
+            self._begun = True
             packet.stream = self._video
             self._to.mux(packet)
 
@@ -192,9 +201,9 @@ class VideoOutput:
             self._to.close()
             with open(self._unfinished, "rb+") as file:
                 os.fsync(file.fileno())
-            give_name(self._unfinished, Path(self._path))
+            give_name(self._unfinished, self._real)
         self._kept = True
-        sync_folder(Path(self._path).parent)
+        sync_folder(self._real.parent)
 
     def close(self) -> None:
         """Remove the file unless it was kept."""

@@ -102,7 +102,8 @@ class Scan:
     frame differs from the one before it on the 0..255 scale, by which cuts are found. `costs` are the bytes of each frame in a
     quick encode of small pictures, which say how hard it is to encode. `prints` are checksums of the luma, by which a seek is
     known to have found the right frame. `joins` are the frames at which the times in the file go back, because it was joined
-    from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the order of decoding alone.
+    from several. `warnings` are those of reading the clip. `renumbered` is whether the file states the
+    order of decoding alone, or no times of the first frames.
     """
 
     times: list[int] = field(default_factory=list)
@@ -118,14 +119,15 @@ class Scan:
         """Return the number of frames."""
         return len(self.times)
 
-    def check_times(self, path: str, time_base: Fraction) -> None:
+    def check_times(self, path: str, time_base: Fraction, rate: Fraction) -> None:
         """Raise InputError if the presentation times do not rise: encoders refuse such frames, or count them twice."""
         for number, (before, time) in enumerate(pairwise(self.times), 1):
             if time <= before:
                 seconds, earlier = (float(one * time_base) for one in (time, before))
                 raise InputError(
                     f"{path}: frame {number} is presented at {seconds:.3f} s, and the frame before it at {earlier:.3f} s, but"
-                    " an encoder needs times that rise. Copy the clip into another file with FFmpeg first (-c copy)"
+                    " an encoder needs times that rise. Give the frames new ones in another file with FFmpeg first:"
+                    f" -vf 'setpts=N/({rate}*TB)' -c:v ffv1 FILE.mkv"
                 )
 
     def seconds(self, first: int, count: int, facts: Facts) -> float:
@@ -160,25 +162,27 @@ class Source:
         Raises InputError if the clip ends too early, or if presentation times do not rise.
         """
         scan, before, costs = Scan(), None, FrameCosts(self.facts.width, self.facts.height)
+        ticks: list[int | None] = []
         with self._opened() as clip:
-            while (frame := clip.picture(scan.count)) is not None:
+            while (frame := clip.picture(len(ticks))) is not None:
                 plane = plane_of(frame, 0)
                 small = _small(plane, self.facts.bits)
-                scan.times.append(self._presented(clip, scan.count))
+                ticks.append(clip.file.tick(len(ticks)) if isinstance(clip.file, ContainerFile) else None)
                 scan.costs.append(costs.cost(frame))
                 scan.changes.append(0.0 if before is None else float(np.abs(small - before).mean()))
                 scan.prints.append(_print(plane))
                 before = small
                 if progress is not None:
-                    progress(scan.count, None)
-            end = ClipEnd.of(clip.source, scan.count - 1)
+                    progress(len(ticks), None)
+            end = ClipEnd.of(clip.source, len(ticks) - 1)
             if isinstance(clip.file, ContainerFile):
-                scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered
+                scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered or _begins_later(ticks)
         if end.problem is not None:
             raise end.problem
+        scan.times = self._presented(ticks)
         missing = end.missing_frames()
         scan.warnings = [*end.warnings(), *([] if missing is None else [missing])]
-        scan.check_times(self.path, self.facts.time_base)
+        scan.check_times(self.path, self.facts.time_base, self.facts.rate)
         return scan
 
     def frames(self, first: int, count: int, scan: Scan) -> Iterator[Any]:
@@ -231,10 +235,16 @@ class Source:
                 raise changed_error(self.path)
             yield _Clip(file, source)
 
-    def _presented(self, clip: _Clip, number: int) -> int:
-        """Return when a frame that was read is presented; if nothing says so, by its number and the frame rate."""
-        tick = clip.file.tick(number) if isinstance(clip.file, ContainerFile) else None
-        return round(number / (self.facts.rate * self.facts.time_base)) if tick is None else tick
+    def _presented(self, ticks: list[int | None]) -> list[int]:
+        """Return when the frames are presented; those without a time before the first one that has one by the frame rate."""
+        step = 1 / (self.facts.rate * self.facts.time_base)
+        known, first = next(((number, tick) for number, tick in enumerate(ticks) if tick is not None), (0, 0))
+        return [first + round((number - known) * step) if tick is None else tick for number, tick in enumerate(ticks)]
+
+
+def _begins_later(ticks: list[int | None]) -> bool:
+    """Return whether the first frame has no time, but others have: FFmpeg would drop frames."""
+    return bool(ticks) and ticks[0] is None and any(tick is not None for tick in ticks)
 
 
 class _Clip:
