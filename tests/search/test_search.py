@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import struct
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -431,6 +433,53 @@ def test_names_with_a_colon_are_files(tmp_path: Path, monkeypatch: pytest.Monkey
     choice = searched("12:30/clip.mkv", "float_ssim=0.5", least=30, most=30, output="12:30/a:b.mkv").choice
     assert choice.meets
     assert Path("12:30/a:b.mkv").exists()
+
+
+@pytest.mark.parametrize("encoder", ["libx264", "libx265"])
+def test_headers_that_are_not_repeated_reach_the_decoder(clip: str, tmp_path: Path, encoder: str) -> None:
+    """As in a file, whose headers lie beside its packets; so the sizes are those of the file too."""
+    asked: dict[str, Any] = {"encoder": encoder, "least": 30, "most": 30, "targets": "float_ssim=0.1"}
+    usual = searched(clip, **asked).choice.trial
+    bare = searched(clip, **asked, enc="preset=ultrafast:repeat-headers=0").choice.trial
+    written = searched(clip, **asked, output=tmp_path / "out.mkv").choice.trial
+    assert bare.values == usual.values == written.values
+    assert bare.bytes == usual.bytes == written.bytes
+
+
+def test_frames_that_a_decoder_does_not_give_are_not_laid_to_the_encoder(clip: str, tmp_path: Path) -> None:
+    """The file of shots has headers in its packets alone."""
+    asked: dict[str, Any] = {"enc": "preset=ultrafast:repeat-headers=0", "least": 30, "most": 30, **SCALED}
+    running = vkssim.search_shots(clip, encoder="libx265", targets="float_ssim=0.1", output=tmp_path / "out.mkv", **asked)
+    with pytest.raises(EncodeError, match=rf"hevc gives no picture for {CUT} of {CUT} frames of libx265"):
+        list(running)
+
+
+@pytest.mark.parametrize("encoder", ["libx264", "libx265"])
+def test_the_frame_rate_is_that_of_the_clip(clip: str, encoder: str) -> None:
+    """With another one, the encoder spends its bits on other frames than it has."""
+    with pytest.raises(OptionError, match=r"`enc` fps: the frame rate is that of the clip"):
+        searched(clip, encoder=encoder, enc="preset=ultrafast:fps=5")
+
+
+def test_threads_share_a_search(clip: str) -> None:
+    """Each gets every trial, and the one choice."""
+    expected = searched(clip).choice
+    search = searched(clip)
+    with ThreadPoolExecutor(4) as pool:
+        choices = list(pool.map(lambda _: search.choice, range(4)))
+        trials = list(pool.map(lambda _: list(search), range(4)))
+    assert {choice.setting for choice in choices} == {expected.setting}
+    assert trials == [search.trials] * 4
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda search: search.choice, list, lambda search: search.close()], ids=["choice", "iterate", "close"]
+)
+def test_a_search_cannot_be_asked_by_its_own_progress(clip: str, ask: Callable[[Any], object]) -> None:
+    search = searched(clip, progress=lambda _done, _all: ask(search))
+    with pytest.raises(OptionError, match="`progress` runs within the search"):
+        list(search)
+    search.close()
 
 
 def test_an_encoder_that_fails_is_an_error_of_its_own(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:

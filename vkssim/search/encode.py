@@ -175,19 +175,22 @@ def _second_pass(
     import av
 
     with ordinary_priority():
-        encoder = _context(facts, recipe, place, run, None if output is None else output.encoder)
+        encoder = _context(facts, recipe, place, run, output)
         encoder.open()
     decoder: Any = av.CodecContext.create(recipe.encoder.decoder, "r")
     decoder.thread_type = "AUTO"
-    if output is not None and output.encoder is not None:
-        decoder.extradata = encoder.extradata  # where the file has the headers, the packets have none
+    if encoder.flags & av.codec.context.Flags.global_header:
+        decoder.extradata = encoder.extradata
     waiting: deque[Any] = deque()
     counted = _Counted(sample)
     enlarge = Enlarger(facts, recipe)
+    written = 0
 
     def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
+        nonlocal written
         for packet in packets:
             if packet is not None:
+                written += 1
                 stream.first_bytes = stream.first_bytes or packet.size
                 if counted.has(packet):
                     stream.add(packet)
@@ -215,7 +218,11 @@ def _second_pass(
             yield from decoded(thread.encode(None))
         yield from decoded([None])
     if waiting:
-        raise EncodeError(f"{recipe.encoder.name} drops frames: {len(waiting)} never came out of it")
+        raise EncodeError(
+            f"{recipe.encoder.name} drops frames: {len(waiting)} of {counted.fed} never came out of it"
+            if written < counted.fed
+            else f"{recipe.encoder.decoder} gives no picture for {len(waiting)} of {written} frames of {recipe.encoder.name}"
+        )
 
 
 def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
@@ -271,12 +278,18 @@ class Enlarger:
         return plane if self._scale is None else self._scale((plane,))[0]
 
 
-def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, made: Any = None) -> Any:
-    """Return the context of an encoder, ready to be opened: a new one, or the one that a container has `made`."""
+def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None = None) -> Any:
+    """Return the context of an encoder, ready to be opened: a new one, or that of the container of an `output`.
+
+    The headers are extradata, as in a file, unless the output is made of parts, which have them in their packets.
+    """
     import av
 
+    made = None if output is None else output.encoder
     context: Any = av.CodecContext.create(recipe.encoder.name, "w") if made is None else made
     recipe.set_up(context, facts, place, run=run)
+    if output is None:
+        context.flags |= av.codec.context.Flags.global_header
     if run is not None:
         context.flags |= av.codec.context.Flags.pass1 if run[0] == 1 else av.codec.context.Flags.pass2
     return context

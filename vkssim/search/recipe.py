@@ -25,6 +25,9 @@ _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 _RATE_CONTROL = ("b", "bitrate", "tbr", "rc", "crf", "qp", "cq", "q", "global_quality", "lossless", "pass", "stats")
 """Options that say how good an encode is, or how large. Limits of the bit rate, such as maxrate, are not among them."""
 
+_FRAME_RATE = ("fps", "fps-num", "fps-denom")
+"""Options of encoders alone that state another frame rate, by which x265 wrote 1,396 kbit/s for 300 with ``fps=5``."""
+
 _NO_NVENC = ("Cannot load", "No capable devices", "OpenEncodeSessionEx failed", "No CUDA", "cuInit", "driver")
 """Parts of what FFmpeg says where there is no driver, or no GPU that encodes."""
 
@@ -151,6 +154,10 @@ def make_recipe(
     for name, value in options.items():
         if name in (*encoder.parameters, *_RATE_CONTROL):
             raise OptionError(f"`enc` {name}: the search sets the quality itself, by {parameter.name}; `parameter` has others")
+        if name in _FRAME_RATE:
+            raise OptionError(
+                f"`enc` {name}: the frame rate is that of the clip, by which the encoder spends its bits; leave it out"
+            )
         if name == "flags" and _OF_PASSES.search(value):  # opening the encoder would write a file of statistics
             raise OptionError(
                 "`enc` flags: the search makes the passes itself, with `two_pass`; give flags by name, without pass1 and pass2"

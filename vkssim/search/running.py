@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from threading import RLock
 from typing import Generic, Self, TypeVar
 
 from ..errors import OptionError
@@ -34,17 +35,22 @@ class Running(ABC, Generic[Result, Outcome]):
         self._options = options
         self._scan = Scan()  # until the clip was read
         self._notes = [*source.facts.notes, *recipe.notes(source.facts)]
+        self._lock = RLock()
         self._steps = self._opened()
 
     def __iter__(self) -> Iterator[Result]:
-        """Yield the results that are there, then each further one. Raises VkssimError; what was there before stays."""
+        """Yield the results that are there, then each further one, to several threads as well.
+
+        Raises VkssimError; what was there before stays. OptionError in `progress`, which runs while a result is computed.
+        """
         place = 0
         while True:
-            if place == len(self._results):
-                result = next(self._steps, None)
-                if result is None:
-                    return
-                self._results.append(result)
+            with self._alone():
+                if place == len(self._results):
+                    result = next(self._steps, None)
+                    if result is None:
+                        return
+                    self._results.append(result)
             yield self._results[place]
             place += 1
 
@@ -63,8 +69,17 @@ class Running(ABC, Generic[Result, Outcome]):
         return limits
 
     def close(self) -> None:
-        """Close the device; a second call does nothing."""
-        self._steps.close()
+        """Close the device, after the result that another thread waits for; a second call does nothing."""
+        with self._alone():
+            self._steps.close()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads from the steps. Raises OptionError within a step, which cannot wait for itself."""
+        with self._lock:
+            if self._steps.gi_running:
+                raise OptionError("`progress` runs within the search, and can neither ask for its results nor close it")
+            yield
 
     def __enter__(self) -> Self:
         return self
