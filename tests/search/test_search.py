@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -466,15 +467,13 @@ def test_threads_share_a_search(clip: str) -> None:
     expected = searched(clip).choice
     search = searched(clip)
     with ThreadPoolExecutor(4) as pool:
-        choices = list(pool.map(lambda _: search.choice, range(4)))
-        trials = list(pool.map(lambda _: list(search), range(4)))
-    assert {choice.setting for choice in choices} == {expected.setting}
+        settings = [future.result().setting for future in [pool.submit(lambda: search.choice) for _ in range(4)]]
+        trials = [future.result() for future in [pool.submit(list, search) for _ in range(4)]]
+    assert settings == [expected.setting] * 4
     assert trials == [search.trials] * 4
 
 
-@pytest.mark.parametrize(
-    "ask", [lambda search: search.choice, list, lambda search: search.close()], ids=["choice", "iterate", "close"]
-)
+@pytest.mark.parametrize("ask", [attrgetter("choice"), list, methodcaller("close")], ids=["choice", "iterate", "close"])
 def test_a_search_cannot_be_asked_by_its_own_progress(clip: str, ask: Callable[[Any], object]) -> None:
     search = searched(clip, progress=lambda _done, _all: ask(search))
     with pytest.raises(OptionError, match="`progress` runs within the search"):

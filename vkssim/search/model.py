@@ -300,7 +300,7 @@ class Settings:
         It is as much cheaper that its stream is not damaged alike. None if there is nothing to show, or no such setting.
         """
         doubted = {*self.damaged, *(() if self.tried else self.unusable)}
-        cheapest = max([*self.tried, *doubted], default=None)
+        cheapest = max([*self.tried, *doubted], default=-1)
         if cheapest not in doubted:
             return None
         place = cheapest + max(curve.near for curve in self.curves)

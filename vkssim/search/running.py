@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
 from typing import Generic, Self, TypeVar
 
@@ -77,7 +78,7 @@ class Running(ABC, Generic[Result, Outcome]):
     def _alone(self) -> Iterator[None]:
         """Keep other threads from the steps. Raises OptionError within a step, which cannot wait for itself."""
         with self._lock:
-            if self._steps.gi_running:
+            if getgeneratorstate(self._steps) == GEN_RUNNING:
                 raise OptionError("`progress` runs within the search, and can neither ask for its results nor close it")
             yield
 
