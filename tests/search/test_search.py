@@ -475,7 +475,7 @@ def test_threads_share_a_search(clip: str) -> None:
 
 @pytest.mark.parametrize("ask", [attrgetter("choice"), list, methodcaller("close")], ids=["choice", "iterate", "close"])
 def test_a_search_cannot_be_asked_by_its_own_progress(clip: str, ask: Callable[[Any], object]) -> None:
-    search = searched(clip, progress=lambda _done, _all: ask(search))
+    search: Any = searched(clip, progress=lambda _done, _all: ask(search))
     with pytest.raises(OptionError, match="`progress` runs within the search"):
         list(search)
     search.close()
