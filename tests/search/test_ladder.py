@@ -178,7 +178,7 @@ def test_a_setting_that_cannot_be_used_is_left_out_and_named(clip: str, monkeypa
 def test_damaged_streams_are_no_rungs(clip: str, monkeypatch: pytest.MonkeyPatch, target: tuple[str, ...]) -> None:
     """Other settings stand in for them, and no curve learns from them."""
     words = (*WORDS[:1], "144", *WORDS[2:], "--fixed", "none", "--json", "-q", *target)
-    words = (*words, "--least-bitrate", "60", "--most-bitrate", "4000")
+    words = (*words, "--least-bitrate", "20", "--most-bitrate", "4000")
 
     def rungs() -> tuple[list[Any], str]:
         result = vkssim("ladder", clip, *words)
