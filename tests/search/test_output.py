@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import tempfile
 from collections.abc import Callable
@@ -11,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import av
+import imageio_ffmpeg
+import numpy as np
 import pytest
 
 import vkssim
 from vkssim.errors import OptionError, OutputError
 
 from ..frames.encoding import encode_frames
+from ..support.commands import run_program
 from .clips import FRAMES, QUICK, SCALED, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
@@ -210,3 +214,24 @@ def test_the_temporary_folder_may_have_a_colon(clip: str, tmp_path: Path, monkey
 def test_headers_are_not_for_the_user_to_place(clip: str) -> None:
     with pytest.raises(OptionError, match=r"`enc` flags: .* leave global_header out"):
         vkssim.search(clip, **{**WHICH, "enc": "preset=ultrafast:flags=+global_header"})
+
+
+@pytest.mark.parametrize("encoder", ["libx264", "libx265"])
+def test_the_printed_command_gives_the_same_stream(tmp_path: Path, encoder: str) -> None:
+    """Its threads are those of FFmpeg, too: x264 cuts frames into slices if several threads work on one frame."""
+    rng = np.random.default_rng(8)
+    lumas = (rng.integers(0, 235, (12, 16)).repeat(16, 0).repeat(16, 1) for _ in range(6))
+    frames = [av.VideoFrame.from_ndarray(luma.astype(np.uint8), "gray").reformat(format="yuv420p") for luma in lumas]
+    path, written = encode_frames(tmp_path / "clip.mkv", frames, "ffv1"), tmp_path / "written.mkv"
+    which: dict[str, Any] = {**WHICH, "encoder": encoder, "enc": QUICK[encoder]}
+    choice = vkssim.search(path, output=str(written), **which).choice
+    _, *words, name = shlex.split(choice.command)
+    process = run_program(imageio_ffmpeg.get_ffmpeg_exe(), "-nostdin", *words, name, cwd=tmp_path, text=True)
+    assert process.returncode == 0, process.stderr
+    assert _sizes(tmp_path / name) == _sizes(written)
+
+
+def _sizes(path: Path) -> list[int]:
+    """Return the bytes of each packet."""
+    with av.open(str(path)) as container:
+        return [packet.size for packet in container.demux(video=0) if packet.size]

@@ -96,6 +96,7 @@ class Recipe:
         context.pix_fmt = self.format
         context.time_base, context.framerate = facts.time_base, facts.rate
         context.sample_aspect_ratio = facts.aspect
+        context.thread_type = "AUTO"  # as FFmpeg's command has it; PyAV's own default makes x264 cut each frame into slices
         context.color_primaries, context.color_trc, context.colorspace, context.color_range = facts.colours
         passes = {} if run is None else {"pass": str(run[0]), "stats": run[1]}
         context.options = self.options_of(facts, place, {**self.encoder.quiet, **passes})

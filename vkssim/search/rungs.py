@@ -109,7 +109,8 @@ def choose(
     top = cheapest_that_meets(found, ladder, targets)
     rungs: list[LadderTrial] = []
     for rate in rung_rates(ladder, top):
-        within = [one for one in places.values() if one.trial.kbps <= rate * _NEAR]
+        limit = min(rate * _NEAR, ladder.most_bitrate)
+        within = [one for one in places.values() if one.trial.kbps <= limit]
         best = max(within, key=lambda one: (_point(one, score)[1], -one.trial.kbps), default=None)
         if not rungs and top is not None and top.trial.kbps <= ladder.most_bitrate:
             best = top
