@@ -137,14 +137,28 @@ def test_two_presets(results: Path) -> None:
     lowest = vkssim("bd-rate", str(results), *WORDS, "--json", "--pooling", "p5")
     assert lowest.exit_code == 0
     assert json.loads(lowest.stdout)["deltas"] != answer["deltas"]
-    table = vkssim("bd-rate", str(results), *WORDS, "--db", "--pooling", "harmonic_mean")
+    table = vkssim("bd-rate", str(results), *WORDS, "--pooling", "harmonic_mean")
     assert table.exit_code == 0
-    assert "BD-score, dB" in table.stdout
+    assert " dB " in table.stdout
     assert "mean" in table.stdout
 
 
+def test_similarities_are_compared_in_decibels(results: Path) -> None:
+    """As on a page of the same file, whose deltas are in dB; --linear compares them as they are."""
+    answer, linear = (json.loads(vkssim("bd-rate", str(results), *WORDS, "--json", *more).stdout) for more in ((), ("--linear",)))
+    assert [row["db"] for row in (*answer["deltas"], *answer["means"])] == [True] * 3
+    assert not any(row["db"] for row in (*linear["deltas"], *linear["means"]))
+    rows = [row for row in tables.read_table(results) if row["reference"] == "clip0.mkv"]
+    ladders = [
+        Curve.of(preset, [(row["measured_kbps"], row["float_ssim_mean_db"]) for row in rows if row["preset"] == preset])
+        for preset in ("ultrafast", "medium")
+    ]
+    assert answer["deltas"][0]["bd_rate"] == pytest.approx(bjontegaard_deltas(*ladders).bd_rate, rel=1e-9)
+    assert abs(linear["deltas"][0]["bd_rate"] - answer["deltas"][0]["bd_rate"]) > 0.01
+
+
 def test_scores_in_decibels_stay_as_they_are(tmp_path: Path) -> None:
-    """With --db similarities are converted; float_psnr and a similarity that was given in dB are not."""
+    """Similarities are converted; float_psnr and a similarity that was given in dB are not."""
     rungs = [
         {**row, "preset": preset}
         for preset, crfs in (("medium", (22, 28, 34, 40)), ("ultrafast", (24, 30, 36, 42)))
@@ -156,11 +170,12 @@ def test_scores_in_decibels_stay_as_they_are(tmp_path: Path) -> None:
     assert vkssim("batch", manifest(tmp_path / "ladder.csv", rungs), "-o", path, *features).exit_code == 0
     names = ("float_psnr", "float_psnr_all", "float_ssim")  # the chroma is flat, and all of its points are the limit
     asked = [*WORDS, "--json", *(word for name in names for word in ("--score", name))]
-    answers = [vkssim("bd-rate", path, *asked, *more) for more in ((), ("--db",))]
+    answers = [vkssim("bd-rate", path, *asked, *more) for more in (("--linear",), ())]
     assert [answer.exit_code for answer in answers] == [0, 0], answers[0].stderr
     plain, decibels = (json.loads(answer.stdout) for answer in answers)
     assert [row["score"] for row in plain["deltas"]] == list(names)
     assert decibels["deltas"] == plain["deltas"]
+    assert not any(row["db"] for row in decibels["deltas"])
     assert all(0.01 < abs(row["bd_score"]) < 10 for row in plain["deltas"]), "dB, and none of dB"
 
 

@@ -114,7 +114,7 @@ def test_the_rate_of_pooled_scores_is_the_references(tmp_path: Path) -> None:
 
 def test_a_page_of_parquet_has_what_bd_rate_says(results: Path) -> None:
     text = page_of(results)
-    words = ("bd-rate", str(results), "--anchor", "codec=old", "--test", "codec=new", "--score", "float_ssim", "--db", "--json")
+    words = ("bd-rate", str(results), "--anchor", "codec=old", "--test", "codec=new", "--score", "float_ssim", "--json")
     (delta,) = json.loads(vkssim(*words).stdout)["deltas"]
     cells = re.findall(r"<tr><th scope=.row.>new</th><th scope=.row.>old</th><td>([^<]*)</td><td>([^<]*)</td></tr>", text)
     assert (f"{delta['bd_rate']:+.2f} %", f"{delta['bd_score']:+.3f}") in cells

@@ -34,8 +34,8 @@ _RATES = ("bitrate", "measured_kbps")
             "Show how much more bit rate x265 needs than x264 for the same score.",
         ),
         (
-            "vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --db --pooling p5",
-            "Compare two presets by one score, its 5th percentile in dB.",
+            "vkssim bd-rate scores.csv --anchor preset=fast --test preset=slow --score float_ms_ssim --pooling p5",
+            "Compare two presets by one score, its 5th percentile.",
         ),
     ),
 )
@@ -80,11 +80,10 @@ _RATES = ("bitrate", "measured_kbps")
     help="Interpolate between the rungs of a ladder in that way.",
 )
 @option(
-    "--db",
-    "decibels",
+    "--linear",
     section=Section.METRICS,
     is_flag=True,
-    help="Compare the score in dB, -10 log10(1 - score). A score that is in dB already stays as it is.",
+    help="Compare similarities as they are. Default: in dB, -10 log10(1 - score), as the pages of `vkssim report` do.",
 )
 @force_option
 @option("--json", "as_json", section=Section.OUTPUTS, is_flag=True, help="Print JSON in place of the table.")
@@ -96,16 +95,17 @@ def command(
     pooling: str,
     rate: str | None,
     method: str,
-    decibels: bool,
+    linear: bool,
     force: bool,
     as_json: bool,
 ) -> None:
     """Compute the Bjøntegaard deltas between two ladders in the RESULTS of `vkssim batch`, for each reference and their mean.
 
     BD-rate is how much more bit rate the test needs for the same score, in percent: below 0 it needs less. BD-score is how
-    much higher its score is at the same bit rate. Rows that were not scored alike are refused, by the name of what differs.
+    much higher its score is at the same bit rate. Similarities are compared in dB. Rows that were not scored alike are refused,
+    by the name of what differs.
     """
-    from ..ladder.tables import check_scored, how_scored, is_in_decibels, is_results, read_table, score_columns
+    from ..ladder.tables import check_scored, how_scored, is_results, is_similarity, read_table, score_columns
     from ..report.bd_rate import bjontegaard_deltas
     from ..scoring.comparability import check_alike
 
@@ -121,7 +121,7 @@ def command(
     found: list[dict[str, Any]] = []
     for reference in references:
         for score, column in score_columns(rows, scores, pooling).items():
-            converted = decibels and not is_in_decibels(rows, score)
+            converted = not linear and is_similarity(rows, score)
             curves = [
                 _curve(" ".join(conditions), ladder, reference, rate, column, converted)
                 for conditions, ladder in zip((anchor, test), ladders, strict=True)
@@ -129,16 +129,17 @@ def command(
             deltas = bjontegaard_deltas(curves[0], curves[1], method)
             for warning in deltas.warnings:
                 say(f"warning: {score}: {warning}")
-            found.append({"reference": reference, "score": score, **asdict(deltas)})
+            found.append({"reference": reference, "score": score, "db": converted, **asdict(deltas)})
     means = _means(found) if len(references) > 1 else []
     if as_json:
-        answer = {"method": method, "rate": rate, "pooling": pooling, "db": decibels, "deltas": found, "means": means}
+        answer = {"method": method, "rate": rate, "pooling": pooling, "deltas": found, "means": means}
         print_text(json_text(answer))
         return
     cells = [
-        [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"])] for row in [*found, *means]
+        [row["reference"], row["score"], f"{row['bd_rate']:+z.2f} %", decimals(row["bd_score"]) + " dB" * row["db"]]
+        for row in [*found, *means]
     ]
-    columns = ("reference", "score", "BD-rate", "BD-score, dB" if decibels else "BD-score")
+    columns = ("reference", "score", "BD-rate", "BD-score")
     title = f"{' '.join(test)} against {' '.join(anchor)}, {pooling}, {rate}, {method}"
     print_table(title, columns, cells, sys.stdout, texts=2, paths=columns[:1], optional=columns[3:], elsewhere="--json has all")
 
@@ -179,6 +180,7 @@ def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             {
                 "reference": "mean",
                 "score": score,
+                "db": rows[0]["db"],
                 **{name: sum(row[name] for row in rows) / len(rows) for name in ("bd_rate", "bd_score")},
             }
         )

@@ -14,7 +14,6 @@ from typing import Any
 
 from ..errors import InputError, OptionError
 from ..features import FEATURES
-from ..features.plane_metrics import is_metric
 from ..frames.clip_facts import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
@@ -270,9 +269,9 @@ def score_columns(rows: Sequence[Row], names: Sequence[str], pooling: str) -> di
     return columns
 
 
-def is_in_decibels(rows: Sequence[Row], score: str) -> bool:
-    """Return whether a score of results is in dB already, which is true for a metric that has no mean_db column."""
-    return is_metric(score) and f"{score}_mean_db" not in rows[0]
+def is_similarity(rows: Sequence[Row], score: str) -> bool:
+    """Return whether a score of results is a similarity, 1 at most. Only these have a mean in dB."""
+    return any(row.get(f"{score}_mean_db") not in (None, "") for row in rows)
 
 
 def number(row: Mapping[str, Any], column: str, where: str) -> float:
