@@ -145,7 +145,9 @@ def test_two_presets(results: Path) -> None:
 
 def test_similarities_are_compared_in_decibels(results: Path) -> None:
     """As on a page of the same file, whose deltas are in dB; --linear compares them as they are."""
-    answer, linear = (json.loads(vkssim("bd-rate", str(results), *WORDS, "--json", *more).stdout) for more in ((), ("--linear",)))
+    answer, linear = (
+        json.loads(vkssim("bd-rate", str(results), *WORDS, "--json", *more).stdout) for more in ((), ("--linear",))
+    )
     assert [row["db"] for row in (*answer["deltas"], *answer["means"])] == [True] * 3
     assert not any(row["db"] for row in (*linear["deltas"], *linear["means"]))
     rows = [row for row in tables.read_table(results) if row["reference"] == "clip0.mkv"]

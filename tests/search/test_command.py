@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,36 @@ def test_quiet_prints_the_setting_alone(clip: str) -> None:
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", "-q")
     assert result.stdout.strip().isdigit()
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize(("target", "meets"), [("0.93", True), ("0.9999", False)])
+def test_the_page_opens_with_the_answer(clip: str, tmp_path: Path, target: str, meets: bool) -> None:
+    page = tmp_path / "page.html"
+    words = ("--target", f"float_ssim={target}", "--least", "24", "--json", "--html", str(page))
+    result = vkssim("search", clip, *WORDS, *words)
+    assert result.exit_code == (0 if meets else 1)
+    answer = json.loads(result.stdout)
+    choice = answer["choice"]
+    text = unescape(page.read_text())
+    said = f"crf {choice['setting']:g} meets" if meets else "no crf tried meets"
+    assert f"<title>clip.mkv: {said} float_ssim ≥ {target} – vkssim</title>" in text
+    opening, _, rest = text.partition("<h2>")
+    value = choice["trial"]["values"]["float_ssim:mean"]
+    assert f'<dd class="value">{value:.4f}</dd>' in opening
+    assert f"target {target} {'met' if meets else 'missed'}, margin {value - float(target):+.4f}" in opening
+    assert "libx264 preset=ultrafast" in opening
+    assert (choice["command"] in opening) == meets
+    assert len(re.findall(r"<title>crf \d+: [\d.,]+ kbit/s", rest)) == len(answer["trials"])
+    assert rest.count('<circle class="ring" cx=') == 1
+    assert f"All trials ({len(answer['trials'])})" in rest
+
+
+def test_a_page_is_refused_before_anything_is_encoded(clip: str, tmp_path: Path) -> None:
+    for words in ((), ("--shots", str(tmp_path / "zones.txt"))):
+        result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.93", *words, "--html", clip)
+        assert result.exit_code == 2
+        assert "--html" in result.stderr
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_target_that_cannot_be_met_exits_with_1_and_says_what_came_nearest(clip: str) -> None:

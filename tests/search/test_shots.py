@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,24 @@ def test_the_command_writes_the_list_and_the_scores(clip: str, tmp_path: Path) -
     drawn = vkssim("report", str(scores), "-o", str(page))
     assert drawn.exit_code == 0, drawn.stderr
     assert "float_ssim" in page.read_text()
+
+
+def test_the_page_of_the_command_has_the_shots_and_their_trials(clip: str, tmp_path: Path) -> None:
+    zones, page = tmp_path / "zones.txt", tmp_path / "page.html"
+    result = vkssim("search", clip, *WORDS, "--target", TARGET, "--shots", str(zones), "--html", str(page))
+    assert result.exit_code == 0, result.stderr
+    assert f"wrote {page}" in result.stderr
+    text = unescape(page.read_text())
+    assert "<title>clip.mkv: a crf for each of 2 shots – vkssim</title>" in text
+    assert "2 of 2" in text
+    assert zones.read_text().strip() in text
+    rows = re.findall(r"(\d+) to (\d+)</td><td class=\" text\">[\d:.]+</td><td class=\"\">([\d.]+)<", text)
+    assert [(int(first), int(last) + 1, setting) for first, last, setting in rows] == [
+        (int(words[0]), int(words[1]), words[4]) for words in map(str.split, zones.read_text().splitlines())
+    ]
+    trials = int(re.findall(r"All trials \((\d+)\)", text)[0])
+    assert trials == sum(shot.trials for shot in searched(clip))
+    assert text.count('<circle class="ring" cx=') == 2
 
 
 def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> None:

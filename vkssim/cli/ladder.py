@@ -12,7 +12,7 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, check_page, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
@@ -105,7 +105,12 @@ _APPLE, _NONE = "apple", "none"
     metavar="N",
     help="Encode the samples N times at most, all sizes together.",
 )
-@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with the scores over the bit rates there.")
+@option(
+    "--html",
+    section=Section.OUTPUTS,
+    metavar="FILE",
+    help="Write a page there: the rungs, the fixed ladder, and the scores over the bit rates of every size.",
+)
 @option(
     "--commands", section=Section.OUTPUTS, metavar="FILE", help="Write FFmpeg's command for each rung there, as a shell script."
 )
@@ -131,12 +136,7 @@ def command(
     from ..search.ladder import search_ladder
     from ..storage.folder import check_output, write_output
 
-    if html is not None:
-        from ..page.render import check_installed
-
-        check_installed()
-        check_target(html, "--html", [source])
-        check_output(html)
+    check_page(html, [source])
     if commands is not None:
         check_target(commands, "--commands", [source, *filter(None, [html])])
         check_output(commands)
@@ -161,7 +161,7 @@ def command(
     for note in choice.notes:
         say(f"note: {note}")
     if html is not None:
-        from ..search.ladder_page import ladder_page
+        from ..search.pages import ladder_page
 
         write_output(ladder_page(running), html)
         if not quiet:

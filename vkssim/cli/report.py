@@ -141,8 +141,9 @@ def command(
     from ..ladder.page_clips import read_clips
     from ..page.dates import date_of_file
     from ..page.pictures import worst_frames
-    from ..page.render import check_installed, render_page, scored
+    from ..page.render import render_page, scored
     from ..page.tables import split_names
+    from ..page.template import check_installed
     from ..report.thresholds import parse_threshold
     from ..scoring.comparability import check_alike
 
@@ -229,7 +230,7 @@ def page_output(
     """
     if target is None:
         return None
-    from ..page.render import check_installed
+    from ..page.template import check_installed
 
     check_installed()
     if target == "-":

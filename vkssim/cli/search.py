@@ -13,7 +13,7 @@ from ..search.defaults import MOST_TRIALS
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, check_page, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import print_text
@@ -99,6 +99,12 @@ _OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--tw
     metavar="FILE",
     help="With --shots: write the scores of every frame there, JSON that `vkssim report` draws over time.",
 )
+@option(
+    "--html",
+    section=Section.OUTPUTS,
+    metavar="FILE",
+    help="Write a page there: the setting, its score against the target, and the bit rate over the score of all trials.",
+)
 @encoder_options
 @backend_options
 def command(
@@ -109,6 +115,7 @@ def command(
     output: str | None,
     shots: str | None,
     scores: str | None,
+    html: str | None,
     resume: str | None,
     where: dict[str, Any],
     as_json: bool,
@@ -136,10 +143,11 @@ def command(
                 )
         whole = {name: value for name, value in asked.items() if name not in _OF_ONE_SETTING}
         try:
-            search_for_shots(source, shots, scores, output=output, as_json=as_json, quiet=quiet, **whole)
+            search_for_shots(source, shots, scores, output=output, html=html, as_json=as_json, quiet=quiet, **whole)
         finally:
             progress.close()
         return
+    check_page(html, [source, *filter(None, [output])])
     try:
         with search(source, output=output, **asked) as running:
             for trial in running:
@@ -157,8 +165,14 @@ def command(
         _print(running, choice)
     for note in choice.notes:
         say(f"note: {note}")
-    if output is not None and choice.meets and not quiet:
-        say_written(output)
+    if html is not None:
+        from ..search.pages import search_page
+        from ..storage.folder import write_output
+
+        write_output(search_page(running), html)
+    if not quiet:
+        for path in filter(None, (html, output if choice.meets else None)):
+            say_written(path)
     if not choice.meets:
         raise DemandError(_shortfall(running, choice))
 

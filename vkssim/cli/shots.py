@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DemandError, OptionError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
-from .encoding import score_cells, scores_text
+from .encoding import check_page, score_cells, scores_text
 from .messages import say, say_written
 from .output import check_target, json_text, print_text
 from .tables import print_table
@@ -21,7 +21,15 @@ _FORMS = (".txt", ".json")
 
 
 def search_for_shots(
-    source: str, zones: str, scores: str | None, *, output: str | None, as_json: bool, quiet: bool, **asked: Any
+    source: str,
+    zones: str,
+    scores: str | None,
+    *,
+    output: str | None,
+    html: str | None,
+    as_json: bool,
+    quiet: bool,
+    **asked: Any,
 ) -> None:
     """Search, print a line for each shot, and write the list of zones and the scores. Raises DemandError and others."""
     from ..report import render
@@ -35,6 +43,7 @@ def search_for_shots(
     if scores is not None:
         check_target(scores, "--scores", [*others, zones])
         check_output(scores)
+    check_page(html, [*others, zones, *filter(None, [scores])])
     with search_shots(source, output=output, **asked) as running:
         if zones.lower().endswith(".txt"):
             running.zones()  # refuses an encoder that Av1an lacks before anything is encoded
@@ -47,13 +56,17 @@ def search_for_shots(
     write_output(running.zones() if zones.lower().endswith(".txt") else text, zones)
     if scores is not None:
         write_output(render(report, "json"), scores)
+    if html is not None:
+        from ..search.pages import shots_page
+
+        write_output(shots_page(running), html)
     if as_json:
         print_text(text)
     elif not quiet:
         _print(running)
     short = [shot for shot in running.shots if not shot.meets]
     if not quiet:
-        for path in filter(None, (zones, scores, None if short else output)):
+        for path in filter(None, (zones, scores, html, None if short else output)):
             say_written(path)
     for note in running.notes:
         say(f"note: {note}")
@@ -89,6 +102,6 @@ def _print(running: ShotSearch) -> None:
 
 
 def _json(running: ShotSearch) -> str:
-    shots = [{name: value for name, value in asdict(shot).items() if name != "scores"} for shot in running.shots]
+    shots = [{name: value for name, value in asdict(shot).items() if name not in ("scores", "tried")} for shot in running.shots]
     answer = {"parameter": running.parameter, "bytes": running.bytes, "shots": shots}
     return json_text(answer)

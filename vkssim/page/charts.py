@@ -168,6 +168,12 @@ def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> C
     return Chart(across, up, tuple(lines))
 
 
+def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -> str:
+    """Return the path through points (across, up), in the order in which they are given."""
+    places = np.array([WIDTH * across.share(x) for x, _ in points], np.float64)
+    return _polyline(places, np.array([HEIGHT * (1 - up.share(y)) for _, y in points], np.float64))
+
+
 def _marks(across: Doubles, down: Doubles, number: int) -> tuple[tuple[float, float], ...]:
     """Return some points of a line, spread evenly over the chart, and at other positions for each line."""
     wanted = (np.arange(_MARKS) + (number * _GOLDEN) % 1) * 100 / _MARKS

@@ -24,7 +24,7 @@ _NEAR_1 = 0.99
 def embedded(
     reports: Sequence[ScoreReport], labels: Sequence[str], ladders: Ladders, metrics: Sequence[str], terms: Sequence[str]
 ) -> str:
-    """Return JSON in which no HTML parser finds the end of a script or a comment."""
+    """Return the data of reports for the scripts."""
     names = (*metrics, *terms)
     data = {
         "clips": [
@@ -45,6 +45,11 @@ def embedded(
         ],
         "unit": ladders.unit,
     }
+    return as_text(data)
+
+
+def as_text(data: Any) -> str:
+    """Return JSON in which no HTML parser finds the end of a script or a comment."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 

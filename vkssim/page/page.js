@@ -16,7 +16,7 @@ function setUpTheme() {
 function setUpFolds() {
   const folds = all("details");
   let before = [];
-  folds.forEach((fold) => (fold.open = false));
+  folds.forEach((fold) => (fold.open = fold.classList.contains("stays")));
   watch(["metric"], () => {
     for (const fold of all("details.of-metric")) fold.open = Number(fold.dataset.metric) === state.metric;
   });
@@ -48,7 +48,9 @@ setUpTheme();
 setUpChoices();
 setUpSorting();
 setUpScrolling();
+setUpCopying();
 setUpLadders();
 setUpScores();
 setUpViewer();
+setUpSaving();
 if (page.metrics.length) change({ metric: 0 });

@@ -5,37 +5,25 @@ This module makes the tables and charts, so they work without JavaScript. The sc
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import OptionError
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
 from ..utils.sanitize import visible
-from ..utils.version import __version__
 from . import tables, tiles
-from .charts import HEIGHT, WIDTH, Axis, Chart, distribution_chart, rate_chart, score_chart
+from .charts import Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time
 from .frames import frame_groups
 from .ladders import Ladders
 from .pictures import Gallery
-from .styles import MARKERS, line_style
+from .styles import line_style
+from .template import render_template
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-_FOLDER = Path(__file__).parent
-_SCRIPTS = ("state.js", "axes.js", "charts.js", "scores.js", "ladder.js", "tables.js", "viewer.js", "page.js")
-_PACKAGES = {"jinja2": "jinja2", "PIL": "pillow", "matplotlib": "matplotlib"}  # matplotlib colours the SSIM maps
-_WORD_ENDS = re.compile(r"(?<=[/_])|(?<=[:=])(?=[A-Za-z])|(?=\.[A-Za-z])")
 _FEW = 3  # warnings that are shown without a fold
 
 
@@ -49,15 +37,6 @@ class MetricCharts:
     times: tuple[tuple[float, str], ...]
 
 
-def check_installed() -> None:
-    """Raise OptionError if a package that pages need is missing. It is called before anything is scored."""
-    from importlib.util import find_spec
-
-    missing = [package for module, package in _PACKAGES.items() if find_spec(module) is None]
-    if missing:
-        raise OptionError(f"an HTML page needs {', '.join(missing)}; `pip install 'vkssim[report]'` installs them")
-
-
 def render_page(
     reports: Sequence[ScoreReport],
     gallery: Gallery,
@@ -68,7 +47,6 @@ def render_page(
     rates: Sequence[float | None] = (),
     dates: Sequence[str] = (),
     warnings: Sequence[str] = (),
-    alike: bool = False,
 ) -> str:
     """Return the page of one or several reports. All text from outside is escaped in it.
 
@@ -89,36 +67,17 @@ def render_page(
         When each report was written, as text.
     warnings
         Warnings that concern all clips.
-    alike
-        Whether one run scored all clips in the same way, so that the reports need no comparison.
 
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,  # Markup is escaped already
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["breakable"] = _breakable
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    script = '"use strict";\n' + "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
     poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
     rates = list(rates) or [tables.kbps_of(report) for report in reports]
     limits = list(limits) or [()] * len(reports)
     compared = tables.facts_table(tables.facts(reports, dates))
-    return environment.get_template("page.html").render(
-        version=__version__,
-        policy=_policy(style, script),
-        style=Markup(style),
-        script=Markup(script),
-        data=Markup(embedded(reports, labels, ladders, metrics, terms)),
+    return render_template(
+        "page.html",
+        data=embedded(reports, labels, ladders, metrics, terms),
         title=_title(reports, labels),
         labels=labels,
         with_frames=[bool(report.frames) for report in reports],
@@ -126,7 +85,7 @@ def render_page(
         compared=compared,
         clip_facts=tables.facts_table(tables.clip_facts(reports)),
         device_facts=tables.facts_table(tables.device_facts(reports)),
-        warnings=[*_together([] if alike else scored(reports, labels), warnings), *_warnings(reports, labels)],
+        warnings=[*_together(scored(reports, labels), warnings), *_warnings(reports, labels)],
         few=_FEW,
         common_tiles=_common_tiles(reports, limits, rates, ladders.unit),
         metric_tiles=[tiles.metric_tiles(reports, name) for name in (*metrics, *terms)],
@@ -146,9 +105,7 @@ def render_page(
         pooled_terms=tables.term_groups(reports, terms, term_poolings),
         gallery=gallery,
         groups=frame_groups(reports, gallery, metrics),
-        plot=(WIDTH, HEIGHT),
         line_style=line_style,
-        markers=MARKERS,
     )
 
 
@@ -183,22 +140,6 @@ def _together(compared: Sequence[Scored], warnings: Sequence[str]) -> list[tuple
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
     """Return the records of reports, under the given names, for the comparison."""
     return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
-
-
-def _breakable(text: str) -> Markup:
-    """Return a text as HTML that may break across lines after each of its words, such as the folders of a path."""
-    from markupsafe import Markup
-
-    return Markup("<wbr>").join(_WORD_ENDS.split(visible(text)))
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the Content-Security-Policy: nothing is fetched, and only this style and this script are allowed."""
-    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
 
 
 def _title(reports: Sequence[ScoreReport], names: Sequence[str]) -> str:

@@ -34,6 +34,7 @@ _IN_FACTS = (
 )
 _OF_CLIPS = ("reference: ", "distorted clip: ", "command")
 _TERM = re.compile(r"(?P<metric>.+)_(?P<term>[lcs])(?:_scale(?P<scale>\d+))?(?P<plane>_y|_cb|_cr)?")
+_NEAR_1 = 0.999  # from here on four decimals say little
 _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # for each bound above the mean, its cell is one shade darker
 
 
@@ -216,6 +217,13 @@ def _heat(mean: float | None) -> Heat | None:
 def number(value: float, limit: float | None = None) -> str:
     """Return a score with six decimals, more if they tell it from a limit, or "null" if it is not a number."""
     return told_apart(value, limit) if math.isfinite(value) else "null"
+
+
+def score_text(value: float, limit: float | None = None) -> str:
+    """Return a score with four decimals, as a reader compares them; close to 1, or close to a limit, with more."""
+    if not math.isfinite(value):
+        return "null"
+    return told_apart(value, limit, 6 if _NEAR_1 <= abs(value) < 1 else 4)
 
 
 def rate_text(rate: float | None) -> str:

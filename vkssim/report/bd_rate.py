@@ -114,12 +114,13 @@ def in_decibels(scores: Doubles) -> Doubles:
     """Return -10 log10(1 - score), which spreads scores near 1. Raises InputError if a score is 1 or more."""
     if (scores > 1).any():
         raise InputError(
-            f"a score of {scores.max():g} is not a similarity, which is 1 at most; leave it out, or compare the scores as they are"
-            " (`vkssim bd-rate --linear`)"
+            f"a score of {scores.max():g} is not a similarity, which is 1 at most; leave it out, or compare the scores as they"
+            " are (`vkssim bd-rate --linear`)"
         )
     if (scores >= 1).any():
         raise InputError(
-            "a score of 1 is infinite in dB; leave that point out, or compare the scores as they are (`vkssim bd-rate --linear`)"
+            "a score of 1 is infinite in dB; leave that point out, or compare the scores as they are"
+            " (`vkssim bd-rate --linear`)"
         )
     return -10 * np.log10(1 - scores)
 

@@ -10,7 +10,6 @@ from itertools import islice
 
 from ..errors import EncodeError, OptionError
 from ..report.bd_rate import LEAST_POINTS
-from ..report.results import PooledReport
 from ..report.thresholds import parse_pooled
 from .command_line import command_line, encode_name, shell_script
 from .defaults import (
@@ -62,7 +61,6 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
     ) -> None:
         super().__init__(source, next(iter(recipes.values())), options)
         self.sampling: Sampling | None = None
-        self.reports: list[PooledReport] = []
         self._recipes = recipes
         self._ladder = ladder
         self._notes += notes
@@ -108,7 +106,6 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
             for other in renditions:
                 if not other.tried:
                     learn_from(other, min(known, key=lambda one: abs(math.log(one.pixels / other.pixels))))
-            self.reports.append(self._report(runner, done))
             yield done
         if not found:
             raise unusable[0]
@@ -173,23 +170,6 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         path = self._source.path
         line = command_line(path, self._source.facts, recipe, place, renumbered=self._scan.renumbered)
         return encode_name(path, recipe, place), line
-
-    def _report(self, runner: TrialRunner, done: LadderTrial) -> PooledReport:
-        """Return the report of a trial, for a page."""
-        scorer, facts = runner.scorer.scorer, self._source.facts
-        return PooledReport(
-            reference=self._source.path,
-            distorted=f"{done.width}x{done.height} {self.parameter} {done.trial.setting:g}",
-            width=facts.width,
-            height=facts.height,
-            bits=self._recipe.bits,
-            names=scorer.names,
-            backend=scorer.info,
-            rate=float(facts.rate),
-            similarities=scorer.similarities,
-            values=done.pooled,
-            count=done.trial.frames,
-        )
 
 
 def search_ladder(

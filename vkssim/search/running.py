@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from inspect import GEN_RUNNING, getgeneratorstate
 from threading import RLock
@@ -15,7 +15,7 @@ from .output import check_times
 from .recipe import Recipe
 from .runner import TrialRunner
 from .source import Scan, Source
-from .trial import TargetScorer, features_of
+from .trial import Target, TargetScorer, features_of
 
 Result = TypeVar("Result")
 Outcome = TypeVar("Outcome")
@@ -37,6 +37,7 @@ class Running(ABC, Generic[Result, Outcome]):
         self._scan = Scan()  # until the clip was read
         self._notes = [*source.facts.notes, *recipe.notes(source.facts)]
         self._lock = RLock()
+        self.targets: Sequence[Target] = ()  # until the device is open
         self._steps = self._opened()
 
     def __iter__(self) -> Iterator[Result]:
@@ -54,6 +55,16 @@ class Running(ABC, Generic[Result, Outcome]):
                     self._results.append(result)
             yield self._results[place]
             place += 1
+
+    @property
+    def source(self) -> Source:
+        """Return the clip."""
+        return self._source
+
+    @property
+    def recipe(self) -> Recipe:
+        """Return how the clip is encoded; for a ladder how its first size is."""
+        return self._recipe
 
     @property
     def parameter(self) -> str:
@@ -112,10 +123,10 @@ class Running(ABC, Generic[Result, Outcome]):
             features = features_of(options.thresholds, options.features)
             scorer = TargetScorer(facts.width, facts.height, self._recipe.bits, features, options.backend, options.device)
             stack.enter_context(scorer)
-            targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
+            self.targets = scorer.targets(options.thresholds)  # a target that cannot be is an error before the store is opened
             store = open_store(stack, self._source, self._recipe, options)
             self._outcome = yield from self._run(
-                TrialRunner(self._source, self._recipe, scorer, targets, store, options.progress)
+                TrialRunner(self._source, self._recipe, scorer, self.targets, store, options.progress)
             )
             if store is not None:
                 store.remove()

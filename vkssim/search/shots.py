@@ -51,6 +51,8 @@ class Shot:
         How many settings were tried.
     scores : dict of str to list of float
         The scores of each frame with that setting.
+    tried : tuple of Trial
+        All trials, in the order of their settings.
 
     """
 
@@ -61,6 +63,7 @@ class Shot:
     trial: Trial
     trials: int
     scores: dict[str, list[float]]
+    tried: tuple[Trial, ...] = ()
 
 
 class ShotSearch(Running[Shot, ScoreReport]):
@@ -143,7 +146,8 @@ class ShotSearch(Running[Shot, ScoreReport]):
         self._notes += [f"frames {sample.first} to {sample.first + sample.count - 1}: {note}" for note in tried.notes]
         best = tried.nearest
         trial = tried[best]
-        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best])
+        every = tuple(tried[place] for place in sorted(scores))
+        shot = Shot(sample.first, sample.count, trial.setting, trial.meets, trial, len(tried), scores[best], every)
         return shot, tried.curves_around(best, _OFF_SHOT, _SLOPE_OF_SHOT)
 
     def _report_of(self, scorer: TargetScorer, scan: Scan) -> ScoreReport:

@@ -1,0 +1,177 @@
+"""Describe the page of a search: its answer first, then the curves with all trials, and the trials themselves, folded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..report.numbers import finite
+from .charts import Axis, Chart, RateAxis, placed_path, rate_axis, round_axis
+from .data import as_text
+from .styles import MARKERS, line_style
+from .template import render_template
+from .tiles import Tile
+
+_LINEAR = 4.0  # times that the highest value of a linear axis may have of the lowest
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: its cells, the series whose symbol stands before them, and the state of the last cell: pass or fail."""
+
+    cells: tuple[str, ...]
+    series: int | None = None
+    state: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its title, the headings of its columns, and how many of these have texts instead of numbers."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    texts: int = 1
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A text to copy, such as a command; `language` says what it is."""
+
+    title: str
+    text: str
+    is_open: bool = False
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A trial on a chart: its place in the units of the axes, the series whose symbol it has, and what it is.
+
+    A chosen one has a ring around it, and its label beside it.
+    """
+
+    across: float
+    up: float
+    series: int
+    text: str
+    label: str = ""
+    chosen: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line through points (across, up). `kind` is ``"size"``, in the colour of its series, ``"chosen"`` or ``"fixed"``."""
+
+    points: tuple[tuple[float, float], ...]
+    kind: str = "size"
+    series: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A straight line across a chart at a value, such as a target. `upright` ones are at a value of the axis across."""
+
+    value: float
+    text: str
+    upright: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """What a chart shows; `legend` has (kind, series, text) of each entry."""
+
+    title: str
+    across: str
+    up: str
+    curves: tuple[Curve, ...]
+    marks: tuple[Mark, ...]
+    rules: tuple[Rule, ...] = ()
+    legend: tuple[tuple[str, int, str], ...] = ()
+    rate_across: bool = False
+    rate_up: bool = False
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Scores over frames, with the numbers of the frames at which shots begin, and the time codes below the axis."""
+
+    title: str
+    up: str
+    chart: Chart
+    cuts: tuple[float, ...]
+    times: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a search found, as its page shows it from top to bottom."""
+
+    title: str
+    lead: str
+    tiles: Sequence[Tile]
+    table: Table | None
+    copied: Sequence[Copied]
+    notes: Sequence[str]
+    plots: Sequence[Plot] = ()
+    frames: Frames | None = None
+    folded: Sequence[Table] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A chart with its places: those of paths in the units of the plot, all others in per cent."""
+
+    plot: Plot
+    across: Axis
+    up: Axis
+    paths: tuple[tuple[Curve, str], ...]
+    marks: tuple[tuple[Mark, float, float], ...]
+    rules: tuple[tuple[Rule, float], ...]
+
+
+def json_to_copy(data: Any) -> Copied:
+    """Return data as JSON to copy."""
+    return Copied("JSON", json.dumps(finite(data), indent=1, ensure_ascii=False))
+
+
+def render_answer(answer: Answer) -> str:
+    """Return the page of an answer. All text from outside is escaped in it."""
+    return render_template(
+        "answer.html",
+        data=as_text({"clips": [], "metrics": [], "ladders": [], "markers": MARKERS, "unit": "kbit/s", "moments": []}),
+        title=answer.title,
+        lead=answer.lead,
+        answer=answer,
+        drawn=[_drawn(plot) for plot in answer.plots if plot.marks],
+        groups=(),
+        labels=(),
+        line_style=line_style,
+    )
+
+
+def _drawn(plot: Plot) -> _Drawn:
+    uprights = [rule.value for rule in plot.rules if rule.upright]
+    flats = [rule.value for rule in plot.rules if not rule.upright]
+    across = _axis([mark.across for mark in plot.marks] + uprights, is_rate=plot.rate_across)
+    up = _axis([mark.up for mark in plot.marks] + flats, is_rate=plot.rate_up)
+    return _Drawn(
+        plot,
+        across,
+        up,
+        tuple((curve, placed_path(across, up, curve.points)) for curve in plot.curves),
+        tuple(
+            (mark, round(100 * across.share(mark.across), 2), round(100 - 100 * up.share(mark.up), 2)) for mark in plot.marks
+        ),
+        tuple(
+            (rule, round(100 * across.share(rule.value) if rule.upright else 100 - 100 * up.share(rule.value), 2))
+            for rule in plot.rules
+        ),
+    )
+
+
+def _axis(values: Sequence[float], *, is_rate: bool) -> Axis | RateAxis:
+    """Return an axis that has all values; that of rates is logarithmic, unless they are close together."""
+    low, high = min(values), max(values)
+    return rate_axis(low, high) if is_rate and low > 0 and high > _LINEAR * low else round_axis(low, high)

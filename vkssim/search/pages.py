@@ -1,0 +1,394 @@
+"""Show what a search found as an HTML page: the answer, the curves with all trials, and the trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import OptionError
+from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Row, Rule, Table, json_to_copy, render_answer
+from ..page.charts import score_chart
+from ..page.tables import rate_text, score_text, time_code
+from ..page.tiles import Tile
+from ..report.numbers import shortest
+from ..utils.wording import counted
+from .ladder import LadderSearch
+from .rungs import FIXED, NEW, LadderTrial
+from .running import Running
+from .search import Search
+from .shots import Shot, ShotSearch
+from .trial import HIGHEST, Target, Trial
+
+
+def ladder_page(search: LadderSearch) -> str:
+    """Return the page of a search for a ladder that is done. Raises VkssimError."""
+    choice, trials = search.choice, search.trials
+    score, *targets = search.targets
+    sizes = sorted({(one.width, one.height) for one in trials}, key=lambda size: size[1], reverse=True)
+
+    def series(one: LadderTrial) -> int:
+        return sizes.index((one.width, one.height))
+
+    def row(one: LadderTrial, *more: str) -> Row:
+        trial = one.trial
+        cells = (f"{one.width}×{one.height}", shortest(trial.setting), rate_text(trial.kbps), *_score_cells(trial, [score]))
+        return Row((*cells, *more), series(one), "pass" if targets and more == ("met",) else "")
+
+    headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
+    wanted = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _wish(one) for one in targets)
+    met = [("met" if one.trial.meets else "–",) if targets else () for one in choice.rungs]
+    rungs = Table(
+        f"The ladder, {search.recipe.encoder.name}{_options_text(search)}",
+        (*headings, *([wanted] if targets else [])),
+        tuple(row(one, *more) for one, more in zip(choice.rungs, met, strict=True)),
+    )
+    script = search.script()
+    copied = [
+        *([Copied("FFmpeg's command for each rung", script)] if script else []),
+        json_to_copy(
+            [
+                {"width": one.width, "height": one.height, search.parameter: one.trial.setting, "kbps": one.trial.kbps}
+                | one.trial.values
+                for one in choice.rungs
+            ]
+        ),
+    ]
+    ordered = sorted(trials, key=lambda one: (series(one), one.trial.kbps))
+    folded = [Table(f"All trials ({len(trials)})", headings, tuple(map(row, ordered)))]
+    if choice.fixed:
+        folded.append(Table("The fixed ladder, as it was encoded", headings, tuple(map(row, choice.fixed))))
+    found = counted(len(choice.rungs), "rung") if choice.rungs else "no rung"
+    return render_answer(
+        Answer(
+            title=f"Ladder of {Path(search.source.path).name}: {found}",
+            lead=_lead(search),
+            tiles=_ladder_tiles(search, targets),
+            table=rungs if choice.rungs else None,
+            copied=copied,
+            notes=choice.notes,
+            plots=[_ladder_plot(search, sizes, score, targets)],
+            folded=folded,
+        )
+    )
+
+
+def _ladder_tiles(search: LadderSearch, targets: Sequence[Target]) -> list[Tile]:
+    choice = search.choice
+    tiles = []
+    if choice.rungs:
+        first, last = choice.rungs[0], choice.rungs[-1]
+        rates = f"{rate_text(last.trial.kbps)} to {rate_text(first.trial.kbps)} kbit/s"
+        tiles.append(Tile("rungs", str(len(choice.rungs)), rates))
+        tiles += [_target_tile(target, first.trial, "the first rung, " + _rung_name(search, first)) for target in targets]
+    if choice.deltas is not None:
+        rate, score = choice.deltas.bd_rate, choice.deltas.bd_score
+        unit = " dB" if search.targets[0].decibels else ""
+        more = f"than the fixed ladder for the same score (BD-rate {rate:+.1f} %)"
+        tiles.append(Tile("bit rate", f"{abs(rate):.1f} % {'less' if rate <= 0 else 'more'}", more))
+        higher = "higher" if score >= 0 else "lower"
+        tiles.append(
+            Tile(
+                "score",
+                f"{abs(score):.2f}{unit} {higher}",
+                f"than the fixed ladder at the same bit rate ({_name(choice.score)})",
+            )
+        )
+    return tiles
+
+
+def _rung_name(search: LadderSearch, one: LadderTrial) -> str:
+    return f"{one.width}×{one.height} {search.parameter} {shortest(one.trial.setting)}"
+
+
+def _ladder_plot(search: LadderSearch, sizes: Sequence[tuple[int, int]], score: Target, targets: Sequence[Target]) -> Plot:
+    choice = search.choice
+    trials = [one for one in search.trials if one.trial.kbps > 0 and math.isfinite(_height(one.trial, score))]
+    chosen = {id(one) for one in choice.rungs}
+
+    def points(of: Sequence[LadderTrial]) -> tuple[tuple[float, float], ...]:
+        places = {(one.trial.kbps, _height(one.trial, score)) for one in of if one in trials}
+        return tuple(sorted(places))
+
+    curves = [
+        Curve(points([one for one in trials if (one.width, one.height) == size]), "size", number)
+        for number, size in enumerate(sizes)
+    ]
+    legend = [("size", number, f"{width}×{height}") for number, (width, height) in enumerate(sizes)]
+    for kind, name, rungs in (("fixed", FIXED, choice.fixed), ("chosen", NEW, choice.rungs)):
+        if rungs:
+            curves.append(Curve(points(rungs), kind))
+            legend.append((kind, 0, name))
+    marks = tuple(
+        Mark(
+            one.trial.kbps,
+            _height(one.trial, score),
+            sizes.index((one.width, one.height)),
+            f"{_rung_name(search, one)}: {rate_text(one.trial.kbps)} kbit/s, {_scores_text(one.trial, [score])}",
+            f"{search.parameter} {shortest(one.trial.setting)}" if id(one) in chosen else "",
+            id(one) in chosen,
+        )
+        for one in trials
+    )
+    rules = tuple(
+        Rule(target.unit(target.limit), f"target {shortest(target.limit)}") for target in targets if target.name == score.name
+    )
+    title = "Rate and quality"
+    return Plot(title, "kbit/s", _axis_title(score), tuple(curves), marks, rules, tuple(legend), rate_across=True)
+
+
+def search_page(search: Search) -> str:
+    """Return the page of a search that is done. Raises VkssimError."""
+    choice, trials, targets = search.choice, search.trials, search.targets
+    name, found = Path(search.source.path).name, f"{choice.parameter} {shortest(choice.setting)}"
+    wishes = " and ".join(map(_wish, targets))
+    trial = choice.trial
+    tiles = [Tile("setting" if choice.meets else "nearest setting", found, choice.encoder + _options_text(search))]
+    tiles += [_target_tile(target, trial, "") for target in targets]
+    about = "the whole clip" if trial.whole else "forecast for the whole clip"
+    tiles.append(Tile("size", f"{_megabytes(trial.bytes)} MB", f"{rate_text(trial.kbps)} kbit/s, {about}"))
+    if not trial.whole:
+        sure = "over 99 %" if choice.probability > 0.99 else f"{100 * choice.probability:.0f} %"
+        tiles.append(Tile("probability", sure, "that the whole clip meets the target"))
+    command = [Copied("FFmpeg's command", choice.command, is_open=True)] if choice.meets else []
+    answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
+    headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
+    rows = tuple(
+        Row(
+            (
+                shortest(one.setting),
+                "whole" if one.whole else "samples",
+                rate_text(one.kbps),
+                _megabytes(one.bytes),
+                *_score_cells(one, targets),
+                "met" if one.meets else "missed",
+            ),
+            0,
+            "pass" if one.meets else "fail",
+        )
+        for one in sorted(trials, key=lambda one: one.setting)
+    )
+    return render_answer(
+        Answer(
+            title=f"{name}: {found} meets {wishes}" if choice.meets else f"{name}: no {choice.parameter} tried meets {wishes}",
+            lead=_lead(search),
+            tiles=tiles,
+            table=None,
+            copied=[*command, json_to_copy(answer)],
+            notes=choice.notes,
+            plots=[_size_plot(search, target, [(trials, trial, found)]) for target in _tightest_first(targets, trial)],
+            folded=[Table(f"All trials ({len(trials)})", headings, rows, 2)],
+        )
+    )
+
+
+def shots_page(search: ShotSearch) -> str:
+    """Return the page of a search for shots that is done. Raises VkssimError."""
+    report, shots, targets = search.report, search.shots, search.targets
+    parameter, name = search.parameter, Path(search.source.path).name
+    settings = sorted(shot.setting for shot in shots)
+    met = sum(shot.meets for shot in shots)
+    kbps = search.bytes * 8 / 1000 / (len(report.frames) / float(search.source.facts.rate))
+    span = shortest(settings[0]) if settings[0] == settings[-1] else f"{shortest(settings[0])} to {shortest(settings[-1])}"
+    wishes = " and ".join(map(_wish, targets))
+    tiles = [
+        Tile("shots that meet the target", f"{met} of {len(shots)}", wishes, state="pass" if met == len(shots) else "fail"),
+        Tile(parameter, span, search.recipe.encoder.name + _options_text(search)),
+        Tile("size", f"{_megabytes(search.bytes)} MB", f"{rate_text(kbps)} kbit/s, each shot encoded by itself"),
+    ]
+    lowest = {target: min((_margin(target, shot.trial), number) for number, shot in enumerate(shots)) for target in targets}
+    tiles += [
+        Tile(f"least margin, {_name(target.name)}", _margin_text(target, shots[number].trial), f"shot {number + 1}")
+        for target, (_, number) in lowest.items()
+    ]
+    times = [frame.time for frame in report.frames]
+
+    def row(number: int, shot: Shot) -> Row:
+        cells = (
+            str(number + 1),
+            f"{shot.first} to {shot.first + shot.count - 1}",
+            time_code(times[shot.first]),
+            shortest(shot.setting),
+            rate_text(shot.trial.kbps),
+            _megabytes(shot.trial.bytes),
+            *_score_cells(shot.trial, targets),
+            "met" if shot.meets else "missed",
+        )
+        return Row(cells, None, "pass" if shot.meets else "fail")
+
+    headings = ("shot", "frames", "begins at", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
+    try:
+        zones = [Copied("Zones for Av1an", search.zones())]
+    except OptionError:  # Av1an lacks the encoder
+        zones = []
+    listed = [{"first": shot.first, "count": shot.count, parameter: shot.setting, **_facts(shot.trial)} for shot in shots]
+    tried = [(number, one) for number, shot in enumerate(shots) for one in shot.tried]
+    return render_answer(
+        Answer(
+            title=f"{name}: a {parameter} for each of {counted(len(shots), 'shot')}",
+            lead=_lead(search),
+            tiles=tiles,
+            table=Table("The shots", headings, tuple(row(number, shot) for number, shot in enumerate(shots)), 3),
+            copied=[*zones, json_to_copy(listed)],
+            notes=tuple(search.notes),
+            plots=[
+                _size_plot(search, target, [(shot.tried, shot.trial, str(number + 1)) for number, shot in enumerate(shots)])
+                for target in targets
+            ],
+            frames=_frames(search),
+            folded=[
+                Table(
+                    f"All trials ({len(tried)})",
+                    ("shot", parameter, "kbit/s", "MB", *_score_headings(targets), "target"),
+                    tuple(_trial_row(str(number + 1), one, targets) for number, one in tried),
+                )
+            ],
+        )
+    )
+
+
+def _trial_row(name: str, one: Trial, targets: Sequence[Target]) -> Row:
+    cells = (name, shortest(one.setting), rate_text(one.kbps), _megabytes(one.bytes), *_score_cells(one, targets))
+    return Row((*cells, "met" if one.meets else "missed"), None, "pass" if one.meets else "fail")
+
+
+def _frames(search: ShotSearch) -> Frames | None:
+    """Return the scores over frames of the first target's metric, with the cuts between shots."""
+    report, name = search.report, search.targets[0].threshold.name
+    numbers = np.array([frame.index for frame in report.frames], np.float64)
+    chart = score_chart([(0, numbers, report.column(name))])
+    if chart is None:
+        return None
+    cuts = tuple(round(100 * chart.across.share(shot.first), 2) for shot in search.shots[1:])
+    times = {frame.index: frame.time for frame in report.frames}
+    codes = tuple((place, time_code(times.get(int(text)))) for place, text in chart.across.labels() if int(text) in times)
+    return Frames("Scores frame by frame, with the cuts between shots", name, chart, cuts, codes)
+
+
+def _size_plot(search: Running[Any, Any], target: Target, found: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
+    """Return the bit rate over the score; `found` has for each curve its trials, the chosen one and the label of that."""
+    curves, marks = [], []
+    for trials, chosen, label in found:
+        known = [one for one in trials if one.kbps > 0 and math.isfinite(_height(one, target))]
+        points = sorted((_height(one, target), one.kbps) for one in known if one.whole == chosen.whole)
+        curves.append(Curve(tuple(points)))
+        for one in known:
+            text = f"{search.parameter} {shortest(one.setting)}: {rate_text(one.kbps)} kbit/s, {_scores_text(one, [target])}"
+            is_chosen = one == chosen
+            own = f"{search.parameter} {shortest(one.setting)}" if len(found) == 1 else label if is_chosen else ""
+            marks.append(Mark(_height(one, target), one.kbps, 0, text, own, is_chosen))
+    rule = Rule(target.unit(target.limit), f"target {shortest(target.limit)}", upright=True)
+    legend = (
+        ("size", 0, "a trial"),
+        ("chosen", 0, "the answer" if len(found) == 1 else "the answer for a shot, with its number"),
+    )
+    return Plot(
+        f"Bit rate over {_name(target.name)}",
+        _axis_title(target),
+        "kbit/s",
+        tuple(curves),
+        tuple(marks),
+        (rule,),
+        legend,
+        rate_up=True,
+    )
+
+
+def _facts(trial: Trial) -> dict[str, Any]:
+    entries = asdict(trial)
+    return {name: entries[name] for name in ("values", "meets", "bytes", "kbps", "whole")}
+
+
+def _name(pooled: str) -> str:
+    """Return the name of a pooled value without the mean, which goes without saying."""
+    return pooled.removesuffix(":mean")
+
+
+def _wish(target: Target) -> str:
+    return f"{_name(target.name)} ≥ {shortest(target.limit)}"
+
+
+def _height(trial: Trial, target: Target) -> float:
+    """Return the score of a trial as charts have it: similarities in dB."""
+    return target.unit(trial.values[target.name])
+
+
+def _axis_title(target: Target) -> str:
+    return _name(target.name) + (", dB" if target.decibels else "")
+
+
+def _margin(target: Target, trial: Trial) -> float:
+    margin = trial.values[target.name] - target.limit
+    return -math.inf if math.isnan(margin) else margin
+
+
+def _tightest_first(targets: Sequence[Target], trial: Trial) -> list[Target]:
+    return sorted(targets, key=lambda target: _height(trial, target) - target.unit(target.limit))
+
+
+def _margin_text(target: Target, trial: Trial) -> str:
+    margin = _margin(target, trial)
+    if not math.isfinite(margin):
+        return "no score"
+    decibels = _height(trial, target) - target.unit(target.limit)
+    said = f" ({decibels:+.2f} dB)" if target.decibels else ""
+    return f"{margin:+.4f}{said}"
+
+
+def _target_tile(target: Target, trial: Trial, of: str) -> Tile:
+    value = trial.values[target.name]
+    met = value >= target.limit
+    more = f"target {shortest(target.limit)} {'met' if met else 'missed'}, margin {_margin_text(target, trial)}"
+    return Tile(
+        _name(target.name),
+        score_text(value, target.limit),
+        "; ".join(filter(None, (more, of))),
+        state="pass" if met else "fail",
+    )
+
+
+def _score_headings(targets: Sequence[Target]) -> list[str]:
+    return [heading for one in targets for heading in (_name(one.name), *(["dB"] if one.decibels else []))]
+
+
+def _score_cells(trial: Trial, targets: Sequence[Target]) -> list[str]:
+    cells = []
+    for one in targets:
+        cells.append(score_text(trial.values[one.name], one.limit))
+        cells += [f"{height:.2f}" if (height := _height(trial, one)) < HIGHEST else f"over {HIGHEST:g}"] if one.decibels else []
+    return cells
+
+
+def _scores_text(trial: Trial, targets: Sequence[Target]) -> str:
+    return ", ".join(f"{_name(one.name)} {score_text(trial.values[one.name], one.limit)}" for one in targets)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.3f}" if size < 10_000_000 else f"{size / 1e6:,.1f}"
+
+
+def _options_text(search: Running[Any, Any]) -> str:
+    """Return the options of the encoder, such as its preset, after a space."""
+    given = {**search.recipe.options, **search.recipe.own}
+    return "".join(f" {name}={value}" for name, value in given.items()) + ("" if "preset" in given else ", default preset")
+
+
+def _lead(search: Running[Any, Any]) -> str:
+    facts = search.source.facts
+    sampling = getattr(search, "sampling", None)
+    parts = [
+        search.source.path,
+        f"{facts.width}×{facts.height}",
+        f"{float(facts.rate):g} frames/s",
+        f"{search.recipe.bits} bit",
+    ]
+    if sampling is not None:
+        encoded = sum(sample.count for sample in sampling.samples)
+        parts.append(
+            counted(sampling.frames, "frame") if sampling.is_whole else f"samples of {encoded} of {sampling.frames} frames"
+        )
+    return " · ".join(parts)
