@@ -18,6 +18,7 @@ import pytest
 from vkssim import __version__
 from vkssim.frames.options import Selection
 from vkssim.page import tables
+from vkssim.page.ladders import Ladder, Ladders, Rung
 from vkssim.page.pictures import Gallery, no_pictures
 from vkssim.page.render import render_page
 from vkssim.report.frame_scores import FrameScores
@@ -219,6 +220,50 @@ def test_how_it_was_scored() -> None:
     reports[0].scoring = None
     assert tables.scoring(reports) == []
     assert "distorted clip: frame rate" not in page(reports)
+
+
+def test_a_warning_of_several_clips_is_said_once() -> None:
+    reports = [page_report(number % 2) for number in range(4)]
+    for number, report in enumerate(reports):
+        report.distorted = f"clips/{number}.mp4"
+        report.warnings = [f"clips/{number}.mp4 is shorter"] if number < 3 else ["damaged"]
+    text = unescape(page(reports))
+    assert re.search(
+        r"<b>3 clips</b>: … is shorter <span class=\"note\">0(<wbr>)?.mp4, 1(<wbr>)?.mp4, 2(<wbr>)?.mp4</span>", text
+    )
+    assert "<b>3.mp4</b>: damaged" in text
+    assert text.count("is shorter") == 1
+
+
+def test_pairs_that_failed_are_in_the_title() -> None:
+    failed = [(f"{name}.mp4", f"{name}.mp4 cannot be read") for name in "abcd"]
+    text = unescape(page([page_report()], failed=failed))
+    assert "<title>5 pairs against ref <b>.mp4, 4 failed – vkssim</title>" in text
+    assert "<b>4 pairs</b>: not scored: … cannot be read" in text
+    assert "and 1 more" in text
+
+
+def test_labels_of_the_manifest_are_columns() -> None:
+    text = page([page_report(0), page_report(1)], manifest=[{"crf": "22"}, {"crf": "27", "<tune>": "film"}])
+    table = text.partition('id="pooled"')[2].partition("</table>")[0]
+    assert table.index(">crf</th>") < table.index(">&lt;tune&gt;</th>") < table.index(">mean</th>")
+    assert re.findall(r"</span></span></th><td>([^<]*)</td><td>([^<]*)</td>", table) == [("22", "–"), ("27", "film")]
+
+
+def test_the_rate_chart_is_in_decibels() -> None:
+    """As the deltas beside it; its clips have the colour of their ladder, and their own symbols."""
+    reports = [page_report(0), page_report(1)]
+    for report in reports:
+        report.similarities = ("float_ssim",)
+    ladders = Ladders((Ladder("x264", "ref", (Rung(1, 100.0), Rung(0, 200.0))),))
+    text = page(reports, ladders=ladders)
+    assert "mean float_ssim, dB" in text
+    assert 'value="decibels" checked' in text
+    data = embedded(text)
+    (ladder,) = data["ladders"]
+    assert [clip["style"]["classes"] for clip in data["clips"]] == [ladder["style"]["classes"]] * 2
+    assert [clip["style"]["marker"] for clip in data["clips"]] == [1, 0]
+    assert 'value="linear" checked' in page(reports)
 
 
 def test_libvmafs_own_report() -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
+from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Row, Rule, Table, render_answer
+from vkssim.page.budget import data_uri, encode
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
-from vkssim.page.pictures import no_pictures
+from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, no_pictures
 from vkssim.page.render import render_page
 from vkssim.page.tables import Limit
+from vkssim.page.tiles import Tile
 from vkssim.report import write
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.results import ScoreReport
@@ -32,6 +39,7 @@ LADDERS = Ladders(
 )
 LIMITS = [[Limit("float_ssim mean ≥ 0.85", "0.9", True)], [Limit("float_ssim mean ≥ 0.85", "0.7", False)]]
 READOUT = "#over-frames .readout"
+SVG = "{http://www.w3.org/2000/svg}"
 _LINES = """(element) => {
   const lines = new Map();
   for (const node of element.childNodes) {
@@ -198,6 +206,53 @@ def test_decibels(browser: Browser, tmp_path: Path) -> None:
         expect(page.locator("#scores .axis-title").first).to_have_text("float_ssim_l")
 
 
+def test_tiles_follow_the_switch(browser: Browser, tmp_path: Path) -> None:
+    """The other unit stands below, so that none is lost; four digits are as many as are read."""
+    report = page_report(0, FRAMES, ("float_ms_ssim", "float_ssim"))
+    report.similarities = ("float_ssim",)
+    path = tmp_path / "page.html"
+    path.write_text(render_page([report], gallery()), encoding="utf-8")
+    mean = report.pooled()["float_ssim"]["mean"]
+    texts = [f"{mean:.4f}", f"{-10 * math.log10(1 - mean):.2f} dB"]
+    with visit(browser, path) as visited:
+        choose_metric(visited.page, "float_ssim")
+        tile = visited.page.locator(".tile", has=visited.page.get_by_text("mean float_ssim", exact=True))
+        for label, (value, other) in (("linear", texts), ("dB", reversed(texts)), ("linear", texts)):
+            visited.page.get_by_label(label, exact=True).check()
+            expect(tile.locator(".value")).to_have_text(value)
+            expect(tile.locator(".other")).to_have_text(other)
+
+
+def dipping(*dips: int, frames: int = 200) -> ScoreReport:
+    """A report with dips of one frame, each less deep than the one before it."""
+    report = page_report(0, frames, ("float_ssim",))
+    for frame in report.frames:
+        deep = dips.index(frame.index) if frame.index in dips else None
+        frame.metrics["float_ssim"] = 0.9 if deep is None else 0.5 + 0.05 * deep  # type: ignore[index]
+    return report
+
+
+def test_the_worst_moments_are_marked_and_listed(browser: Browser, tmp_path: Path) -> None:
+    """By rank on the line, where a single line has no other marks; without pictures they are a table."""
+    report, dips = dipping(60, 120, 62, 180), (60, 120, 180)  # 62 belongs to the moment of 60
+    path = tmp_path / "page.html"
+    path.write_text(render_page([report], no_pictures([report], "none are wanted")), encoding="utf-8")
+    with visit(browser, path) as visited:
+        page = visited.page
+        marks = page.locator("#scores .moment")
+        expect(page.locator("#scores .mark")).to_have_count(0)
+        expect(page.locator("#distribution .mark")).to_have_count(0)
+        ranks = marks.locator("text").all_text_contents()
+        assert ranks[:3] == ["1", "2", "3"]
+        for place, frame in enumerate(dips):
+            circle = marks.nth(place).locator("circle")
+            assert float((circle.get_attribute("cx") or "").rstrip("%")) == pytest.approx(100 * frame / 199, abs=0.01)
+        rows = page.locator("#worst tbody tr")
+        expect(rows).to_have_count(len(ranks))
+        assert [row.locator("td").first.text_content() for row in rows.all()[:3]] == [str(frame) for frame in dips]
+        expect(page.locator("#worst")).to_contain_text("No pictures: none are wanted.")
+
+
 def test_at_most_twelve_clips_are_drawn_at_first_and_the_one_at_the_pointer_stands_out(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -242,9 +297,9 @@ def test_the_first_screen_has_verdict_rate_and_scores(browser: Browser, path: Pa
         for name, value in (
             ("limits", "1 of 2 fail"),
             ("bit rate, kbit/s", "100 – 400"),
-            ("lowest mean float_ssim", f"{min(values['mean'] for values in pooled):.6f}"),
-            ("lowest p5 float_ssim", f"{min(values['p5'] for values in pooled):.6f}"),
-            ("lowest min float_ssim", f"{min(values['min'] for values in pooled):.6f}"),
+            ("lowest mean float_ssim", f"{min(values['mean'] for values in pooled):.4f}"),
+            ("lowest p5 float_ssim", f"{min(values['p5'] for values in pooled):.4f}"),
+            ("lowest min float_ssim", f"{min(values['min'] for values in pooled):.4f}"),
         ):
             tile = page.locator(".tile:visible", has=page.get_by_text(name, exact=True))
             expect(tile.locator(".value")).to_have_text(value)
@@ -346,7 +401,7 @@ def test_the_comparison_by_keyboard(browser: Browser, path: Path) -> None:
     with visit(browser, path) as visited:
         page = visited.page
         slider = page.get_by_role("slider", name=f"Border between Reference and {HOSTILE[1]}")
-        left = page.locator(".stage .left")
+        left = page.locator(".stage .left-layer")
 
         def width() -> float:
             """Per cent of the left picture that are to be seen."""
@@ -402,6 +457,140 @@ def test_the_comparison_by_mouse(browser: Browser, path: Path) -> None:
         assert divider["x"] + divider["width"] / 2 == pytest.approx(box["x"] + 0.25 * box["width"], abs=0.02 * box["width"])
 
 
+def test_a_sample_is_a_pixel_and_the_picture_is_moved(browser: Browser, tmp_path: Path) -> None:
+    large = data_uri(encode(np.zeros((900, 1600, 3), np.uint8), 1600, 90))
+    pictures = Gallery((large,), (FrameGroup((0,), (FrameView(3, 0, (ClipView(0, 0, 0),)),)),))
+    report = replace(page_report(), width=3200, height=1800)
+    path = tmp_path / "page.html"
+    path.write_text(render_page([report], pictures), encoding="utf-8")
+    with visit(browser, path, viewport={"width": 700, "height": 800}) as visited:
+        page = visited.page
+        expect(page.locator("#scale")).to_have_text("The pictures are stored 1600 pixels wide; the clip has 3200.")
+        button = page.locator("#actual")
+        stage, picture = page.locator(".stage"), page.locator(".stage .left")
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "true")
+        stage.scroll_into_view_if_needed()
+        shown, before = stage.bounding_box(), picture.bounding_box()
+        assert shown is not None
+        assert before is not None
+        assert (before["width"], before["height"]) == (1600, 900)
+        assert before["x"] + 800 == pytest.approx(shown["x"] + shown["width"] / 2, abs=1)
+        middle = shown["x"] + shown["width"] / 2, shown["y"] + shown["height"] / 2
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] - 120, middle[1] + 30, steps=4)
+        page.mouse.up()
+        after = picture.bounding_box()
+        assert after is not None
+        assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((-120, 30), abs=1)
+        stage.press("ArrowLeft")
+        moved = picture.bounding_box()
+        assert moved is not None
+        assert moved["x"] - after["x"] == pytest.approx(40, abs=1)
+        for _ in range(50):
+            stage.press("ArrowLeft")
+        edge = picture.bounding_box()
+        assert edge is not None
+        assert edge["x"] == pytest.approx(shown["x"], abs=1)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 700
+        stage.press("1")
+        expect(button).to_have_attribute("aria-pressed", "false")
+
+
+def test_charts_are_saved_as_svg_and_their_data_as_csv(browser: Browser, path: Path) -> None:
+    with visit(browser, path) as visited:
+        page = visited.page
+        choose_metric(page, "float_ssim")
+        for figure, series in (("figure[data-csv=rates]", 1), ("#over-frames", 2), ("figure:has(> #distribution)", 2)):
+            with page.expect_download() as saved:
+                page.locator(figure).get_by_role("button", name="Save SVG").click()
+            assert saved.value.suggested_filename.endswith(".svg")
+            root = ElementTree.fromstring(Path(saved.value.path()).read_text(encoding="utf-8"))
+            lines = [part for part in root.iter(f"{SVG}g") if part.get("data-series") and part.find(f"{SVG}path") is not None]
+            assert len({part.get("data-series") for part in lines}) == series
+            (stroke,) = {path.get("stroke") for part in lines for path in part.findall(f"{SVG}path")}  # of one ladder
+            assert re.match(r"rgb\(\d+, \d+, \d+\)$", stroke or "")
+            assert any(part.text == "mean float_ssim" or part.text == "float_ssim" for part in root.iter(f"{SVG}text"))
+        with page.expect_download() as saved:
+            page.locator("#over-frames").get_by_role("button", name="Save CSV").click()
+        rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
+        assert len(rows) == 1 + FRAMES
+        assert rows[0] == ["frame", "time", *(f"{label} float_ssim" for label in HOSTILE)]
+        assert [float(cell) for cell in rows[4][2:]] == pytest.approx(
+            [report.frames[3].metrics["float_ssim"] for report in REPORTS]
+        )
+        with page.expect_download() as saved:
+            page.locator("figure[data-csv=rates]").get_by_role("button", name="Save CSV").click()
+        rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
+        assert [float(row[3]) for row in rows[1:]] == list(RATES)
+
+
+ANSWER = Answer(
+    title="clip.mp4: crf 27 meets <b>",
+    lead=HOSTILE[0],
+    tiles=[Tile("setting", "crf 27", HOSTILE[1])],
+    table=Table("The ladder", ("size", "crf"), (Row(("576×324", "27"), 0), Row(("416×234", "30"), 1))),
+    copied=[Copied("The command", f"first {HOSTILE[0]}\nsecond", is_open=True), Copied("JSON", "{}")],
+    notes=[HOSTILE[1]],
+    plots=[
+        Plot(
+            "Rate and quality",
+            "kbit/s",
+            "float_ssim, dB",
+            (Curve(((100.0, 10.0), (400.0, 20.0))), Curve(((100.0, 10.0),), "chosen")),
+            (Mark(100.0, 10.0, 0, HOSTILE[0], "crf 30", chosen=True), Mark(400.0, 20.0, 0, HOSTILE[1])),
+            (Rule(15.0, "target 0.9"),),
+            (("size", 0, "576×324"), ("chosen", 0, "the new ladder")),
+        )
+    ],
+    folded=[Table("All trials", ("size", "kbit/s"), (Row(("576×324", "1,100")), Row(("=1+1", "400"))))],
+)
+
+
+@pytest.fixture(scope="module")
+def answer_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("answer") / "answer.html"
+    made.write_text(render_answer(ANSWER), encoding="utf-8")
+    return made
+
+
+def test_the_answer_is_copied_and_its_trials_are_saved(browser: Browser, answer_path: Path) -> None:
+    with visit(browser, answer_path) as visited:
+        page = visited.page
+        assert page.title() == f"{ANSWER.title} – vkssim"
+        page.evaluate(
+            "navigator.clipboard.writeText = (text) => ((document.documentElement.dataset.copied = text), Promise.resolve())"
+        )
+        button = page.get_by_role("button", name="Copy The command")
+        button.click()
+        expect(button).to_have_text("Copied")
+        expect(page.locator("html")).to_have_attribute("data-copied", ANSWER.copied[0].text)
+        expect(page.locator("pre").first).to_be_visible()
+        expect(page.locator("pre").nth(1)).not_to_be_visible()
+        expect(page.locator("#trials table")).not_to_be_visible()
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save CSV").click()
+        rows = list(csv.reader(Path(saved.value.path()).read_text(encoding="utf-8").splitlines()))
+        assert rows == [["size", "kbit/s"], ["576×324", "1100"], ["'=1+1", "400"]]
+        with page.expect_download() as saved:
+            page.get_by_role("button", name="Save SVG").click()
+        root = ElementTree.fromstring(Path(saved.value.path()).read_text(encoding="utf-8"))
+        texts = [part.text for part in root.iter(f"{SVG}text")]
+        assert {"crf 30", "target 0.9", "kbit/s", "float_ssim, dB", "the new ladder"} <= set(texts)
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_the_first_screen_of_an_answer_is_the_answer(browser: Browser, answer_path: Path, width: int) -> None:
+    with visit(browser, answer_path, viewport={"width": width, "height": 844}) as visited:
+        page = visited.page
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for part in (".tile .value", "section table", "section pre"):
+            box = page.locator(part).first.bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] < 844
+
+
 def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(browser: Browser, path: Path) -> None:
     with visit(browser, path) as visited:
         page = visited.page
@@ -415,8 +604,8 @@ def test_the_worst_frame_is_first_and_others_are_chosen_by_arrow_keys(browser: B
         chosen = page.locator("article.frame:not(.off)")
         expect(chosen).to_have_attribute("data-frame", str(SHOWN[1]))
         expect(chosen).to_contain_text("frame 3 · 00:00:00.120")
-        expect(chosen).to_contain_text(score(0, 3, "float_ssim"))
-        expect(chosen).to_contain_text(score(1, 3, "float_ssim"))
+        expect(chosen).to_contain_text(f"{REPORTS[0].frames[3].metrics['float_ssim']:.4f}")
+        expect(chosen).to_contain_text(f"{REPORTS[1].frames[3].metrics['float_ssim']:.4f}")
         assert page.locator(".stage .left").get_attribute("src") not in (None, before)
 
 
@@ -482,7 +671,8 @@ def test_nothing_hostile_runs_or_is_fetched(browser: Browser, tmp_path: Path) ->
         "ladders": ladders,
         "rates": [1.0] * len(texts),
         "dates": texts,
-        "warnings": texts,
+        "failed": [(text, text) for text in texts],
+        "manifest": [{text: text} for text in texts],
     }
     write(render_page(reports, replace(pictures, note=texts[0]), texts, **more), path)
     with visit(browser, path) as visited:

@@ -58,7 +58,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
         ),
         (
             "vkssim report scores.json -o page.html --worst 12",
-            "Show the twelve worst frames as pictures.",
+            "Show the twelve worst moments as pictures.",
         ),
         (
             "vkssim report results.parquet -o page.html --fail-under float_ms_ssim=0.95",
@@ -82,7 +82,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     type=click.IntRange(0),
     default=WORST,
     show_default=True,
-    help="Show that many of the worst frames of each reference as pictures, with all its clips.",
+    help="Show that many of the worst moments of each reference as pictures, with all its clips.",
 )
 @budget_option
 @option(
@@ -131,7 +131,7 @@ def command(
     raw: RawDescription,
     where: dict[str, Any],
 ) -> None:
-    """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst frames.
+    """Show scores as one HTML page: verdicts, tables, charts, ladders and the worst moments.
 
     SCORES are files of `vkssim score -o FILE.json`, one a distorted clip, or of libvmaf's tools, or results of `vkssim batch`.
     The pictures come from the clips that the files name, where they can still be read. Files that were not scored alike are
@@ -169,7 +169,8 @@ def command(
         ladders=find_ladders(reports, [clip.ladder for clip in found.clips], rates, split_names(reports)[0], found.unit),
         rates=rates,
         dates=[date_of_file(clip.source) for clip in found.clips],
-        warnings=found.warnings,
+        manifest=[clip.labels for clip in found.clips],
+        failed=found.failed,
     )
     deliver(page)
     if target != "-":
@@ -246,7 +247,7 @@ def page_output(
         from ..report.thresholds import parse_threshold
 
         if isinstance(failure, InterruptedRunError):  # the user does not want to wait for pictures
-            gallery = no_pictures([report], "the run was stopped")
+            gallery = no_pictures([report], "the run was stopped; `vkssim report` makes a page of its scores that has them")
         else:
             budget = round(options.budget * _MEGA)
             found = worst_frames([report], worst, raw=raw, backend=backend, device=device, urls=True, budget=budget)

@@ -104,7 +104,7 @@ _WORST = 3  # frames in the table below the summary
     is_flag=True,
     help="Go on where a run with the same --output was cut off, or begin at the start.",
 )
-@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst frames there.")
+@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write a page with charts and the worst moments there.")
 @budget_option
 @option(
     "--precision",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..storage.location import suffix_of
 from ..storage.remote import is_url, named
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
-from .tables import FORMS, Row, is_results, number, read_table, scores_of, scoring_of
+from .tables import FORMS, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
 
 MOST_CLIPS = 500
 """The most clips of a page."""
@@ -33,7 +33,7 @@ class PageClip:
     """Hold a clip with its scores.
 
     `file` names the clip where its report does not. `source` is the file from which the scores were read. `ladder` is the name
-    of the clip's ladder, `rate` its bit rate there; None where it is unknown.
+    of the clip's ladder, `rate` its bit rate there; None where it is unknown. `labels` are those of the manifest.
     """
 
     file: str
@@ -41,18 +41,19 @@ class PageClip:
     report: ScoreReport
     ladder: str
     rate: float | None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class PageClips:
     """Hold all clips of a page.
 
-    `unit` is the unit of their bit rates, and `warnings` name the pairs that a batch could not score.
+    `unit` is the unit of their bit rates, and `failed` has (distorted clip, error) of the pairs that a batch could not score.
     """
 
     clips: tuple[PageClip, ...]
     unit: str
-    warnings: tuple[str, ...]
+    failed: tuple[tuple[str, str], ...]
 
 
 def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str | None = None) -> PageClips:
@@ -80,8 +81,9 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
     tables = {path: _results(path) for path in paths if suffix_of(path) in _TABLES}
     if rate is None:
         rate = _RATES[0] if tables and all(path in tables and _RATES[0] in tables[path][0] for path in paths) else _RATES[1]
+    labels = {path: [name for name in labels_of(rows) if name != rate] for path, rows in tables.items()}
     clips: list[PageClip] = []
-    warnings: list[str] = []
+    failed: list[tuple[str, str]] = []
     for path in paths:
         if path not in tables:
             clips.append(_of_report(path, rate))
@@ -90,14 +92,15 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
         _checked(path, tables[path][0], [rate])
         for row in tables[path]:
             if row["error"] not in (None, ""):
-                warnings.append(f"{row['distorted']} was not scored: {row['error']}")
+                failed.append((str(row["distorted"]), str(row["error"])))
             else:
-                clips.append(_of_row(path, row, names, rate))
+                clips.append(_of_row(path, row, names, rate, labels[path]))
     if not clips:
-        raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {'; '.join(warnings)}")
+        errors = "; ".join(f"{name} was not scored: {error}" for name, error in failed)
+        raise InputError(f"{', '.join(map(str, paths))}: no clip was scored; {errors}")
     if len(clips) > MOST_CLIPS:
         raise OptionError(f"{len(clips)} clips; a page has {MOST_CLIPS} at most. Make several pages")
-    return PageClips(tuple(clips), _MEASURED if rate == _RATES[1] else rate, tuple(warnings))
+    return PageClips(tuple(clips), _MEASURED if rate == _RATES[1] else rate, tuple(failed))
 
 
 def _results(path: Path) -> list[Row]:
@@ -124,11 +127,12 @@ def _of_report(path: Path, rate: str) -> PageClip:
     return PageClip(str(path), path, report, codec or "", kbps)
 
 
-def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str) -> PageClip:
+def _of_row(path: Path, row: Row, ladder: Sequence[str], rate: str, labels: Sequence[str]) -> PageClip:
     source, report = _frames_of(path, row)
     name = " ".join(str(row[column]) for column in ladder if row[column] not in (None, ""))
     found = None if row[rate] in (None, "") else number(row, rate, str(row["distorted"]))
-    return PageClip(str(row["distorted"]), source, report, name, found)
+    said = {label: _cell(row[label]) for label in labels if row[label] not in (None, "")}
+    return PageClip(str(row["distorted"]), source, report, name, found, said)
 
 
 def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
@@ -187,6 +191,10 @@ def _whole(row: Row, name: str) -> int:
     if not 0 <= value <= LARGEST_NUMBER:
         raise InputError(f"{row['distorted']}: {name} is {value:g}; it must be within 0 to {LARGEST_NUMBER}")
     return int(value)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _text(value: Any) -> str:

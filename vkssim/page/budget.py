@@ -15,8 +15,11 @@ import numpy.typing as npt
 Step = tuple[int, int]
 """The largest width of a picture in pixels, and the quality of WebP."""
 
-STEPS: tuple[Step, ...] = ((960, 90), (960, 80), (720, 80), (480, 75))
+STEPS: tuple[Step, ...] = ((4096, 90), (1920, 90), (1920, 80), (960, 90), (960, 80), (720, 80), (480, 75))
 """The encodings, tried in this order. A map is half as wide, because its windows of 11x11 have no finer detail."""
+
+_MANY = 24  # pictures that are encoded as large as they are; of more, few would fit
+_OF_MANY = STEPS.index((960, 90))
 
 _DOWN = 2  # the largest height of a picture, in multiples of its largest width
 _PREFIX = "data:image/webp;base64,"
@@ -35,10 +38,16 @@ class Fitted:
     note: str
 
 
+def first_step(count: int) -> Step:
+    """Return the encoding in which so many pictures begin: as large as they are, if these are few."""
+    return STEPS[0 if count <= _MANY else _OF_MANY]
+
+
 class EncodedPictures:
     """Hold pictures as WebP, each once. Adding the same picture again returns its first number."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: Step = STEPS[0]) -> None:
+        self.step = step
         self._numbers: dict[bytes, int] = {}
         self._encoded: list[tuple[bytes, bool]] = []
 
@@ -47,17 +56,18 @@ class EncodedPictures:
 
     def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
         """Add an (H, W, 3) picture, and return its number."""
+        widest = _widest(min(self.step[0], picture.shape[1]), is_map)
         digest = hashlib.sha256(repr((picture.shape, is_map)).encode() + np.ascontiguousarray(picture).tobytes()).digest()
         if digest not in self._numbers:
             self._numbers[digest] = len(self._encoded)
-            self._encoded.append((encode(picture, *_step_of(STEPS[0], is_map)), is_map))
+            self._encoded.append((encode(picture, widest, self.step[1]), is_map))
         return self._numbers[digest]
 
     def at(self, step: Step) -> list[bytes]:
         """Return all pictures in the encoding of a step."""
-        if step == STEPS[0]:
+        if step == self.step:
             return [data for data, _ in self._encoded]
-        return [_again(data, *_step_of(step, is_map)) for data, is_map in self._encoded]
+        return [_again(data, _widest(step[0], is_map), step[1]) for data, is_map in self._encoded]
 
 
 def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
@@ -65,14 +75,14 @@ def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: i
 
     If the pictures do not fit, they are shrunk step by step. If even the smallest do not fit, the last frames are left out.
     """
-    for step in STEPS:
+    for step in STEPS[STEPS.index(pictures.step) :]:
         encoded = pictures.at(step)
         sizes = [_embedded_size(len(data)) for data in encoded]
         if sum(sizes) <= budget or step == STEPS[-1]:
             break
     kept, used = _that_fit(frames, sizes, budget)
     uris = tuple(data_uri(data) if number in used else "" for number, data in enumerate(encoded))
-    return Fitted(uris, tuple(kept), step, _note(step, kept, sum(sizes[number] for number in used), budget))
+    return Fitted(uris, tuple(kept), step, _note(step, kept, budget, shrunk=step != pictures.step))
 
 
 def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int) -> tuple[list[bool], set[int]]:
@@ -87,21 +97,18 @@ def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int
     return kept, used
 
 
-def _note(step: Step, kept: Sequence[bool], size: int, budget: int) -> str:
-    said = f"The pictures take {_megabytes(size)} of the {_megabytes(budget)} of the budget (--picture-budget)."
-    if step != STEPS[0]:
-        said += f" To fit, they are at most {step[0]} pixels wide, as WebP of quality {step[1]}."
+def _note(step: Step, kept: Sequence[bool], budget: int, *, shrunk: bool) -> str:
+    """Return what was done so that the pictures fit; empty if nothing was."""
+    said = []
+    if shrunk:
+        said.append(f"To fit into {budget / 1e6:g} MB (--picture-budget), pictures are at most {step[0]} pixels wide.")
     if not all(kept):
-        said += f" {len(kept) - sum(kept)} of {len(kept)} frames are left out."
-    return said
+        said.append(f"{len(kept) - sum(kept)} of {len(kept)} frames are left out.")
+    return " ".join(said)
 
 
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
-
-
-def _step_of(step: Step, is_map: bool) -> Step:
-    return (step[0] // 2, step[1]) if is_map else step
+def _widest(width: int, is_map: bool) -> int:
+    return max(1, width // 2) if is_map else width
 
 
 def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:

@@ -2,8 +2,6 @@
 // per cent, so that they are not.
 
 const COLUMNS = 800; // of a plot, each drawn as the least and the greatest score in it
-const MARKS = 7; // of a line that has no points of its own to mark
-const GOLDEN = 0.618; // so that no two lines have their marks at one place
 
 function liveChart(id) {
   const root = document.getElementById(id);
@@ -53,7 +51,7 @@ function drawGrid({ svg, across, up, width, height }) {
 
 const looks = (style) => ({ class: `line ${style.classes}`, ...(style.dashes && { "stroke-dasharray": style.dashes }) });
 
-function drawLine(chart, { series, style, points, missing = [], marks = spread(chart, points, series), path = pathOf(chart, points) }) {
+function drawLine(chart, { series, style, points, missing = [], marks = [], path = pathOf(chart, points) }) {
   const line = svgElement("g", { ...looks(style), "data-series": series }, chart.svg);
   svgElement("path", { d: path }, line);
   for (const number of missing) {
@@ -85,19 +83,8 @@ function pathOf(chart, points) {
   return path;
 }
 
-/** Some points of a line, evenly spread over the chart. */
-function spread(chart, points, series) {
-  if (!points.length) return [];
-  const offset = (series * GOLDEN) % 1;
-  const { low, high } = chart.across;
-  const xs = points.map(([x]) => x);
-  const found = new Set();
-  for (let mark = 0; mark < MARKS; mark += 1) {
-    const place = nearestPlace(xs, low + ((high - low) * (mark + offset)) / MARKS);
-    if (points[place][1] !== null && xs[place] >= low && xs[place] <= high) found.add(place);
-  }
-  return [...found].map((place) => points[place]);
-}
+/** The last point of a line that has a score: the place of its marker. */
+const lastOf = (points) => points.filter(([, y]) => y !== null).slice(-1);
 
 /** Few enough points to draw: all of a few, else the least and the greatest of each column, so that no outlier is lost. */
 function thinned(points, low, high) {

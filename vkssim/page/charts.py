@@ -18,8 +18,6 @@ WIDTH, HEIGHT = 1000, 400
 _COLUMNS = 800  # columns of a plot; each shows the lowest and the highest score in it
 _STEPS = 400  # points of a cumulative distribution
 _TICKS = 6
-_MARKS = 7  # markers of a line
-_GOLDEN = 0.618  # an irrational shift, so that no two lines have markers at the same position
 
 
 @dataclass(frozen=True)
@@ -57,13 +55,15 @@ class RateAxis(Axis):
 class Line:
     """Hold one series of a chart: an SVG path, and the positions of frames that have no score.
 
-    `marks` are the positions of the line's markers, in per cent across and down.
+    `marks` are the positions of the line's markers, in per cent across and down; `clips` has the clip of each, if every one
+    stands for a clip.
     """
 
     series: int
     path: str
     missing: tuple[float, ...] = ()
     marks: tuple[tuple[float, float], ...] = ()
+    clips: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def score_chart(series: Sequence[tuple[int, Doubles, Doubles]]) -> Chart | None:
         missing = np.unique(np.round(places[~np.isfinite(scores)] * WIDTH))
         kept = _extremes(places, scores)
         heights = HEIGHT * (1 - (scores[kept] - up.low) / (up.high - up.low))
-        marks = _marks(100 * places[kept], 100 * heights / HEIGHT, number)
+        marks = _last(places[kept], heights / HEIGHT) if len(series) > 1 else ()
         lines.append(Line(number, _polyline(places[kept] * WIDTH, heights), tuple(missing), marks))
     return Chart(across, up, tuple(lines))
 
@@ -146,25 +146,29 @@ def distribution_chart(series: Sequence[tuple[int, Doubles]]) -> Chart | None:
             places = WIDTH * (scores[ranks] - across.low) / (across.high - across.low)
             heights = HEIGHT * (1 - (ranks + 1) / len(scores))
             steps = "".join(f"H{place:.1f}V{height:.1f}" for place, height in zip(places, heights, strict=True))
-            marks = _marks(100 * places / WIDTH, 100 * heights / HEIGHT, number)
+            middle = len(ranks) // 2
+            marks = ((round(float(100 * places[middle] / WIDTH), 2), 50.0),) if len(finite) > 1 else ()
             lines.append(Line(number, f"M0 {HEIGHT}{steps}H{WIDTH}", (), marks))
     return Chart(across, up, tuple(lines))
 
 
-def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float]]]]) -> Chart | None:
-    """Return the chart of scores over bit rates. Each series is (number, (rate, score) by rate); None without any score."""
+def rate_chart(series: Sequence[tuple[int, Sequence[tuple[float, float, int]]]]) -> Chart | None:
+    """Return the chart of scores over bit rates.
+
+    Each series is (number, (rate, score, clip) by rate); None without any score.
+    """
     finite = [(number, [point for point in points if math.isfinite(point[1])]) for number, points in series]
-    rates = [rate for _, points in finite for rate, _ in points]
+    rates = [rate for _, points in finite for rate, _, _ in points]
     if not rates:
         return None
     across = rate_axis(min(rates), max(rates))
-    up = _scores_axis([np.array([score for _, score in points], np.float64) for _, points in finite])
+    up = _scores_axis([np.array([score for _, score, _ in points], np.float64) for _, points in finite])
     lines = []
     for number, points in finite:
-        places = np.array([across.share(rate) for rate, _ in points], np.float64)
-        heights = np.array([1 - up.share(score) for _, score in points], np.float64)
+        places = np.array([across.share(rate) for rate, _, _ in points], np.float64)
+        heights = np.array([1 - up.share(score) for _, score, _ in points], np.float64)
         marks = tuple(zip(np.round(100 * places, 2).tolist(), np.round(100 * heights, 2).tolist(), strict=True))
-        lines.append(Line(number, _polyline(places * WIDTH, heights * HEIGHT), (), marks))
+        lines.append(Line(number, _polyline(places * WIDTH, heights * HEIGHT), (), marks, tuple(clip for _, _, clip in points)))
     return Chart(across, up, tuple(lines))
 
 
@@ -174,13 +178,10 @@ def placed_path(across: Axis, up: Axis, points: Sequence[tuple[float, float]]) -
     return _polyline(places, np.array([HEIGHT * (1 - up.share(y)) for _, y in points], np.float64))
 
 
-def _marks(across: Doubles, down: Doubles, number: int) -> tuple[tuple[float, float], ...]:
-    """Return some points of a line, spread evenly over the chart, and at other positions for each line."""
-    wanted = (np.arange(_MARKS) + (number * _GOLDEN) % 1) * 100 / _MARKS
-    near = {int(np.argmin(np.abs(across - place))) for place in wanted} if len(across) else set()
-    return tuple(
-        (round(float(across[place]), 2), round(float(down[place]), 2)) for place in sorted(near) if math.isfinite(down[place])
-    )
+def _last(across: Doubles, down: Doubles) -> tuple[tuple[float, float], ...]:
+    """Return the last point of a line that has a score, in per cent, where its marker tells it from other lines."""
+    finite = np.flatnonzero(np.isfinite(down))
+    return tuple((round(float(100 * across[place]), 2), round(float(100 * down[place]), 2)) for place in finite[-1:])
 
 
 def _scores_axis(scores: Sequence[Doubles]) -> Axis:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from ..report.results import ScoreReport
 from ..types import Doubles
 from ..utils.sanitize import visible
 from .ladders import Ladders
-from .styles import MARKERS, line_style
+from .styles import MARKERS, LineStyle
+
+if TYPE_CHECKING:
+    from .moments import MomentGroup
 
 _DECIMALS = 6
 _DECIMALS_NEAR_1 = 8  # near 1, one decibel is a small difference of the score
@@ -22,14 +25,19 @@ _NEAR_1 = 0.99
 
 
 def embedded(
-    reports: Sequence[ScoreReport], labels: Sequence[str], ladders: Ladders, metrics: Sequence[str], terms: Sequence[str]
+    reports: Sequence[ScoreReport],
+    labels: Sequence[str],
+    ladders: Ladders,
+    metrics: Sequence[str],
+    terms: Sequence[str],
+    styles: Sequence[LineStyle],
+    ladder_styles: Sequence[LineStyle],
+    moments: Sequence[MomentGroup],
 ) -> str:
     """Return the data of reports for the scripts."""
     names = (*metrics, *terms)
     data = {
-        "clips": [
-            _columns(report, label, number, names) for number, (report, label) in enumerate(zip(reports, labels, strict=True))
-        ],
+        "clips": [_columns(report, label, style, names) for report, label, style in zip(reports, labels, styles, strict=True)],
         "metrics": [
             {"name": visible(name), "decibels": any(name in report.similarities for report in reports)} for name in names
         ],
@@ -38,12 +46,14 @@ def embedded(
             {
                 "name": visible(ladder.name),
                 "reference": ladders.references.index(ladder.reference),
-                "style": _style(number),
+                "style": _style(style),
                 "rungs": [{"clip": rung.clip, "rate": rung.rate} for rung in ladder.rungs],
             }
-            for number, ladder in enumerate(ladders.ladders)
+            for ladder, style in zip(ladders.ladders, ladder_styles, strict=True)
         ],
-        "unit": ladders.unit,
+        "references": [visible(reference) for reference in ladders.references],
+        "unit": visible(ladders.unit),
+        "moments": [[{"frame": one.index, "time": one.time, "clip": one.clip} for one in group.moments] for group in moments],
     }
     return as_text(data)
 
@@ -54,13 +64,13 @@ def as_text(data: Any) -> str:
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
-def _columns(report: ScoreReport, label: str, number: int, names: Sequence[str]) -> dict[str, Any]:
+def _columns(report: ScoreReport, label: str, style: LineStyle, names: Sequence[str]) -> dict[str, Any]:
     """Return the data of a clip. Its scores and means have an entry for each name, None where it was not scored."""
     pooled = report.pooled()
     scored = set(report.names) if report.frames else set()
     return {
         "label": label,
-        "style": _style(number),
+        "style": _style(style),
         "frames": [frame.index for frame in report.frames],
         "times": rounded([frame_time(report, frame) for frame in report.frames]) if _timed(report) else None,
         "scores": [rounded(report.column(name)) if name in scored else None for name in names],
@@ -68,8 +78,7 @@ def _columns(report: ScoreReport, label: str, number: int, names: Sequence[str])
     }
 
 
-def _style(number: int) -> dict[str, Any]:
-    style = line_style(number)
+def _style(style: LineStyle) -> dict[str, Any]:
     return {"classes": style.classes, "dashes": style.dashes, "marker": style.marker}
 
 

@@ -1,15 +1,14 @@
-"""Prepare the worst frames for the page: each picture appears once, and its repetitions are replaced by a reference to it."""
+"""Prepare the worst moments for the page: each picture appears once, and its repetitions are replaced by a reference to it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..report.results import ScoreReport
-from .data import frame_time
+from .moments import MomentGroup, moment_group
 from .pictures import FrameGroup, FrameView, Gallery
-from .tables import number, time_code
+from .tables import score_text
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,11 @@ class PageFrame:
 class PageGroup:
     """Hold clips that can be compared frame by frame, by their numbers.
 
-    `metric` is the metric that chose their worst frames.
+    `listed` are their worst moments, in the order of the frames.
     """
 
     reference: str
-    metric: str
+    listed: MomentGroup
     clips: tuple[int, ...]
     frames: tuple[PageFrame, ...]
 
@@ -68,9 +67,8 @@ def frame_groups(reports: Sequence[ScoreReport], gallery: Gallery, metrics: Sequ
 def _group(
     reports: Sequence[ScoreReport], gallery: Gallery, group: FrameGroup, metrics: Sequence[str], places: dict[int, str]
 ) -> PageGroup:
-    from ..report.worst import metric_of_choice
-
-    metric = metric_of_choice(reports[group.clips[0]])
+    listed = moment_group(reports, group.clips, [view.index for view in group.frames])
+    moments = {moment.index: moment for moment in listed.moments}
     frames = {clip: {frame.index: frame for frame in reports[clip].frames} for clip in group.clips}
 
     def figure(picture: int, where: str) -> PageFigure:
@@ -85,11 +83,9 @@ def _group(
         clips = []
         for seen in view.clips:
             scored = frames[seen.clip][view.index].metrics
-            scores = tuple((name, number(scored[name])) for name in metrics if name in scored)
+            scores = tuple((name, score_text(scored[name])) for name in metrics if name in scored)
             clips.append(PageClip(seen.clip, figure(seen.distorted, where), figure(seen.ssim_map, where), scores))
-        of_metric = {seen.clip: frames[seen.clip][view.index].metrics.get(metric, math.inf) for seen in view.clips}
-        worst = min(of_metric, key=lambda clip: (-math.inf if math.isnan(of_metric[clip]) else of_metric[clip], clip))
-        time = time_code(frame_time(reports[worst], frames[worst][view.index]))
-        return PageFrame(view.index, time, reference, tuple(clips), worst, number(of_metric[worst]))
+        moment = moments[view.index]
+        return PageFrame(view.index, moment.time, reference, tuple(clips), moment.clip, moment.score)
 
-    return PageGroup(reports[group.clips[0]].reference, metric, group.clips, tuple(map(page_frame, group.frames)))
+    return PageGroup(reports[group.clips[0]].reference, listed, group.clips, tuple(map(page_frame, group.frames)))

@@ -13,7 +13,7 @@ function setUpLadders() {
       if (ladder.reference !== reference()) return [];
       const rungs = ladder.rungs.filter(({ clip }) => clips[clip].means[state.metric] !== null);
       const points = rungs.map(({ clip, rate }) => [rate, scaled(clips[clip].means[state.metric])]);
-      return rungs.length ? [{ series, style: ladder.style, points, marks: points, rungs }] : [];
+      return rungs.length ? [{ series, style: ladder.style, points, rungs }] : [];
     });
     all(".ladder").forEach((entry, number) => entry.classList.toggle("off", page.ladders[number].reference !== reference()));
     chart.root.classList.toggle("off", !lines.length);
@@ -21,7 +21,13 @@ function setUpLadders() {
     if (!lines.length) return;
     const up = scoreAxis(lines.flatMap(({ points }) => points.map(([, score]) => score))) ?? linearAxis(0, 1, []);
     draw(chart, rateAxis(lines.flatMap(({ points }) => points.map(([rate]) => rate))), up, []);
-    for (const line of lines) drawLine(chart, { ...line, series: "ladder" });
+    for (const line of lines) {
+      drawLine(chart, { ...line, series: "ladder", marks: [] });
+      line.rungs.forEach(({ clip }, place) => {
+        const group = svgElement("g", { class: `line ${clips[clip].style.classes}`, "data-series": "ladder" }, chart.marks);
+        drawMark(chart, group, clips[clip].style, ...line.points[place]);
+      });
+    }
     chart.root.querySelector(".axis-title").textContent = `mean ${axisTitle()}`;
     showRung();
   }

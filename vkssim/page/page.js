@@ -32,9 +32,15 @@ function setUpChoices() {
   if (!select) return;
   const axis = all("[name=axis]");
   select.selectedIndex = 0; // some browsers keep the last choice when a page is loaded again
-  axis[0].checked = true;
+  axis[Number(state.decibels)].checked = true;
   select.addEventListener("change", () => change({ metric: Number(select.value) }));
   axis.forEach((radio) => radio.addEventListener("change", () => change({ decibels: axis[1].checked })));
+  watch(["metric", "decibels"], () => {
+    for (const tile of all(".tile:has(.other)")) {
+      const [value, other] = [tile.querySelector(".value"), tile.querySelector(".other")];
+      if (value.textContent.endsWith(" dB") !== state.decibels) [value.textContent, other.textContent] = [other.textContent, value.textContent];
+    }
+  });
   watch(["metric"], () => {
     all(".part").forEach((part) => part.classList.toggle("off", Number(part.dataset.metric) !== state.metric));
     axis[1].disabled = !page.metrics[state.metric].decibels;

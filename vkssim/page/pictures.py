@@ -1,9 +1,8 @@
-"""Collect the pictures of a page: the worst frames of its clips and their SSIM maps, every picture once."""
+"""Collect the pictures of a page: the worst moments of its clips and their SSIM maps, every picture once."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,9 @@ import numpy.typing as npt
 
 from ..errors import VkssimError
 from ..report.results import ScoreReport
-from .budget import EncodedPictures, data_uri, encode, fitted
+from .budget import EncodedPictures, Step, data_uri, encode, first_step, fitted
 from .defaults import PICTURE_BUDGET
+from .moments import alike, shared_moments
 
 if TYPE_CHECKING:
     from ..frames.options import RawDescription
@@ -83,63 +83,24 @@ def worst_frames(
     urls: bool = False,
     budget: int = PICTURE_BUDGET,
 ) -> Gallery:
-    """Return the worst frames of the clips that reports name, `count` of each reference.
+    """Return the frames of the worst moments of the clips that reports name, `count` of each reference.
 
-    Clips of one reference show the same frames, so that they can be compared: see `shared_worst`. Clips by URL are read only
-    with `urls`. A clip that cannot be read adds a reason and raises no error. All pictures together take at most `budget`
-    bytes.
+    Clips of one reference show the same frames, so that they can be compared: see `moments.shared_moments`. Clips by URL are
+    read only with `urls`. A clip that cannot be read adds a reason and raises no error. All pictures together take at most
+    `budget` bytes.
     """
     if count == 0:
-        return no_pictures(reports, "pictures are switched off (`worst=0`)")
-    collected = _Collected()
-    for alike in _alike(reports):
-        readable = [number for number in alike if collected.accepts(number, reports[number])]
-        indices = shared_worst([reports[number] for number in readable], count)
+        return no_pictures(reports, "they are switched off (`worst=0`); a larger number gives so many")
+    collected = _Collected(first_step(count * (1 + len(reports))))
+    for clips in alike(reports):
+        readable = [number for number in clips if collected.accepts(number, reports[number])]
+        indices = shared_moments([reports[number] for number in readable], count)
         for number in readable:
             scored = {frame.index for frame in reports[number].frames}
             chosen = [index for index in indices if index in scored]
             collected.read(number, reports[number], chosen, raw=raw, backend=backend, device=device, urls=urls)
         collected.end_group(indices)
     return collected.gallery(budget)
-
-
-def shared_worst(reports: Sequence[ScoreReport], count: int) -> list[int]:
-    """Return the numbers of the `count` worst frames of several clips, the frame with the lowest score of any clip first.
-
-    The worst frame of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
-    frames. Among frames of equal rank, the lower score is chosen. Scores are those of float_ms_ssim, else of float_ssim, else
-    of the first metric. A frame without a score counts as the worst.
-    """
-    from ..report.worst import metric_of_choice
-    from ..report.worst import worst_frames as worst_of_clip
-
-    badness: dict[int, tuple[int, float]] = {}
-    lowest: dict[int, float] = {}
-    for report in reports:
-        name = metric_of_choice(report)
-        for frame in report.frames:
-            score = _without_nan(frame.metrics[name])
-            lowest[frame.index] = min(score, lowest.get(frame.index, score))
-        for rank, frame in enumerate(worst_of_clip(report, name, count)):
-            found = rank, _without_nan(frame.metrics[name])
-            badness[frame.index] = min(found, badness.get(frame.index, found))
-    chosen = sorted(badness, key=lambda index: (*badness[index], index))[:count]
-    return sorted(chosen, key=lambda index: (lowest[index], index))
-
-
-def _without_nan(score: float) -> float:
-    """Return a score, or a value below all scores if it is NaN."""
-    return -math.inf if math.isnan(score) else score
-
-
-def _alike(reports: Sequence[ScoreReport]) -> Iterable[list[int]]:
-    """Return the numbers of the reports, grouped so that frames of one number should show the same frame of the reference."""
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for number, report in enumerate(reports):
-        size = report.width, report.height
-        key = report.reference, size, report.selection.first_reference, report.sync, report.pictures
-        groups.setdefault(key, []).append(number)
-    return groups.values()
 
 
 @dataclass
@@ -165,8 +126,8 @@ class _OpenGroup:
 class _Collected:
     """Collect the pictures that were read so far, and their frames."""
 
-    def __init__(self) -> None:
-        self._pictures = EncodedPictures()
+    def __init__(self, step: Step) -> None:
+        self._pictures = EncodedPictures(step)
         self._groups: list[FrameGroup] = []
         self._open: list[_OpenGroup] = []
         self._reasons: dict[int, str] = {}
@@ -218,7 +179,7 @@ class _Collected:
         )
         for group in groups:
             for clip in group.clips if not group.frames else ():
-                self._reasons[clip] = "they did not fit into the budget (`budget`)"
+                self._reasons[clip] = "they did not fit into the budget; a larger one (`budget`) gives them"
         scale = data_uri(encode(_colours(), *fit.step))
         return Gallery(fit.pictures, tuple(group for group in groups if group.frames), scale, self._reasons, fit.note)
 
@@ -226,13 +187,13 @@ class _Collected:
 def _unreadable(report: ScoreReport) -> str:
     """Return why the clips of a report cannot be read again; empty if reading can be tried."""
     if not report.frames and report.frame_count:
-        return "the report has pooled scores only, and no scores of single frames"
+        return "there are pooled scores only; `vkssim batch --frames FOLDER` stores those of each frame too, which choose them"
     if not report.frames or not report.names:
-        return "the report has no scores"
+        return "no frame was scored"
     if not report.reference or not report.distorted:
-        return "the report does not name its clips"
+        return "the report does not name its clips; the JSON of `vkssim score` does"
     if "-" in (report.reference, report.distorted):
-        return "one of the clips came from standard input, which cannot be read again"
+        return "one of the clips came from standard input, which cannot be read again; score it from a file"
     return ""
 
 

@@ -1,27 +1,32 @@
-"""Render reports as one self-contained HTML page: verdicts, tables, charts and the worst frames.
+"""Render reports as one self-contained HTML page: verdicts, tables, charts and the worst moments.
 
 This module makes the tables and charts, so they work without JavaScript. The scripts beside this file add the interaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from ..reference.decibel import decibel
 from ..report.results import ScoreReport
 from ..scoring.comparability import Scored, find_differences
 from ..types import Doubles
 from ..utils.sanitize import visible
+from ..utils.wording import counted
 from . import tables, tiles
 from .charts import Axis, Chart, distribution_chart, rate_chart, score_chart
 from .data import embedded, frame_time
+from .defaults import WORST
 from .frames import frame_groups
 from .ladders import Ladders
+from .moments import MomentGroup, listed_moments
 from .pictures import Gallery
-from .styles import line_style
+from .styles import page_styles
 from .template import render_template
 
 _FEW = 3  # warnings that are shown without a fold
@@ -29,12 +34,13 @@ _FEW = 3  # warnings that are shown without a fold
 
 @dataclass(frozen=True)
 class MetricCharts:
-    """Hold the charts of one metric; None if no frame has a score. `rates` has a chart for each reference with ladders."""
+    """The charts of one metric; None if no frame has a score. `moments` has (per cent across, per cent down, rank)."""
 
     name: str
     scores: Chart | None
     distribution: Chart | None
     times: tuple[tuple[float, str], ...]
+    moments: tuple[tuple[float, float, int], ...]
 
 
 def render_page(
@@ -46,7 +52,8 @@ def render_page(
     ladders: Ladders = Ladders(),  # noqa: B008 - frozen
     rates: Sequence[float | None] = (),
     dates: Sequence[str] = (),
-    warnings: Sequence[str] = (),
+    manifest: Sequence[Mapping[str, str]] = (),
+    failed: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Return the page of one or several reports. All text from outside is escaped in it.
 
@@ -65,28 +72,36 @@ def render_page(
         rates in the reports are used, in kbit/s.
     dates
         When each report was written, as text.
-    warnings
-        Warnings that concern all clips.
+    manifest
+        The labels of each clip in the manifest of its batch.
+    failed
+        The pairs that could not be scored: (distorted clip, error).
 
     """
     labels = [visible(name) for name in tables.labels(reports, files or [""] * len(reports))]
     metrics, terms = tables.split_names(reports)
     poolings, term_poolings = (tables.poolings_of(reports, names) for names in (metrics, terms))
+    groups = frame_groups(reports, gallery, metrics)
+    moments = [group.listed for group in groups] or listed_moments(reports, WORST)
+    styles, ladder_styles = page_styles(len(reports), [[rung.clip for rung in one.rungs] for one in ladders.ladders])
     rates = list(rates) or [tables.kbps_of(report) for report in reports]
     limits = list(limits) or [()] * len(reports)
-    compared = tables.facts_table(tables.facts(reports, dates))
+    told = [(title, texts) for title, texts in tables.facts(reports, dates) if len(reports) == 1 or texts != labels]
+    compared = tables.facts_table(told)
     return render_template(
         "page.html",
-        data=embedded(reports, labels, ladders, metrics, terms),
-        title=_title(reports, labels),
+        data=embedded(reports, labels, ladders, metrics, terms, styles, ladder_styles, moments),
+        title=_title(reports, labels, len(failed)),
         labels=labels,
         with_frames=[bool(report.frames) for report in reports],
         lead=_lead(compared),
         compared=compared,
         clip_facts=tables.facts_table(tables.clip_facts(reports)),
         device_facts=tables.facts_table(tables.device_facts(reports)),
-        warnings=[*_together(scored(reports, labels), warnings), *_warnings(reports, labels)],
+        warnings=[*_together(scored(reports, labels)), *_failures(failed), *_warnings(reports, labels)],
         few=_FEW,
+        manifest=manifest or [{}] * len(reports),
+        columns=list(dict.fromkeys(name for of_clip in manifest for name in of_clip)),
         common_tiles=_common_tiles(reports, limits, rates, ladders.unit),
         metric_tiles=[tiles.metric_tiles(reports, name) for name in (*metrics, *terms)],
         limits=limits if any(limits) else [],
@@ -94,18 +109,24 @@ def render_page(
         rates=[tables.rate_text(rate) for rate in rates] if any(rates) else [],
         codecs=[tables.codec_of(report) for report in reports],
         ladders=ladders,
+        similarities={name for report in reports for name in report.similarities},
         rate_charts=_rate_charts(reports, ladders, (*metrics, *terms)),
         headings=[tables.POOLED[pooling] for pooling in poolings],
         term_headings=[tables.POOLED[pooling] for pooling in term_poolings],
         pooled=tables.pooled_groups(reports, metrics, poolings),
         names=(*metrics, *terms),
         first_term=len(metrics),
-        charts=[_charts(reports, name) for name in (*metrics, *terms)] if any(report.frames for report in reports) else [],
+        charts=[_charts(reports, name, moments) for name in (*metrics, *terms)]
+        if any(report.frames for report in reports)
+        else [],
         term_tables=tables.term_tables(reports, terms),
         pooled_terms=tables.term_groups(reports, terms, term_poolings),
         gallery=gallery,
-        groups=frame_groups(reports, gallery, metrics),
-        line_style=line_style,
+        groups=groups,
+        widths=[report.width for report in reports],
+        moments=moments,
+        line_style=styles.__getitem__,
+        ladder_style=ladder_styles.__getitem__,
     )
 
 
@@ -127,14 +148,43 @@ def _lead(compared: tables.Facts) -> str:
     return " · ".join(filter(None, [*texts[:2], f"{frames} frames" if frames.isdigit() else "", *texts[2:]]))
 
 
-def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[tuple[str, str]]:
-    return [(name, text) for name, report in zip(names, reports, strict=True) for text in report.warnings]
+@dataclass(frozen=True)
+class Finding:
+    """A warning, said once for all clips that have it; `who` is what they are, and `names` are their names."""
+
+    text: str
+    who: str
+    names: tuple[str, ...] = ()
 
 
-def _together(compared: Sequence[Scored], warnings: Sequence[str]) -> list[tuple[str, str]]:
+def _warnings(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Finding]:
+    return _said_once(
+        ((name, report.distorted, text) for name, report in zip(names, reports, strict=True) for text in report.warnings),
+        "clip",
+    )
+
+
+def _failures(failed: Sequence[tuple[str, str]]) -> list[Finding]:
+    """Return the errors of pairs that could not be scored."""
+    return _said_once(((name, name, f"not scored: {error}") for name, error in failed), "pair")
+
+
+def _said_once(warnings: Iterable[tuple[str, str, str]], noun: str) -> list[Finding]:
+    """Return warnings (name, path, text), each text once. The path of a clip does not tell two texts apart."""
+    found: dict[str, dict[str, str]] = {}
+    for name, path, text in warnings:
+        found.setdefault(text.replace(path, "…") if path else text, {})[name] = text
+    return [
+        Finding(common, counted(len(texts), noun), tuple(texts)) if len(texts) > 1 else Finding(text, name)
+        for common, texts in found.items()
+        for name, text in list(texts.items())[:1]
+    ]
+
+
+def _together(compared: Sequence[Scored]) -> list[Finding]:
     """Return warnings about all clips together, because clips side by side on a page look comparable."""
     found = find_differences(compared)
-    return [("all clips", text) for text in (*found.refused, *found.warnings, *found.notes, *warnings)]
+    return [Finding(text, "all clips") for text in (*found.refused, *found.warnings, *found.notes)]
 
 
 def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]:
@@ -142,27 +192,45 @@ def scored(reports: Sequence[ScoreReport], names: Sequence[str]) -> list[Scored]
     return [Scored(name, report.reference, report.scoring) for name, report in zip(names, reports, strict=True)]
 
 
-def _title(reports: Sequence[ScoreReport], names: Sequence[str]) -> str:
+def _title(reports: Sequence[ScoreReport], names: Sequence[str], failed: int) -> str:
     references = {Path(report.reference).name for report in reports}
-    if len(references) > 1:
-        return f"{len(reports)} comparisons"
-    what = names[0] if len(names) == 1 else f"{len(names)} clips"
-    reference = references.pop()
-    return f"{what} against {reference}" if reference else what
+    if failed:
+        what = counted(len(reports) + failed, "pair")
+    else:
+        what = names[0] if len(names) == 1 else f"{len(names)} {'clips' if len(references) == 1 else 'comparisons'}"
+    against = f" against {next(iter(references))}" if len(references) == 1 and all(references) else ""
+    return f"{what}{against}, {failed} failed" if failed else what + against
 
 
-def _charts(reports: Sequence[ScoreReport], name: str) -> MetricCharts:
+def _charts(reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup]) -> MetricCharts:
     series: list[tuple[int, Doubles, Doubles]] = []
     for number, report in enumerate(reports):
         if name in report.names and report.frames:
             series.append((number, np.array([frame.index for frame in report.frames], np.float64), report.column(name)))
     chart = score_chart(series) if series else None
     distribution = distribution_chart([(number, scores) for number, _, scores in series])
-    return MetricCharts(name, chart, distribution, _tick_times(reports[series[0][0]], chart.across) if chart else ())
+    times = _tick_times(reports[series[0][0]], chart.across) if chart else ()
+    return MetricCharts(name, chart, distribution, times, _marked(reports, name, moments, chart) if chart else ())
+
+
+def _marked(
+    reports: Sequence[ScoreReport], name: str, moments: Sequence[MomentGroup], chart: Chart
+) -> tuple[tuple[float, float, int], ...]:
+    """Return the worst moments on a chart, (per cent across, per cent down, rank), if all clips share them."""
+    if len(moments) != 1:
+        return ()
+    places = []
+    for rank, moment in enumerate(moments[0].moments, 1):
+        found = [frame.metrics.get(name, math.nan) for frame in reports[moment.clip].frames if frame.index == moment.index]
+        if found and math.isfinite(found[0]):
+            across, down = chart.across.share(moment.index), 1 - chart.up.share(found[0])
+            places.append((round(100 * across, 2), round(100 * down, 2), rank))
+    return tuple(places)
 
 
 def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequence[str]) -> list[list[tuple[str, Chart]]]:
-    """Return, for each score, the charts of means over bit rates, one for each reference with ladders."""
+    """Return, for each score, the charts of means over bit rates, one for each reference with ladders; similarities in dB."""
+    similarities = {name for report in reports for name in report.similarities}
     means = [{name: values.get("mean") for name, values in report.pooled().items()} for report in reports]
     charts: list[list[tuple[str, Chart]]] = []
     for name in names:
@@ -170,7 +238,11 @@ def _rate_charts(reports: Sequence[ScoreReport], ladders: Ladders, names: Sequen
         for reference in ladders.references:
             series = []
             for number, ladder in ladders.of_reference(reference):
-                points = [(rung.rate, mean) for rung in ladder.rungs if (mean := means[rung.clip].get(name)) is not None]
+                points = [
+                    (rung.rate, float(decibel(np.array(mean))) if name in similarities else mean, rung.clip)
+                    for rung in ladder.rungs
+                    if (mean := means[rung.clip].get(name)) is not None
+                ]
                 series.append((number, points))
             chart = rate_chart(series)
             if chart is not None:

@@ -1,7 +1,7 @@
 // Saving a chart as SVG, as it is seen, and its data as CSV.
 
 const LOOKS = ["color", "fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "stroke-linecap", "opacity",
-  "font-family", "font-size", "text-anchor", "vector-effect"];
+  "font-family", "font-size", "font-weight", "text-anchor", "paint-order", "overflow", "vector-effect"];
 
 function saveFile(name, type, text) {
   const link = element("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

@@ -28,9 +28,24 @@ function drawScores(chart) {
   const up = scoreAxis(lines.flatMap(({ points }) => points.map(([, score]) => score))) ?? linearAxis(0, 1, []);
   const across = frameAxis(...range);
   across.ticks.forEach((tick) => (tick.time = timeAt(tick.value)));
-  draw(chart, across, up, lines.map((line) => ({ ...line, points: thinned(line.points, across.low, across.high) })));
+  const several = clips.length > 1;
+  draw(chart, across, up, lines.map((line) => ({ ...line, points: thinned(line.points, across.low, across.high), marks: several ? lastOf(line.points) : [] })));
+  markMoments(chart);
   chart.root.querySelector(".axis-title").textContent = axisTitle();
   highlight();
+}
+
+/** Mark the worst moments by their rank, at the score of the clip that was worst. */
+function markMoments(chart) {
+  (page.moments[state.group] ?? []).forEach(({ frame, clip }, place) => {
+    const score = clips[clip].scores[state.metric]?.[places[clip].get(frame)] ?? null;
+    if (score === null || state.hidden.has(clip) || frame < chart.across.low || frame > chart.across.high) return;
+    const [across, down] = placed(chart, frame, scaled(score));
+    const [x, y] = [`${(100 * across) / chart.width}%`, `${(100 * down) / chart.height}%`];
+    const group = svgElement("g", { class: "moment" }, chart.marks);
+    svgElement("circle", { cx: x, cy: y, r: 4 }, group);
+    svgElement("text", { x, y, dy: "1.5em" }, group).textContent = place + 1;
+  });
 }
 
 function drawDistribution(chart) {
@@ -48,7 +63,8 @@ function drawDistribution(chart) {
       const rank = count === 1 ? 0 : Math.round((step * (scores.length - 1)) / (count - 1));
       return [Math.min(scores[rank], across.high), (100 * (rank + 1)) / scores.length];
     });
-    drawLine(chart, { series, style, points, path: stepsOf(chart, points) });
+    const marks = clips.length > 1 ? [[points[Math.floor(count / 2)][0], 50]] : [];
+    drawLine(chart, { series, style, points, marks, path: stepsOf(chart, points) });
   }
   const [title, below] = all(".axis-title", chart.root);
   title.textContent = "% of frames with so much or less";
@@ -269,7 +285,7 @@ function setUpScores() {
     drawScores(over);
     showCursor(over, readout, detail);
   };
-  watch(["metric", "decibels", "hidden", "range"], redraw);
+  watch(["metric", "decibels", "hidden", "range", "group"], redraw);
   watch(["metric", "decibels", "hidden"], () => (drawDistribution(distribution), highlight()));
   watch(["cursor", "hot"], () => showCursor(over, readout, detail));
   watch(["hot"], highlight);

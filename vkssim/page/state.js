@@ -10,7 +10,8 @@ const SVG = "http://www.w3.org/2000/svg";
 
 const state = {
   metric: 0, // its number in page.metrics
-  decibels: false, // whether the axis of scores is in dB
+  decibels: page.ladders.length > 0, // whether scores are in dB, in which rungs of a ladder are spread evenly
+  group: 0, // whose worst moments are shown, a place in page.moments
   hidden: new Set(), // clips that are not drawn
   hot: null, // the clip that stands out
   cursor: null, // a place in `numbers`, the same in every chart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MARKERS = (
@@ -44,6 +45,26 @@ def line_style(number: int) -> LineStyle:
     round_of_dashes, dash = divmod(block, _CHEAP_DASHES)
     longer, turn = divmod(round_of_dashes, len(MARKERS))
     return LineStyle(colour, _dashes(dash + _CHEAP_DASHES * longer), (colour + turn) % len(MARKERS))
+
+
+def page_styles(count: int, ladders: Sequence[Sequence[int]]) -> tuple[list[LineStyle], list[LineStyle]]:
+    """Return the styles of `count` clips and of ladders, so that a colour or a symbol stands for one thing on the whole page.
+
+    `ladders` has the clips of each ladder. A ladder has a colour and dashes, which are those of its clips; each of its clips
+    has a marker. Without ladders, every clip has a style of its own.
+    """
+    if not ladders:
+        return [line_style(number) for number in range(count)], []
+    rungs = {clip: (number, place) for number, clips in enumerate(ladders) for place, clip in enumerate(clips)}
+    alone = (clip for clip in range(count) if clip not in rungs)
+    rungs |= {clip: (len(ladders) + number, 0) for number, clip in enumerate(alone)}
+    blocks = -(-(max(ladder for ladder, _ in rungs.values()) + 1) // _COLOURS)
+
+    def style(ladder: int, place: int) -> LineStyle:
+        again, marker = divmod(place, len(MARKERS))
+        return LineStyle(ladder % _COLOURS, _dashes(ladder // _COLOURS + blocks * again), marker)
+
+    return [style(*rungs[clip]) for clip in range(count)], [style(number, 0) for number in range(len(ladders))]
 
 
 def _dashes(number: int) -> str:

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..reference.decibel import decibel
 from ..report.results import ScoreReport
-from .tables import Limit, decibel_text, number, rate_text
+from .tables import Limit, rate_text, score_text
 
 
 @dataclass(frozen=True)
 class Tile:
     """Hold a value with its name and a further remark.
 
-    `clip` and `frame` are the numbers of the clip and the frame of the value; None for all. `state` is ``"pass"``, ``"fail"``
-    or empty.
+    `other` is the value in the other unit: in dB, or as it is. `clip` and `frame` are the numbers of the clip and the frame of
+    the value; None for all. `state` is ``"pass"``, ``"fail"`` or empty.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Tile:
     clip: int | None = None
     frame: int | None = None
     state: str = ""
+    other: str = ""
 
 
 def verdict_tile(limits: Sequence[Sequence[Limit]]) -> Tile | None:
@@ -62,10 +64,11 @@ def metric_tiles(reports: Sequence[ScoreReport], metric: str) -> list[Tile]:
         if not values:
             continue
         clip = min(values, key=lambda clip: (_badness(values[clip]), clip))
-        more = _more(pooling, pooled[clip] or {}) if len(reports) == 1 else ""
+        more = "5 % of the frames score this or less" if pooling == "p5" and len(reports) == 1 else ""
         frame = _lowest_frame(reports[clip], metric) if pooling == "min" else None
         title = pooling if len(reports) == 1 else f"lowest {pooling}"
-        tiles.append(Tile(title, number(values[clip]), more, None if len(reports) == 1 else clip, frame))
+        other = f"{_decibels(values[clip])} dB" if metric in reports[clip].similarities else ""
+        tiles.append(Tile(title, score_text(values[clip]), more, None if len(reports) == 1 else clip, frame, other=other))
     return tiles
 
 
@@ -73,10 +76,10 @@ def _badness(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _more(pooling: str, values: dict[str, float]) -> str:
-    if pooling == "mean" and "mean_db" in values:
-        return f"{decibel_text(values['mean_db'])} dB"
-    return "5 % of the frames score this or less" if pooling == "p5" else ""
+def _decibels(score: float) -> str:
+    """Return a similarity in dB as text."""
+    value = float(decibel(np.array(score)))
+    return "infinite" if value == math.inf else f"{value:.2f}" if math.isfinite(value) else "null"
 
 
 def _lowest_frame(report: ScoreReport, metric: str) -> int | None:

@@ -1,4 +1,4 @@
-// The worst frames: one frame at a time, of which two pictures lie side by side under a slider or one is shown alone.
+// The worst moments: one frame at a time, of which two pictures lie side by side under a slider or one is shown alone.
 
 let openFrame = () => {}; // (number of a frame, a clip or null, what it was opened from): show the nearest frame with pictures
 
@@ -18,6 +18,74 @@ const nameOf = (kind, clip) => {
   if (kind === "map") return alone ? "SSIM map" : `SSIM map of ${clips[clip].label}`;
   return alone ? "Distorted" : clips[clip].label;
 };
+
+/** One sample of a picture as one pixel of the screen, and the picture moved by a drag or by arrow keys. */
+function setUpPanning(stage, button, note, chosen) {
+  const images = all("img", stage);
+  const shift = { x: 0, y: 0 }; // of the picture's middle from the stage's, in pixels
+  let actual = false;
+  let from = null; // where a drag has begun
+
+  const size = () => {
+    const reference = pictureOf(figureOf(chosen(), "reference"));
+    return { width: reference.naturalWidth / devicePixelRatio, height: reference.naturalHeight / devicePixelRatio };
+  };
+  const limit = (value, most) => Math.max(-Math.max(0, most), Math.min(Math.max(0, most), value));
+
+  function place() {
+    const { width, height } = size();
+    shift.x = limit(shift.x, (width - stage.clientWidth) / 2);
+    shift.y = limit(shift.y, (height - stage.clientHeight) / 2);
+    const [x, y] = [Math.round((stage.clientWidth - width) / 2 + shift.x), Math.round((stage.clientHeight - height) / 2 + shift.y)];
+    for (const image of images) Object.assign(image.style, actual ? { width: `${width}px`, height: `${height}px`, transform: `translate(${x}px, ${y}px)` } : { width: "", height: "", transform: "" });
+  }
+
+  function fit() {
+    const reference = pictureOf(figureOf(chosen(), "reference"));
+    const whole = Number(chosen().dataset.width);
+    stage.classList.toggle("panned", actual);
+    stage.style.height = actual ? `${Math.min(size().height, 0.7 * innerHeight)}px` : "";
+    button.setAttribute("aria-pressed", actual);
+    button.textContent = actual ? "Fit" : "1:1";
+    if (actual) stage.setAttribute("tabindex", 0);
+    else stage.removeAttribute("tabindex");
+    const stored = reference.naturalWidth;
+    const said = stored && stored < whole ? `The pictures are stored ${stored} pixels wide; the clip has ${whole}.` : "";
+    note.textContent = actual ? `A sample is a pixel. Drag to move. ${said}` : said;
+    place();
+  }
+
+  function toggle() {
+    actual = !actual;
+    Object.assign(shift, { x: 0, y: 0 });
+    fit();
+  }
+
+  stage.addEventListener("pointerdown", (event) => {
+    if (!actual || event.button !== 0 || event.target.matches("input")) return;
+    from = { x: event.clientX - shift.x, y: event.clientY - shift.y };
+    stage.setPointerCapture(event.pointerId);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (from === null) return;
+    Object.assign(shift, { x: event.clientX - from.x, y: event.clientY - from.y });
+    place();
+  });
+  stage.addEventListener("dragstart", (event) => event.preventDefault()); // the browser would carry the picture away
+  for (const end of ["pointerup", "pointercancel"]) stage.addEventListener(end, () => (from = null));
+  const steps = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] };
+  stage.addEventListener("keydown", (event) => {
+    if (!actual || event.target !== stage || !(event.key in steps)) return;
+    shift.x += steps[event.key][0];
+    shift.y += steps[event.key][1];
+    place();
+    event.preventDefault();
+  });
+  button.addEventListener("click", toggle);
+  images.forEach((image) => image.addEventListener("load", fit));
+  addEventListener("resize", fit);
+  return { fit, toggle };
+}
 
 function setUpViewer() {
   const articles = all("article.frame");
@@ -59,15 +127,15 @@ function setUpViewer() {
 
   function fillThumbs() {
     const legend = thumbs.querySelector("legend");
-    legend.textContent = `The worst frames by ${chosen.dataset.metricName}, the worst first`;
+    legend.textContent = `The worst moments by ${chosen.dataset.metricName}, the worst first; frames within a second are one`;
     thumbs.replaceChildren(legend);
-    for (const article of inGroup(chosen.dataset.group)) {
+    for (const [place, article] of inGroup(chosen.dataset.group).entries()) {
       const radio = element("input", { type: "radio", name: "frame", checked: article === chosen, autocomplete: "off" });
       radio.addEventListener("change", () => select(article));
       const worst = pictureOf(figureOf(article, "distorted", article.dataset.worst));
       const name = article.querySelector(".frame-name").textContent;
       const score = article.dataset.score + (clips.length > 1 ? ` ${clips[article.dataset.worst].label}` : "");
-      thumbs.append(element("label", {}, radio, element("img", { src: worst.src, alt: "" }), name, element("br"), score));
+      thumbs.append(element("label", {}, radio, element("img", { src: worst.src, alt: "" }), element("b", { textContent: `${place + 1} ` }), name, element("br"), score));
     }
   }
 
@@ -85,6 +153,8 @@ function setUpViewer() {
     slider.setAttribute("aria-valuetext", `${slider.value} % ${leftName.textContent}, the rest ${rightName.textContent}`);
   }
 
+  const pan = setUpPanning(stage, viewer.querySelector("#actual"), viewer.querySelector("#scale"), () => chosen);
+
   function show() {
     if (!chose) sideB.value = `distorted ${chosen.dataset.worst}`;
     const parts = shown();
@@ -100,11 +170,13 @@ function setUpViewer() {
     slider.setAttribute("aria-label", `Border between ${leftName.textContent} and ${rightName.textContent}`);
     articles.forEach((article) => article.classList.toggle("off", article !== chosen));
     split();
+    pan.fit();
   }
 
   function select(article) {
     const other = article.dataset.group !== chosen.dataset.group;
     chosen = article;
+    if (Number(article.dataset.group) !== state.group) change({ group: Number(article.dataset.group) });
     if (groupSelect) groupSelect.value = article.dataset.group;
     if (other) fillSides();
     if (other || !thumbs.querySelector("input")) fillThumbs();
@@ -143,7 +215,8 @@ function setUpViewer() {
     if (event.key in keys) {
       views.find((radio) => radio.value === keys[event.key]).checked = true;
       show();
-    } else if (event.key === ",") step(-1);
+    } else if (event.key === "1") pan.toggle();
+    else if (event.key === ",") step(-1);
     else if (event.key === ".") step(1);
     else return;
     event.preventDefault();

@@ -1,0 +1,130 @@
+"""Find the worst moments of clips: frames with low scores, of which those within a second are one moment."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..report.frame_scores import FrameScores
+from ..report.results import ScoreReport
+from ..report.worst import metric_of_choice, worst_frames
+from ..types import Doubles
+from .data import frame_time
+from .tables import score_text, time_code
+
+_SECOND = 1.0
+_USUAL_RATE = 25.0  # frames a second, of clips without times
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment by its worst frame: number and time code of the frame, the clip with the lowest score in it, and that score."""
+
+    index: int
+    time: str
+    clip: int
+    score: str
+
+
+@dataclass(frozen=True)
+class MomentGroup:
+    """The worst moments of clips that are compared with the same frames, by their numbers; `metric` chose the moments."""
+
+    metric: str
+    clips: tuple[int, ...]
+    moments: tuple[Moment, ...]
+
+
+def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
+    """Return the frames with the lowest scores, the worst first, each of them the worst within a second around it.
+
+    Frames without a score count as the worst; of equal frames the first one counts.
+    """
+    times = _times(report)
+    places = {frame.index: place for place, frame in enumerate(report.frames)}
+    covered = np.zeros(len(times), bool)  # by a worse frame within a second
+    chosen: list[FrameScores] = []
+    for frame in worst_frames(report, name, len(report.frames)):
+        if len(chosen) == count:
+            break
+        place = places[frame.index]
+        if not covered[place]:
+            chosen.append(frame)
+        first, last = np.searchsorted(times, (times[place] - _SECOND, times[place] + _SECOND))
+        covered[first:last] = True
+    return chosen
+
+
+def shared_moments(reports: Sequence[ScoreReport], count: int) -> list[int]:
+    """Return the worst frames of `count` moments of several clips by their numbers, the lowest score of any clip first.
+
+    The worst moment of each clip is chosen before the second worst of any clip, so that the worst clip does not choose all
+    moments. Among moments of equal rank, the lower score is chosen. Scores are those of float_ms_ssim, else of float_ssim, else
+    of the first metric. A frame without a score counts as the worst.
+    """
+    found: list[tuple[int, float, int, float]] = []  # rank, score, number and time
+    lowest: dict[int, float] = {}
+    for report in reports:
+        if not report.frames:
+            continue
+        name = metric_of_choice(report)
+        for frame in report.frames:
+            score = without_nan(frame.metrics[name])
+            lowest[frame.index] = min(score, lowest.get(frame.index, score))
+        times = dict(zip((frame.index for frame in report.frames), _times(report).tolist(), strict=True))
+        for rank, frame in enumerate(moments_of(report, name, count)):
+            found.append((rank, without_nan(frame.metrics[name]), frame.index, times[frame.index]))
+    chosen: dict[int, float] = {}
+    for *_, index, time in sorted(found):
+        if len(chosen) < count and all(abs(time - other) >= _SECOND for other in chosen.values()):
+            chosen[index] = time
+    return sorted(chosen, key=lambda index: (lowest[index], index))
+
+
+def listed_moments(reports: Sequence[ScoreReport], count: int) -> list[MomentGroup]:
+    """Return the worst moments of all clips, a group for those that share their frames."""
+    groups = []
+    for clips in alike(reports):
+        scored = [clip for clip in clips if reports[clip].frames and reports[clip].names]
+        indices = shared_moments([reports[clip] for clip in scored], count)
+        if indices:
+            groups.append(moment_group(reports, scored, indices))
+    return groups
+
+
+def moment_group(reports: Sequence[ScoreReport], clips: Sequence[int], indices: Iterable[int]) -> MomentGroup:
+    """Return the moments of frames. Each frame is one that at least one of the clips has."""
+    metric = metric_of_choice(reports[clips[0]])
+    frames = {clip: {frame.index: frame for frame in reports[clip].frames} for clip in clips}
+
+    def moment(index: int) -> Moment:
+        scores = {clip: of_clip[index].metrics.get(metric, math.inf) for clip, of_clip in frames.items() if index in of_clip}
+        worst = min(scores, key=lambda clip: (without_nan(scores[clip]), clip))
+        return Moment(index, time_code(frame_time(reports[worst], frames[worst][index])), worst, score_text(scores[worst]))
+
+    return MomentGroup(metric, tuple(clips), tuple(map(moment, indices)))
+
+
+def without_nan(score: float) -> float:
+    """Return a score, or a value below all scores if it is NaN."""
+    return -math.inf if math.isnan(score) else score
+
+
+def alike(reports: Sequence[ScoreReport]) -> list[list[int]]:
+    """Return the numbers of the reports, grouped so that frames of one number should show the same frame of the reference."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, report in enumerate(reports):
+        size = report.width, report.height
+        key = report.reference, size, report.selection.first_reference, report.sync, report.pictures
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
+
+
+def _times(report: ScoreReport) -> Doubles:
+    """Return the times of the frames in seconds, ascending."""
+    known = (frame_time(report, frame) for frame in report.frames)
+    times = [frame.index / _USUAL_RATE if time is None else time for frame, time in zip(report.frames, known, strict=True)]
+    return np.maximum.accumulate(np.array(times, np.float64)) if times else np.zeros(0)
