@@ -151,11 +151,11 @@ def test_similarities_are_compared_in_decibels(results: Path) -> None:
     assert [row["db"] for row in (*answer["deltas"], *answer["means"])] == [True] * 3
     assert not any(row["db"] for row in (*linear["deltas"], *linear["means"]))
     rows = [row for row in tables.read_table(results) if row["reference"] == "clip0.mkv"]
-    ladders = [
+    anchor, test = (
         Curve.of(preset, [(row["measured_kbps"], row["float_ssim_mean_db"]) for row in rows if row["preset"] == preset])
         for preset in ("ultrafast", "medium")
-    ]
-    assert answer["deltas"][0]["bd_rate"] == pytest.approx(bjontegaard_deltas(*ladders).bd_rate, rel=1e-9)
+    )
+    assert answer["deltas"][0]["bd_rate"] == pytest.approx(bjontegaard_deltas(anchor, test).bd_rate, rel=1e-9)
     assert abs(linear["deltas"][0]["bd_rate"] - answer["deltas"][0]["bd_rate"]) > 0.01
 
 

@@ -18,6 +18,7 @@ Step = tuple[int, int]
 STEPS: tuple[Step, ...] = ((4096, 90), (1920, 90), (1920, 80), (960, 90), (960, 80), (720, 80), (480, 75))
 """The encodings, tried in this order. A map is half as wide, because its windows of 11x11 have no finer detail."""
 
+_LEAST_MAP = 480  # pixels across: a smaller map is not made smaller still
 _MANY = 24  # pictures that are encoded as large as they are; of more, few would fit
 _OF_MANY = STEPS.index((960, 90))
 
@@ -56,7 +57,8 @@ class EncodedPictures:
 
     def add(self, picture: npt.NDArray[np.uint8], *, is_map: bool = False) -> int:
         """Add an (H, W, 3) picture, and return its number."""
-        widest = _widest(min(self.step[0], picture.shape[1]), is_map)
+        widest = min(self.step[0], picture.shape[1])
+        widest = max(widest // 2, _LEAST_MAP) if is_map else widest
         digest = hashlib.sha256(repr((picture.shape, is_map)).encode() + np.ascontiguousarray(picture).tobytes()).digest()
         if digest not in self._numbers:
             self._numbers[digest] = len(self._encoded)
@@ -67,7 +69,7 @@ class EncodedPictures:
         """Return all pictures in the encoding of a step."""
         if step == self.step:
             return [data for data, _ in self._encoded]
-        return [_again(data, _widest(step[0], is_map), step[1]) for data, is_map in self._encoded]
+        return [_again(data, step[0] // 2 if is_map else step[0], step[1]) for data, is_map in self._encoded]
 
 
 def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
@@ -105,10 +107,6 @@ def _note(step: Step, kept: Sequence[bool], budget: int, *, shrunk: bool) -> str
     if not all(kept):
         said.append(f"{len(kept) - sum(kept)} of {len(kept)} frames are left out.")
     return " ".join(said)
-
-
-def _widest(width: int, is_map: bool) -> int:
-    return max(1, width // 2) if is_map else width
 
 
 def encode(picture: npt.NDArray[Any], widest: int, quality: int) -> bytes:

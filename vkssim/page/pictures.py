@@ -189,7 +189,7 @@ def _unreadable(report: ScoreReport) -> str:
     if not report.frames and report.frame_count:
         return "there are pooled scores only; `vkssim batch --frames FOLDER` stores those of each frame too, which choose them"
     if not report.frames or not report.names:
-        return "no frame was scored"
+        return "the report has no scores of frames"
     if not report.reference or not report.distorted:
         return "the report does not name its clips; the JSON of `vkssim score` does"
     if "-" in (report.reference, report.distorted):
