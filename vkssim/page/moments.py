@@ -39,21 +39,24 @@ class MomentGroup:
 
 
 def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """Return the frames with the lowest scores, the worst first, each of them the worst within a second around it.
+    """Return the frames with the lowest scores, the worst first, none of them within a second of another one.
 
-    Frames without a score count as the worst; of equal frames the first one counts.
+    Each is the worst of the frames up to half a second away, since the edge of another moment is none. Frames without a score
+    count as the worst; of equal frames the first one counts.
     """
     times = _times(report)
     places = {frame.index: place for place, frame in enumerate(report.frames)}
-    covered = np.zeros(len(times), bool)  # by a worse frame within a second
+    covered = np.zeros(len(times), bool)  # by a worse frame near it, or by a moment
     chosen: list[FrameScores] = []
     for frame in worst_frames(report, name, len(report.frames)):
         if len(chosen) == count:
             break
         place = places[frame.index]
+        around = _SECOND / 2
         if not covered[place]:
             chosen.append(frame)
-        first, last = np.searchsorted(times, (times[place] - _SECOND, times[place] + _SECOND))
+            around = _SECOND
+        first, last = np.searchsorted(times, (times[place] - around, times[place] + around))
         covered[first:last] = True
     return chosen
 
