@@ -7,10 +7,13 @@ import hashlib
 import json
 import math
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
+from fnmatch import fnmatch
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +72,16 @@ def test_the_page_needs_nothing_beside_it() -> None:
     assert all(value and value.startswith("data:image/webp;base64,") for value in addresses)
     assert "url(" not in "".join(elements.raw)
     assert not any(key.startswith("on") or key == "style" for _, attributes in elements.tags for key in attributes)
+
+
+def test_a_wheel_has_all_that_a_page_is_made_of() -> None:
+    settings = tomllib.loads((FIXTURES.parent / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    patterns = settings["package-data"]["vkssim.page"]
+    files = [
+        path.name for path in Path(tables.__file__).parent.iterdir() if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert "answer.html" in files
+    assert [name for name in files if not any(fnmatch(name, pattern) for pattern in patterns)] == []
 
 
 def test_the_policy_permits_this_style_and_script_alone() -> None:

@@ -80,7 +80,7 @@ def test_the_page_of_the_command_has_the_shots_and_their_trials(clip: str, tmp_p
     assert "<title>clip.mkv: a crf for each of 2 shots – vkssim</title>" in text
     assert "2 of 2" in text
     assert zones.read_text().strip() in text
-    rows = re.findall(r"(\d+) to (\d+)</td><td class=\" text\">[\d:.]+</td><td class=\"\">([\d.]+)<", text)
+    rows = re.findall(r"(\d+) to (\d+)</td><td class=\"\">([\d.]+)<", text)
     assert [(int(first), int(last) + 1, setting) for first, last, setting in rows] == [
         (int(words[0]), int(words[1]), words[4]) for words in map(str.split, zones.read_text().splitlines())
     ]

@@ -211,16 +211,16 @@ def shots_page(search: ShotSearch) -> str:
         cells = (
             str(number + 1),
             f"{shot.first} to {shot.first + shot.count - 1}",
-            time_code(times[shot.first]),
             shortest(shot.setting),
             rate_text(shot.trial.kbps),
-            _megabytes(shot.trial.bytes),
             *_score_cells(shot.trial, targets),
+            _megabytes(shot.trial.bytes),
+            time_code(times[shot.first]),
             "met" if shot.meets else "missed",
         )
         return Row(cells, None, "pass" if shot.meets else "fail")
 
-    headings = ("shot", "frames", "begins at", parameter, "kbit/s", "MB", *_score_headings(targets), "target")
+    headings = ("shot", "frames", parameter, "kbit/s", *_score_headings(targets), "MB", "begins at", "target")
     try:
         zones = [Copied("Zones for Av1an", search.zones())]
     except OptionError:  # Av1an lacks the encoder
@@ -232,7 +232,7 @@ def shots_page(search: ShotSearch) -> str:
             title=f"{name}: a {parameter} for each of {counted(len(shots), 'shot')}",
             lead=_lead(search),
             tiles=tiles,
-            table=Table("The shots", headings, tuple(row(number, shot) for number, shot in enumerate(shots)), 3),
+            table=Table("The shots", headings, tuple(row(number, shot) for number, shot in enumerate(shots)), 2),
             copied=[*zones, json_to_copy(listed)],
             notes=tuple(search.notes),
             plots=[
