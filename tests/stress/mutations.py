@@ -109,12 +109,12 @@ MUTATIONS = (
         "width - 11 - first_column)",
     ),
     Mutation("fast staged window: last row of a strip read twice", FAST_STAGED, "rows + 9) * pitch", "rows + 8) * pitch"),
-    Mutation("strip window: a tap across", STRIP, "tap_product(k, values[c + k])", "tap_product(min(k, 9), values[c + k])"),
+    Mutation("strip window: a tap across", STRIP, "add_products(sums, k, values)", "add_products(sums, min(k, 9), values)"),
     Mutation(
         "strip window: a row lost before the first window", STRIP, "i < 10; ++i, row += pitch", "i < 9; ++i, row += pitch"
     ),
-    Mutation("strip window: the last tap down", STRIP, "tap_product(10, next)", "tap_product(9, next)"),
-    Mutation("strip window: a tap down", STRIP, "tap_product(k, kept[k])", "tap_product(max(k, 1), kept[k])"),
+    Mutation("strip window: the last tap down", STRIP, "add_products(sums, 10, next)", "add_products(sums, 9, next)"),
+    Mutation("strip window: a tap down", STRIP, "add_products(sums, k, kept[k])", "add_products(sums, max(k, 1), kept[k])"),
     Mutation("strip window: the newest row lost", STRIP, "kept[9] = next;", "kept[9] = kept[8];"),
     Mutation("strip window: a column of windows too many", STRIP, "column + c < width - 10", "column + c < width - 9"),
     Mutation("strip window: last row of each strip lost", STRIP, "for (int i = 0; i < rows;", "for (int i = 0; i < rows - 1;"),
