@@ -129,10 +129,14 @@ KINDS: dict[str, Callable[[np.random.Generator, Plane, Plane], Planes]] = {
 }
 
 
-def hard_pair(kind: str, seed: int) -> HardPair:
-    """Return the pair of a kind and a seed: its size, 176 to 260 samples a side, its depth and its contents are random."""
+def hard_pair(kind: str, seed: int, size: tuple[int, int] | None = None) -> HardPair:
+    """Return the pair of a kind and a seed. Its depth and contents are random.
+
+    `size` is its width and height; without it they are random as well, 176 to 259 samples.
+    """
     random = np.random.default_rng([seed, *kind.encode()])
     height, width = (int(side) for side in random.integers(176, 260, 2))
+    width, height = size or (width, height)
     rows, columns = (plane.astype(np.float64) for plane in np.mgrid[:height, :width])
     bits = DEPTHS[random.integers(0, len(DEPTHS))]
     return _stored(f"{kind} {seed}", bits, KINDS[kind](random, rows, columns))
