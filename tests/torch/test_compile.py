@@ -176,3 +176,10 @@ def test_the_operator_keeps_pytorchs_rules(wanted: tuple[bool, bool]) -> None:
     options = (*wanted, False, 1.0, 1e-4, 9e-4, "same", [0.5, 0.5], "average", "clamp", "vulkan", None)
     tests = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_static")
     torch.library.opcheck(value_and_gradients, (*pair, *options), test_utils=tests)
+
+
+@pytest.mark.parametrize("shape", [(3, 24, 33), (1, 3, 2, 24, 33)])
+def test_one_image_and_clips(shape: tuple[int, ...]) -> None:
+    pair = tensors("natural", *shape, grad=False)
+    plain, compiled = (_gradients(call, *pair, wanted=(True, True)) for call in (front.fused_ssim, _compiled(front.fused_ssim)))
+    assert all(map(_same, plain, compiled))

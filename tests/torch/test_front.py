@@ -157,11 +157,50 @@ def test_two_runs_give_the_same_bits() -> None:
     np.testing.assert_equal(first, second)
 
 
+@by_name
+@by_backend
+def test_one_image_is_a_batch_of_one(name: str, backend: str) -> None:
+    pair = tensors("natural", 3, 165, 170)
+    batch = [image.detach()[None].requires_grad_() for image in pair]
+    expected = getattr(front, name)(*batch, data_range=1.0, backend=backend)
+    for size_average in (True, False):
+        value = getattr(front, name)(*pair, data_range=1.0, size_average=size_average, backend=backend)
+        assert (value.shape, value.item()) == ((), expected.item())
+        for got, wanted in zip(gradients(value, *pair), gradients(expected, *batch), strict=True):
+            np.testing.assert_equal(got, wanted[0])
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 4, 41, 53), (2, 4, 3, 41, 53)])
+def test_a_clip_is_the_mean_of_its_frames(shape: tuple[int, ...]) -> None:
+    """(N, C, T, H, W) or (N, T, C, H, W): the value is the same."""
+    pair = tensors("natural", *shape)
+    values = front.ssim(*pair, data_range=1.0, size_average=False)
+    frames = [image.detach().flatten(1, 2).requires_grad_() for image in pair]
+    expected = front.ssim(*frames, data_range=1.0, size_average=False)
+    assert values.shape == (2,)
+    assert values.tolist() == expected.tolist()
+    assert front.ssim(*pair, data_range=1.0).item() == front.ssim(*frames, data_range=1.0).item()
+    for got, wanted in zip(gradients(values.sum(), *pair), gradients(expected.sum(), *frames), strict=True):
+        np.testing.assert_equal(got, wanted.reshape(shape))
+
+
+def test_clips_of_few_frames_are_the_other_librarys() -> None:
+    """With fewer frames than its window has taps, pytorch-msssim's SSIM does not filter over time either."""
+    pair = tensors("natural", 2, 3, 4, 41, 53)
+    exact = doubles(pair)
+    with pytest.warns(UserWarning, match="Skipping Gaussian Smoothing at dimension 2"):
+        expected = pytorch_msssim.ssim(*exact, data_range=1.0, win=taps(3).unsqueeze(1))
+    check("clips", front.ssim(*pair, data_range=1.0), pair, expected, exact)
+
+
 def test_colours_last_are_met_with_what_to_pass() -> None:
     images = torch.rand(2, 32, 48, 3)
-    with pytest.raises(FrameError, match=r"with the colours last; pass \(N, C, H, W\): `images\.permute\(0, 3, 1, 2\)`"):
+    with pytest.raises(FrameError, match=r"with the colours last; give them first: `images\.permute\(0, 3, 1, 2\)`"):
         front.ssim(images, images, data_range=1.0, backend="cpu")
-    with pytest.raises(FrameError, match=r"\(N, C, H, W\) is possible: `image\.permute\(2, 0, 1\)\[None\]`"):
-        front.ssim(images[0], images[0], data_range=1.0, backend="cpu")
+    with pytest.raises(FrameError, match=r"give them first: `clips\.permute\(0, 1, 4, 2, 3\)`"):
+        front.ssim(images[None], images[None], data_range=1.0, backend="cpu")
+    for padding in ("valid", "same"):
+        with pytest.raises(FrameError, match=r"give them first: `image\.permute\(2, 0, 1\)`"):
+            front.ssim(images[0], images[0], data_range=1.0, padding=padding, backend="cpu")
     right = images.permute(0, 3, 1, 2)
     assert front.ssim(right, right, data_range=1.0, backend="cpu").item() == pytest.approx(1)

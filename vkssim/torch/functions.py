@@ -16,8 +16,8 @@ from ..types import has_colours_last
 from .autograd import Job, Where, value
 from .traced import traced_value
 
-_COLOURS_FIRST = {3: "`image.permute(2, 0, 1)[None]`", 4: "`images.permute(0, 3, 1, 2)`"}
-"""Code that converts tensors with the colours last to (N, C, H, W), by their number of axes."""
+_COLOURS_FIRST = {3: "`image.permute(2, 0, 1)`", 4: "`images.permute(0, 3, 1, 2)`", 5: "`clips.permute(0, 1, 4, 2, 3)`"}
+"""Code that converts tensors with the colours last to tensors with the colours first, by their number of axes."""
 _WINDOW_SIZE, _WINDOW_SIGMA = 11, 1.5
 
 
@@ -36,8 +36,9 @@ def fused_ssim(
     Parameters
     ----------
     img1, img2 : Tensor
-        Images (N, C, H, W) of one type, shape and device: float32; float16 and bfloat16, which are computed in float32; or
-        float64 with `backend="cpu"`. Gradients flow to both.
+        Images (N, C, H, W), one image (C, H, W), or clips (N, C, T, H, W) or (N, T, C, H, W), whose frames are compared one by
+        one. Both have one type, shape and device: float32; float16 and bfloat16, which are computed in float32; or float64 with
+        `backend="cpu"`. Gradients flow to both.
     padding : {"same", "valid"}
         "same" has a window on every sample, with zeros beyond the border. "valid" has only windows completely inside.
     train : bool
@@ -58,7 +59,7 @@ def fused_ssim(
     Raises
     ------
     FrameError
-        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+        The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
     OptionError
         An argument has an invalid value.
     DeviceError
@@ -97,11 +98,12 @@ def ssim(
     Parameters
     ----------
     X, Y : Tensor
-        Images (N, C, H, W), as for `fused_ssim`; H and W are 11 at least where padding is "valid".
+        Images, one image, or clips, as for `fused_ssim`; H and W are 11 at least if padding is "valid".
     data_range : float
         The largest possible sample.
     size_average : bool
-        Return the mean over all images; otherwise each image's own value.
+        Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
+        frames.
     win_size : int
         Taps of the window; it must be 11, since the window is compiled in.
     win_sigma : float
@@ -122,12 +124,13 @@ def ssim(
     Returns
     -------
     Tensor
-        A scalar, or (N,), float32 (float64 for float64 images).
+        A scalar, or (N,) if size_average is False and the tensors have N images or clips; float32 (float64 for float64
+        images).
 
     Raises
     ------
     FrameError
-        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+        The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
     OptionError
         An argument has a value that it cannot have.
     DeviceError
@@ -162,12 +165,13 @@ def ms_ssim(
     Parameters
     ----------
     X, Y : Tensor
-        Images (N, C, H, W), as for `fused_ssim`; H and W are 161 at least with five weights where padding is "valid", since 11
-        samples must remain on the last scale.
+        Images, one image, or clips, as for `fused_ssim`; H and W are 161 at least with five weights if padding is "valid",
+        since 11 samples must remain on the last scale.
     data_range : float
         The largest sample there can be.
     size_average : bool
-        Return the mean over all images; otherwise each image's own value.
+        Return the mean over all images; otherwise each image's own value, or that of each clip, which is the mean over its
+        frames.
     win_size : int
         Taps of the window; it must be 11, since the window is compiled in.
     win_sigma : float
@@ -192,12 +196,13 @@ def ms_ssim(
     Returns
     -------
     Tensor
-        A scalar, or (N,), float32 (float64 for float64 images).
+        A scalar, or (N,) if size_average is False and the tensors have N images or clips; float32 (float64 for float64
+        images).
 
     Raises
     ------
     FrameError
-        The images differ in shape, type or device, are not (N, C, H, W), or are too small.
+        The images differ in shape, type or device, have fewer than 3 axes or more than 5, or are too small.
     OptionError
         An argument has a value that it cannot have.
     DeviceError
@@ -231,9 +236,11 @@ def check_window(win_size: int, win_sigma: float, win: Tensor | None) -> None:
 def _value(first: Tensor, second: Tensor, options: dict[str, Any], where: Where, *, average: bool) -> Tensor:
     if where.backend not in BACKENDS:
         raise OptionError(f"backend is {where.backend!r}; {' or '.join(BACKENDS)} is possible")
-    _check_images(first, second, where.backend)
-    if has_colours_last(first.shape) and options["padding"] is Padding.VALID:
-        raise FrameError(f"the images are {_described(first)}, with the colours last; pass (N, C, H, W): {_COLOURS_FIRST[4]}")
+    _check_images(first, second, where.backend, options["padding"])
+    if first.ndim == 3:  # one image, whose value is a scalar in any case
+        first, second, average = first[None], second[None], True
+    elif first.ndim == 5:  # the frames of a clip are planes as the channels of an image are
+        first, second = first.flatten(1, 2), second.flatten(1, 2)
     height, width = first.shape[2:]
     made = Job.of if torch.compiler.is_compiling() else _kept_job  # torch.compile warns of what is kept
     job = made(where, average, height=height, width=width, **options)
@@ -248,12 +255,19 @@ def _kept_job(where: Where, average: bool, **options: Any) -> Job:
     return Job.of(where, average, **options)
 
 
-def _check_images(first: Tensor, second: Tensor, backend: str) -> None:
+def _check_images(first: Tensor, second: Tensor, backend: str, padding: Padding) -> None:
     if (first.shape, first.dtype, first.device) != (second.shape, second.dtype, second.device):
         raise FrameError(f"the images are {_described(first)} and {_described(second)}; they must be alike")
-    if first.ndim != 4:
-        cure = f": {_COLOURS_FIRST[3]}" if has_colours_last(first.shape) else ""
-        raise FrameError(f"the images are {_described(first)}; (N, C, H, W) is possible{cure}")
+    if first.ndim not in (3, 4, 5):
+        raise FrameError(
+            f"the images are {_described(first)}; (C, H, W), (N, C, H, W) and clips (N, C, T, H, W) are possible: give a plane"
+            " with `image[None]`"
+        )
+    # With zeros outside, images may be 3 samples wide.
+    if has_colours_last(first.shape[-4:]) and (padding is Padding.VALID or first.ndim != 4):
+        raise FrameError(
+            f"the images are {_described(first)}, with the colours last; give them first: {_COLOURS_FIRST[first.ndim]}"
+        )
     if not first.numel():
         raise FrameError(f"no image in a tensor that is {_described(first)}")
     if first.device.type == "meta":

@@ -79,12 +79,12 @@ class SSIM(nn.Module):
         Parameters
         ----------
         X, Y : Tensor
-            Images (N, C, H, W); see `ssim`.
+            Images, one image, or clips; see `ssim`.
 
         Returns
         -------
         Tensor
-            A scalar where `size_average` is true, otherwise (N,).
+            A scalar, or (N,) if `size_average` is False and the tensors have N images or clips.
 
         """
         return ssim(
@@ -178,12 +178,12 @@ class MS_SSIM(nn.Module):  # noqa: N801
         Parameters
         ----------
         X, Y : Tensor
-            Images (N, C, H, W); see `ms_ssim`.
+            Images, one image, or clips; see `ms_ssim`.
 
         Returns
         -------
         Tensor
-            A scalar where `size_average` is true, otherwise (N,).
+            A scalar, or (N,) if `size_average` is False and the tensors have N images or clips.
 
         """
         return ms_ssim(

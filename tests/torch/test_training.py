@@ -1,0 +1,27 @@
+"""The training loop of docs/loss.md, run as its page says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ..support.commands import run_program
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "loss.md"
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_loop_of_the_page_trains(processes: int, tmp_path: Path) -> None:
+    found = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    script = tmp_path / "train.py"
+    script.write_text(found[1], encoding="utf-8")
+    run = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
+    process = run_program(sys.executable, *run, str(script), cwd=tmp_path, text=True)
+    assert process.returncode == 0, process.stderr
+    losses = [float(text) for text in re.findall(r"^epoch \d: loss (\S+)$", process.stdout, re.MULTILINE)]
+    assert len(losses) == 3
+    assert 0 < losses[2] < losses[0] < 1
