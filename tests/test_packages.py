@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 
@@ -75,6 +76,21 @@ def test_the_recipe_is_of_this_version_and_has_every_requirement() -> None:
     (setuptools,) = map(Requirement, PROJECT["build-system"]["requires"])
     assert f"{setuptools.name} {setuptools.specifier}" in RECIPE["requirements"]["host"]
     assert {"glslang", "spirv-tools"} == set(RECIPE["requirements"]["build"])
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"]) == (__version__, PROJECT["project"]["license"])
+
+
+@pytest.mark.parametrize("words", [("-m", "vkssim", "features"), ("-c", "import vkssim")])
+def test_a_checkout_that_is_not_installed_says_what_installs_it(words: tuple[str, ...]) -> None:
+    """Without site-packages, Python finds the folder vkssim alone, and neither host/ nor a dependency."""
+    process = python_process("-S", *words, cwd=ROOT, environment={"PYTHONPATH": ""}, text=True)
+    assert process.returncode == 1
+    *_, line = process.stderr.splitlines()
+    assert "vkssim is not installed for this Python: `pip install -e .`" in line
+    assert ("Traceback" in process.stderr) == (words[0] == "-c")
 
 
 def test_the_recipe_of_a_release_has_the_sdist_as_its_source(tmp_path: Path) -> None:
