@@ -38,16 +38,28 @@ def _page(site: ModuleType, name: str) -> str:
     return str(site.on_page_markdown((ROOT / "docs" / name).read_text(encoding="utf-8"), page))
 
 
-def test_every_option_of_every_command_is_in_the_reference(site: ModuleType) -> None:
+def test_every_command_has_a_page_with_every_option(site: ModuleType) -> None:
     text = _page(site, "cli.md")
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        command = main.get_command(context, name)
+    top = click.Context(main, info_name="vkssim")
+    for name in main.list_commands(top):
+        command = main.get_command(top, name)
         assert command is not None
-        section = text.split(f"### vkssim {name}\n")[1].split("\n### ")[0]
+        page = "\n".join(site.command_text(click.Context(command, info_name=name, parent=top)))
+        assert page.startswith(f"# vkssim {name}\n")
+        assert f"| [`vkssim {name}`](cli/{name}.md) | " in text
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
-                assert f"| `{', '.join(option.opts)}" in section
+                assert f"| `{', '.join(option.opts)}" in page
+
+
+def test_every_page_of_a_command_is_in_the_navigation(site: ModuleType) -> None:
+    config = SimpleNamespace(nav=[{"Home": "index.md"}, {"Reference": [{"Command line": "cli.md"}, {"API": "api.md"}]}])
+    reference = site.on_config(config).nav[1]["Reference"]
+    names = main.list_commands(click.Context(main))
+    assert reference == [
+        {"Command line": [{"Overview": "cli.md"}, *({f"vkssim {name}": f"cli/{name}.md"} for name in names)]},
+        {"API": "api.md"},
+    ]
 
 
 def test_every_key_of_the_schema_is_in_the_reference(site: ModuleType) -> None:
@@ -72,6 +84,18 @@ def test_links_lead_to_where_files_are_on_the_site(site: ModuleType) -> None:
     assert site.on_page_markdown(text, page) == text.replace("../fixtures/README.md#", "project/fixtures.md#")
     page = SimpleNamespace(file=SimpleNamespace(src_uri="project/contributing.md"), meta={})
     assert site.on_page_markdown("[a](docs/score.md) [b](LICENSE)", page) == "[a](../score.md) [b](LICENSE)"
+
+
+def test_a_formula_that_stands_alone_can_be_scrolled(site: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The site alone needs the converter: this one returns what it is given."""
+    converter = ModuleType("latex2mathml.converter")
+    converter.convert = lambda text, display: f"<math {display}>{text}</math>"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "latex2mathml", ModuleType("latex2mathml"))
+    monkeypatch.setitem(sys.modules, converter.__name__, converter)
+    text = 'a <span class="arithmatex">\\(x &lt; y\\)</span> <div class="arithmatex">\\[\nz\n\\]</div>'
+    inline, block = re.fullmatch("a (.*) (<div.*</div>)", site.on_page_content(text)).groups()  # type: ignore[union-attr]
+    assert inline == "<math inline>x < y</math>"
+    assert re.fullmatch('<div style="overflow: auto hidden;.*><math block>z</math></div>', block)
 
 
 @pytest.mark.parametrize(

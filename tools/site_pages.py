@@ -47,28 +47,26 @@ _FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?
 
 
 def on_config(config: Any) -> Any:
-    """List every decision below the index of decisions."""
+    """List every decision below the index of decisions, and every command below the page of the command line."""
     decisions = [f"adr/{page.name}" for page in sorted((ROOT / "docs" / "adr").glob("0*.md"))]
+    commands = [{context.command_path: _command_page(context)} for context in _contexts()]
+    below = {"adr/README.md": ["adr/README.md", *decisions], "cli.md": [{"Overview": "cli.md"}, *commands]}
     for section in config.nav:
         pages = next(iter(section.values()))
         if isinstance(pages, list):
-            pages[:] = [_with_decisions(entry, decisions) for entry in pages]
+            pages[:] = [{title: below.get(page, page)} for entry in pages for title, page in entry.items()]
     return config
 
 
-def _with_decisions(entry: Any, decisions: list[str]) -> Any:
-    """Return an entry of the navigation; that of the index of decisions with the pages below it."""
-    title, page = next(iter(entry.items()))
-    return {title: [page, *decisions]} if page == "adr/README.md" else entry
-
-
 def on_files(files: Any, config: Any) -> Any:
-    """Add the files of `BESIDE` to the site."""
+    """Add the files of `BESIDE` and the pages of the commands to the site."""
     from mkdocs.structure.files import File
 
     for source, target in BESIDE.items():
         if files.get_file_from_path(target) is None:
             files.append(File.generated(config, target, abs_src_path=str(ROOT / source)))
+    for context in _contexts():
+        files.append(File.generated(config, _command_page(context), content="\n".join(command_text(context))))
     return files
 
 
@@ -97,12 +95,15 @@ def _relinked(text: str, source: str, place: str) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Write formulas as MathML."""
+    """Write formulas as MathML; those that stand alone can be scrolled where the window is narrower."""
     from latex2mathml.converter import convert
 
     def formula(found: re.Match[str]) -> str:
         inline, block = found[2], found[3]
-        return str(convert(html.unescape(inline or block).strip(), display="inline" if inline else "block"))
+        if inline:
+            return str(convert(html.unescape(inline).strip(), display="inline"))
+        made = convert(html.unescape(block).strip(), display="block")
+        return f'<div style="overflow: auto hidden; padding: 0.4em 0" tabindex="0">{made}</div>'
 
     return _FORMULA.sub(formula, content)
 
@@ -120,31 +121,43 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
 # -- commands ---------------------------------------------------------------------------------------------------------
 
 
+def _contexts() -> list[click.Context]:
+    return list(contexts(click.Context(main, info_name="vkssim")))
+
+
+def _command_page(context: click.Context) -> str:
+    """Return the place of a command's page on the site."""
+    return "cli/" + "-".join(context.command_path.split()[1:]) + ".md"
+
+
 def _commands() -> str:
-    lines = ["## Commands", ""]
-    for context in contexts(click.Context(main, info_name="vkssim")):
-        lines += _command(context)
+    lines = ["## Commands", "", "| command | what it does |", "|---|---|"]
+    for context in _contexts():
+        brief = _text(context.command.get_short_help_str(limit=200))
+        lines.append(f"| [`{context.command_path}`]({_command_page(context)}) | {_cell(brief)} |")
     return "\n".join(lines)
 
 
-def _command(context: click.Context) -> Iterator[str]:
+def command_text(context: click.Context) -> Iterator[str]:
+    """Yield the lines of a command's page: what it does, its examples, its options."""
     command = context.command
-    yield from (f"### {context.command_path}", "", "```text", usage(context), "```", "")
+    yield from (f"# {context.command_path}", "")
     for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         yield from (_text(" ".join(paragraph.split())), "")
+    yield from ("```text", usage(context), "```", "")
+    if isinstance(command, Command) and command.examples:
+        yield from ("## Examples", "")
+        for line, does in command.examples:
+            yield from (_text(does), "", "```sh", line, "```", "")
     for title, options in sections(command, context):
-        yield from (f"**{title}**", "", "| option | what it does |", "|---|---|")
+        yield from (f"## {title}", "", "| option | what it does |", "|---|---|")
         for option in options:
             value = "" if option.is_flag else f" {value_name(option)}"
             default = f" Default: {option.default}." if option.show_default else ""
             names = ", ".join(option.opts) + value
             yield f"| `{_cell(names)}` | {_cell(_text((option.help or '') + default))} |"
         yield ""
-    if isinstance(command, Command) and command.examples:
-        yield from ("**Examples**", "", "```sh")
-        for line, does in command.examples:
-            yield from (f"# {does}", line)
-        yield from ("```", "")
+    yield from ("[Exit codes and environment variables](../cli.md#exit-codes) are the same for all commands.", "")
 
 
 def _cell(text: str) -> str:
