@@ -1,0 +1,101 @@
+"""libvmaf's own float_ms_ssim by FFmpeg, beside vkssim: the same raw files, in turns, in one run.
+
+Both give the same scores, or the section fails. FFmpeg is the one on the PATH, or that of the package imageio-ffmpeg.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from machine import cores
+from measure import raw_clips
+from spreads import Row, compared, measured
+
+from vkssim import score_files
+from vkssim.frames.options import RawDescription
+
+FEATURE = "float_ms_ssim"
+_ROUNDS = 5
+_LARGEST_DIFFERENCE = 1.5e-6
+"""One in the sixth decimal, and the rounding of libvmaf's output to it."""
+
+Scores = list[float]
+
+
+def beside(width: int, height: int, frames: int, device: str | None) -> list[Row]:
+    """Milliseconds a frame from raw 8-bit files to scores, by the clock and of CPU time: vkssim and libvmaf take turns."""
+    program = _ffmpeg()
+    if program is None:
+        return []
+    with raw_clips(width, height, 8, frames) as (reference, distorted):
+        raw = RawDescription(width, height, "420", 8)
+        where = {"section": "libvmaf", "size": f"{width}x{height}", "bits": 8, "feature": FEATURE, "frames": frames}
+        where["cores"] = cores()
+
+        def ours() -> Scores:
+            report = score_files(reference, distorted, features=[FEATURE], raw=raw, device=device)
+            return [frame.metrics[FEATURE] or 0.0 for frame in report.frames]
+
+        def theirs() -> Scores:
+            return _run(program, width, height, reference, distorted)
+
+        runs: dict[str, Callable[[], Scores]] = {"vkssim": ours, "libvmaf by FFmpeg": theirs}
+        scores = [run() for run in runs.values()]
+        difference = max(abs(first - second) for first, second in zip(*scores, strict=True))
+        if difference > _LARGEST_DIFFERENCE:
+            raise ValueError(
+                f"the scores differ by up to {difference:g}; {_LARGEST_DIFFERENCE:g} is the most that rounding makes"
+            )
+        times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
+        for _ in range(_ROUNDS):
+            for name, run in runs.items():
+                began = time.perf_counter(), _cpu_seconds()
+                run()
+                times[name].append((time.perf_counter() - began[0], _cpu_seconds() - began[1]))
+    rows = []
+    for index, kind in enumerate(("by the clock", "CPU time")):
+        pair = []
+        for name, rounds in times.items():
+            values = [1e3 * seconds[index] / frames for seconds in rounds]
+            pair.append({**where, "name": f"{name}, {kind}", **measured(values), "unit": "ms a frame"})
+        rows += [*pair, {**where, "name": f"libvmaf against vkssim, {kind}", **compared(pair[1], pair[0], "times as long")}]
+    return rows
+
+
+def _ffmpeg() -> str | None:
+    """Return an FFmpeg with the filter libvmaf; None if the machine has none."""
+    found = [shutil.which("ffmpeg")]
+    try:
+        import imageio_ffmpeg
+
+        found.append(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError):
+        pass
+    for program in filter(None, found):
+        filters = subprocess.run([program, "-hide_banner", "-filters"], capture_output=True, text=True, check=False).stdout
+        if " libvmaf " in filters:
+            return program
+    return None
+
+
+def _run(program: str, width: int, height: int, reference: Path, distorted: Path) -> Scores:
+    """Return libvmaf's scores; an empty model leaves the feature alone to be computed."""
+    log = reference.with_name("libvmaf.json")
+    raw = ("-f", "rawvideo", "-pix_fmt", "yuv420p", "-s", f"{width}x{height}", "-i")
+    options = f"model=:feature=name={FEATURE}:n_threads={cores()}:log_fmt=json:log_path={log.name}"
+    command = [program, "-nostdin", "-loglevel", "error", *raw, str(distorted), *raw, str(reference)]
+    subprocess.run([*command, "-lavfi", f"[0:v][1:v]libvmaf={options}", "-f", "null", "-"], cwd=log.parent, check=True)
+    frames = json.loads(log.read_text(encoding="utf-8"))["frames"]
+    return [float(frame["metrics"][FEATURE]) for frame in frames]
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of all threads of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
