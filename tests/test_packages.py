@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from packaging.requirements import Requirement
 
 from vkssim import __version__
 
-from .support.commands import python_process
+from .support.commands import python_process, run_program
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -86,7 +87,7 @@ def test_the_citation_is_of_this_version() -> None:
 @pytest.mark.parametrize("words", [("-m", "vkssim", "features"), ("-c", "import vkssim")])
 def test_a_checkout_that_is_not_installed_says_what_installs_it(words: tuple[str, ...]) -> None:
     """Without site-packages, Python finds the folder vkssim alone, and neither host/ nor a dependency."""
-    process = python_process("-S", *words, cwd=ROOT, environment={"PYTHONPATH": ""}, text=True)
+    process = run_program(sys.executable, "-S", *words, cwd=ROOT, environment={"PYTHONPATH": ""}, text=True)
     assert process.returncode == 1
     *_, line = process.stderr.splitlines()
     assert "vkssim is not installed for this Python: `pip install -e .`" in line

@@ -43,6 +43,7 @@ _GENERATED = re.compile(r"<!-- generated: (\w+) -->.*?<!-- end -->", re.DOTALL)
 _LINK = re.compile(r"\]\((?!\w+:|#)([^)#\s]+)")
 _FENCE = re.compile(r"(^ *(?:```|~~~).*?^ *(?:```|~~~) *$)", re.DOTALL | re.MULTILINE)
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">(?:\\\((.*?)\\\)|\\\[(.*?)\\\])</\1>', re.DOTALL)
+_FORMULA_STYLE = "display: flex; flex-wrap: wrap; gap: 0.4em 2.5em; padding: 0.4em 0; overflow: auto hidden"
 _FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
 
 
@@ -95,15 +96,16 @@ def _relinked(text: str, source: str, place: str) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Write formulas as MathML; those that stand alone can be scrolled where the window is narrower."""
+    """Write formulas as MathML. Those that stand alone break where they have wide gaps, or scroll, if the window is narrow."""
     from latex2mathml.converter import convert
 
     def formula(found: re.Match[str]) -> str:
         inline, block = found[2], found[3]
         if inline:
             return str(convert(html.unescape(inline).strip(), display="inline"))
-        made = convert(html.unescape(block).strip(), display="block")
-        return f'<div style="overflow: auto hidden; padding: 0.4em 0" tabindex="0">{made}</div>'
+        parts = [block] if r"\begin" in block else block.split(r"\qquad")
+        made = "".join(str(convert(html.unescape(part).strip(), display="block")) for part in parts)
+        return f'<div style="{_FORMULA_STYLE}" tabindex="0">{made}</div>'
 
     return _FORMULA.sub(formula, content)
 
