@@ -60,6 +60,18 @@ def test_a_section_that_fails_keeps_all_figures() -> None:
     assert written == [1, 2, 3]
 
 
+def test_libvmaf_beside_vkssim_gives_the_same_scores(tmp_path: Path) -> None:
+    """The section fails if a score differs by more than one in the sixth decimal."""
+    output = tmp_path / "figures.json"
+    code, said = _bench("--section", "libvmaf", *SMALL, "-o", str(output))
+    assert code == 0, said
+    rows = {row["name"]: row for row in json.loads(output.read_text())["figures"]}
+    assert len(rows) == 6
+    for program in ("vkssim", "libvmaf by FFmpeg"):
+        assert rows[f"{program}, CPU time"]["value"] > 0
+    assert {"value", "text"} & rows["libvmaf against vkssim, CPU time"].keys()
+
+
 def test_the_bench_goes_on_behind_a_section_that_fails(tmp_path: Path) -> None:
     """The feature is unknown, as the section arrays finds out; memory, which does not use it, starts processes.
 
