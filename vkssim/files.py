@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -16,7 +15,7 @@ from .report.results import ScoreReport
 from .report.thresholds import parse_pooled, parse_threshold
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
-from .scoring.run_store import RunStore, open_store
+from .scoring.run_store import open_store
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 
@@ -41,7 +40,6 @@ def score_files(
     fail_under: Sequence[str] = (),
     pooled: Sequence[str] = (),
     resume: str | os.PathLike[str] | None = None,
-    journal: RunStore | None = None,
 ) -> ScoreReport:
     """Score a distorted clip against its reference, frame by frame.
 
@@ -97,8 +95,6 @@ def score_files(
         ``PATH.parts``. If an equal run was interrupted, this run continues from its scores, also with more or fewer devices,
         and `ScoreReport.resumed` counts the frames of the earlier run. OptionError is raised if the files belong to another
         run.
-    journal : RunStore, optional
-        Deprecated; use `resume`.
 
     Returns
     -------
@@ -119,12 +115,10 @@ def score_files(
     thresholds = [*map(parse_threshold, fail_under), *map(parse_pooled, pooled)]
     clips = Clips(os.fspath(reference), os.fspath(distorted), raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, backend, decode=decode)
-    if journal is not None:
-        warnings.warn("journal= of score_files is deprecated; resume=PATH does the same", DeprecationWarning, stacklevel=2)
     with ExitStack() as stack:
         if isinstance(progress, bool):
             progress = stack.enter_context(closing(progress_bar("frames"))) if progress else None
-        settings = RunSettings(profile, progress, on_frames, thresholds, journal)
+        settings = RunSettings(profile, progress, on_frames, thresholds)
         if resume is None:
             return score_pair(clips, options, device, settings)
         store = stack.enter_context(open_store(resume, clips, options, resume=True, tell=lambda _text: None))

@@ -230,14 +230,6 @@ def test_damaged_ranges_are_not_believed(
             assert folder.names() == (set() if bit < 8 * head else {"k.whole"}), "else it is begun anew"
 
 
-def test_a_journal_of_an_older_version_is_begun_anew(clips: Clips, tmp_path: Path) -> None:
-    (tmp_path / "scores.json.journal").write_bytes(b'vkssim parts 1 {"what": 1}\n')
-    notes: list[str] = []
-    with _kept(tmp_path, resume=True, tell=notes.append) as kept:
-        assert told(_score(clips, kept)) == told(_in_one(clips))
-    assert ["was written by an older version: it is ignored" in note for note in notes] == [True]
-
-
 # -- one device and several -------------------------------------------------------------------------------------------
 
 

@@ -405,23 +405,6 @@ def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Row
         assert len(_journal(tmp_path)) == 3
 
 
-def test_a_journal_of_an_older_version_is_begun_anew(tmp_path: Path, rungs: Rows, decoded: Counter[str]) -> None:
-    """It has records without sums; whether they are right nobody can tell."""
-    manifest(tmp_path / "ladder.csv", rungs)
-    first = _batch(tmp_path)
-    older = "".join(json.dumps(record) + "\n" for record in _journal(tmp_path))
-    for text in (older, older[:-9], older.replace(": 0.9", ": 0.8"), older + "my diary\n"):
-        (tmp_path / "results.jsonl.journal").write_text(text)
-        decoded.clear()
-        result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
-        assert (result.exit_code, len(decoded)) == (0, 4)
-        assert (
-            "was written by an older version, without checksums: it is ignored, and all pairs are scored again" in result.stderr
-        )
-        assert _rows(tmp_path / "results.jsonl") == first
-        assert len(_journal(tmp_path)) == 3
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> None:
     """Signalled when the first pair is done; the second run scores the others and only them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 from vkssim.errors import InputError
 from vkssim.storage.checked_journal import CheckedJournal
-from vkssim.storage.checked_lines import BATCH, RUN, CheckedLines, pack_record, unpack_record
+from vkssim.storage.checked_lines import BATCH, RUN, pack_record, unpack_record
 
 from ..support.damage import flipped_bits
 
@@ -42,7 +41,6 @@ def test_entries_come_back(path: Path) -> None:
     journal.close()
     assert (journal.head, journal.entries) == (HEAD, ENTRIES)
     assert not journal.damaged
-    assert not journal.older
 
 
 @pytest.mark.parametrize("kind", [RUN, BATCH])
@@ -87,29 +85,6 @@ def test_another_kind_of_run_keeps_its_journal(path: Path) -> None:
     with pytest.raises(InputError, match=r"is the journal of `vkssim batch`; move it away"):
         _opened(path, RUN)
     assert path.read_bytes() == before
-
-
-OLDER_RECORD = {"key": "0" * 64, "reference": "r", "distorted": "d", "error": None}
-
-
-@pytest.mark.parametrize(
-    ("kind", "data"),
-    [
-        (RUN, b'vkssim frames 1 82a21a10 {"reference": "abc"}\n'),
-        (RUN, b'vkssim parts 1 {"reference": "abc"}\n'),
-        (RUN, b'vkssim frames 2 5e4c8a1b {"reference":"abc"}\n'),
-        (RUN, b'vkssim parts 2 5e4c8a1b {"reference":"abc"}\n'),
-        (BATCH, json.dumps(OLDER_RECORD).encode() + b"\n"),
-    ],
-    ids=["frames 1", "ranges 1", "frames 2", "ranges 2", "batch"],
-)
-def test_an_older_journal_is_known_and_not_believed(path: Path, kind: bytes, data: bytes) -> None:
-    path.write_bytes(data)
-    journal = _opened(path, kind)
-    assert (journal.older, journal.head, journal.entries) == (True, None, [])
-    journal.begin(HEAD)
-    journal.close()
-    assert path.read_bytes() == CheckedLines(kind).pack(HEAD)
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,7 @@ class Journal:
         self._journal = CheckedJournal(path, BATCH, as_record, most_bytes=LARGEST_JOURNAL_BYTES)
         self._begun = self._journal.head is not None
         self.records: dict[str, Record] = {record["key"]: record for record in self._journal.entries}
-        if self._journal.older:
-            tell(f"{path} was written by an older version, without checksums: it is ignored, and all pairs are scored again")
-        elif self._journal.damaged:
+        if self._journal.damaged:
             tell(f"{path} is damaged behind {len(self._journal.entries)} records; the pairs behind them are scored again")
         try:
             if self._begun:

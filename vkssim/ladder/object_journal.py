@@ -36,10 +36,7 @@ class ObjectJournal:
         self.records = {record["key"]: record for _, record in found if record is not None}
         damaged = [name for name, record in found if record is None]
         if damaged:
-            tell(
-                f"{len(damaged)} records in {folder} are damaged or of an older version, without checksums; their pairs are"
-                " scored again"
-            )
+            tell(f"{len(damaged)} records in {folder} are damaged; their pairs are scored again")
 
     def _read(self, name: str) -> Record | None:
         """Return the record of an object; None if `add` did not write it."""

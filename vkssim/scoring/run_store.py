@@ -155,9 +155,7 @@ class RunStore:
     def _begin(self, backends: Sequence[BackendInfo], names: Sequence[str]) -> None:
         """Continue from the stored scores, or drop them. Raises OptionError if they belong to another run."""
         journal = self._journal
-        if journal.older:
-            self._tell(f"{journal.path} was written by an older version: it is ignored, and the run starts again")
-        elif self._resume and journal.damaged:
+        if self._resume and journal.damaged:
             self._tell(
                 f"{journal.path} is damaged behind {counted(self._frames, 'frame')}; the frames behind them are scored again"
             )
@@ -170,7 +168,7 @@ class RunStore:
         else:
             lost = [f"{journal.path} had {counted(self._frames, 'frame')}"] * bool(self._frames)
             lost += [f"{self.range_folder} had ranges"] * bool(self.range_folder.names())
-            if not (self._resume or journal.older):
+            if not self._resume:
                 for what in lost:
                     self._tell(f"{what} of a run that was cut off; with `resume` the run would have continued from them")
             self.range_folder.discard()

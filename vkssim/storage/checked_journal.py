@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -14,8 +11,6 @@ from .checked_lines import BATCH, RUN, SEARCH, CheckedLines, is_damaged_head
 from .journal_file import JournalFile
 
 _WRITERS = {RUN: "`vkssim score`", BATCH: "`vkssim batch`", SEARCH: "`vkssim search`"}
-_OLDER = dict.fromkeys((b"vkssim frames 1 ", b"vkssim frames 2 ", b"vkssim parts 1 ", b"vkssim parts 2 "), RUN)
-_BATCH_KEY = re.compile("[0-9a-f]{64}")
 
 Entry = TypeVar("Entry")
 
@@ -24,8 +19,7 @@ class CheckedJournal(Generic[Entry]):
     """Open the journal of one kind of run, or make an empty file for it.
 
     `head` is the entry of the first line. `entries` are the entries behind it, read by `parse`, up to the first damaged line;
-    `damaged` is True if there is a damaged line. `older` is True for a journal in the form of an older version, which has fewer
-    checks or none; such a journal is ignored.
+    `damaged` is True if there is a damaged line.
 
     `parse` raises ValueError, TypeError, KeyError or RecursionError for an invalid entry.
 
@@ -41,7 +35,7 @@ class CheckedJournal(Generic[Entry]):
         most_bytes: int | None = None,
     ) -> None:
         self.path = path
-        self.older = self.damaged = False
+        self.damaged = False
         self.head: Any = None
         self.entries: list[Entry] = []
         self._kind = kind
@@ -66,8 +60,6 @@ class CheckedJournal(Generic[Entry]):
                 found = self._recognized(line)
                 if found not in (self._kind, None):
                     raise InputError(f"{self.path} is the journal of {_WRITERS[found]}; move it away, or give another `output`")
-                if self.older:
-                    return
             lines = self._lines.copy()
             try:
                 entry = lines.unpack(line)
@@ -90,12 +82,6 @@ class CheckedJournal(Generic[Entry]):
         for kind in (self._kind, *_WRITERS):
             if line.startswith(kind[: len(line)]) or is_damaged_head(line, kind):
                 return kind
-        self.older = True
-        for start, kind in _OLDER.items():
-            if line.startswith(start):
-                return kind
-        if _is_older_batch(line):
-            return BATCH
         raise InputError(f"{self.path} is not a journal of vkssim; move it away, or give another `output`")
 
     def begin(self, head: Any, entries: Sequence[Any] = ()) -> None:
@@ -126,15 +112,3 @@ class CheckedJournal(Generic[Entry]):
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._file.close()
-
-
-def _is_older_batch(line: bytes) -> bool:
-    """Return True for a record of a batch in the older form, without checksums."""
-    with suppress(ValueError, RecursionError):
-        record = json.loads(line)
-        return (
-            isinstance(record, dict)
-            and {"key", "reference", "distorted", "error"} <= record.keys()
-            and _BATCH_KEY.fullmatch(str(record["key"])) is not None
-        )
-    return False

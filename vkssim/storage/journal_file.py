@@ -118,7 +118,7 @@ class JournalFile:
         self._end += len(lines)
 
     def _make_private(self) -> None:
-        """Give the file mode 0600, once it is known to be a journal: other users could read journals of older versions."""
+        """Give the file mode 0600, once it is known to be a journal: it may have been copied with another mode."""
         if not self._private and hasattr(os, "fchmod"):
             os.fchmod(self._descriptor, 0o600)
         self._private = True

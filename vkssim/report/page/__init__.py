@@ -1,5 +1,0 @@
-"""Deprecated: see `vkssim.page.render`."""
-
-from vkssim.utils.deprecated import moved
-
-__getattr__ = moved(__name__, "vkssim.page.render")
