@@ -1,4 +1,4 @@
-"""Test the workflows of GitHub: their rights, the scripts that they call, and that nothing of an event gets into a shell."""
+"""Test what zizmor and the schema leave open: which jobs may write, and that scripts, actions and jobs that are named exist."""
 
 from __future__ import annotations
 
@@ -43,16 +43,11 @@ def test_only_jobs_that_publish_may_write(workflow: Path) -> None:
     """A job that may write runs no script: it hands on what another job built."""
     loaded = _load(workflow)
     assert loaded["permissions"] == {"contents": "read"}
-    assert "pull_request_target" not in loaded[True], "it would give the code of a stranger the rights of the repository"
     for name, job in loaded["jobs"].items():
         allowed = WRITING.get((workflow.name, name), {})
         assert job.get("permissions", {}) == allowed, name
         if allowed:
             assert [step for step in job["steps"] if "run" in step or "checkout" in step.get("uses", "")] == [], name
-
-
-def test_each_job_that_may_write_exists() -> None:
-    assert {(path.name, job) for path in WORKFLOWS for job in _load(path)["jobs"]} >= set(WRITING)
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=_name)
@@ -68,7 +63,6 @@ def test_every_job_ends_and_waits_for_jobs_that_exist(workflow: Path) -> None:
 def test_every_step_calls_what_is_there(workflow: Path) -> None:
     for step in _steps(workflow):
         script = step.get("run", "")
-        assert "${{" not in script, "an expression becomes part of the script; env hands a value over as data"
         for called in SCRIPT.findall(script):
             assert os.access(ROOT / called, os.X_OK), called
         action = step.get("uses", "")
@@ -77,13 +71,6 @@ def test_every_step_calls_what_is_there(workflow: Path) -> None:
             declared = _load(ROOT / action / "action.yml")["inputs"]
             assert set(step["with"]) <= set(declared)
             assert set(step["with"]) >= {name for name, entry in declared.items() if entry.get("required")}
-        if action.startswith("actions/checkout@"):
-            assert step["with"]["persist-credentials"] is False
-
-
-def test_scripts_are_found_in_steps() -> None:
-    called = {name for path in WORKFLOWS for step in _steps(path) for name in SCRIPT.findall(step.get("run", ""))}
-    assert called >= {".ci/run", "ci/audit", "ci/docs", "ci/release", "ci/try_wheel", "ci/windows_driver"}
 
 
 def test_a_release_is_tried_on_every_python_before_it_is_published() -> None:

@@ -1,7 +1,7 @@
 """Faults put into the shaders and the host on purpose, each with the check that has to notice it.
 
-`mutate` puts one after the other into a copy of the tree and runs its check; tests/test_mutations.py holds the table to the
-sources. A mutation whose text is gone has to follow the source that it was taken from.
+`mutate` puts one after the other into a copy of the tree and runs its check. First it names the mutations whose text the
+sources no longer have; these have to follow the source.
 """
 
 from __future__ import annotations
