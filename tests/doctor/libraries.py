@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vkssim.doctor.elf import needed_libraries
+from vkssim.doctor.survey import list_libraries
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine
 
@@ -30,7 +30,8 @@ def broken_library(path: Path, count: int = 2) -> tuple[str, ...]:
     source = lavapipe_library()
     data = source.read_bytes()
     renamed = []
-    for name in [name for name in needed_libraries(source) if not name.startswith(("libc.", "libm.", "ld-"))][:count]:
+    named = [name for name in list_libraries(str(source)) or () if f"\0{name}\0".encode() in data]
+    for name in [name for name in named if not name.startswith(("libc.", "libm.", "ld-"))][:count]:
         other = name.replace("lib", "bil", 1)
         data = data.replace(f"\0{name}\0".encode(), f"\0{other}\0".encode())
         renamed.append(other)

@@ -11,7 +11,7 @@ from vkssim.backends import known_answers
 from vkssim.doctor import survey as survey_module
 from vkssim.doctor import trial as trial_module
 from vkssim.doctor.apart import Send
-from vkssim.doctor.survey import Survey, make_survey, survey
+from vkssim.doctor.survey import Survey, list_libraries, make_survey, missing_libraries, survey
 from vkssim.doctor.trial import Trial, make_trial, try_device
 from vkssim.errors import WrongNumbersError
 from vkssim.host.device import Device
@@ -40,6 +40,23 @@ def test_a_driver_with_missing_libraries(tmp_path: Path) -> None:
     assert set(found.missing[library]) == set(missing)
     assert found.problems[str(lavapipe_library())] is None
     assert found.failure is None
+
+
+def test_a_library_that_is_nowhere_and_one_that_lacks_none() -> None:
+    assert missing_libraries("libGLX_none.so.0") == ("libGLX_none.so.0",)
+    assert missing_libraries("/nowhere/libGLX_none.so.0") == ("/nowhere/libGLX_none.so.0",)
+    assert missing_libraries(str(lavapipe_library())) == ()
+    listed = list_libraries(str(lavapipe_library()))
+    assert listed is not None
+    assert Path(str(listed["libc.so.6"])).is_file()
+
+
+def test_what_the_dynamic_loader_cannot_list(tmp_path: Path) -> None:
+    """No library is said to be missing for a file that is none, and for a path in which the loader sees several."""
+    (tmp_path / "text.so").write_text("text")
+    assert missing_libraries(str(tmp_path / "text.so")) == ()
+    shutil.copy(lavapipe_library(), tmp_path / "two words.so")
+    assert missing_libraries(str(tmp_path / "two words.so")) == ()
 
 
 def test_a_driver_that_crashes_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

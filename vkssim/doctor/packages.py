@@ -23,39 +23,8 @@ _DRIVERS = {
 _WINDOWS = "install the driver of the GPU's vendor, which brings the Vulkan loader (vulkan-1.dll)"
 _FAMILIES = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora"}
 
-_DEBIAN = {
-    "libEGL.so.1": "libegl1",
-    "libGL.so.1": "libgl1",
-    "libGLX.so.0": "libglx0",
-    "libGLdispatch.so.0": "libglvnd0",
-    "libOpenGL.so.0": "libopengl0",
-    "libX11-xcb.so.1": "libx11-xcb1",
-    "libX11.so.6": "libx11-6",
-    "libXau.so.6": "libxau6",
-    "libXdmcp.so.6": "libxdmcp6",
-    "libXext.so.6": "libxext6",
-    "libdrm.so.2": "libdrm2",
-    "libdrm_amdgpu.so.1": "libdrm-amdgpu1",
-    "libdrm_intel.so.1": "libdrm-intel1",
-    "libelf.so.1": "libelf1",
-    "libexpat.so.1": "libexpat1",
-    "libgbm.so.1": "libgbm1",
-    "libstdc++.so.6": "libstdc++6",
-    "libvulkan.so.1": "libvulkan1",
-    "libwayland-client.so.0": "libwayland-client0",
-    "libxcb-dri3.so.0": "libxcb-dri3-0",
-    "libxcb-present.so.0": "libxcb-present0",
-    "libxcb-randr.so.0": "libxcb-randr0",
-    "libxcb-shm.so.0": "libxcb-shm0",
-    "libxcb-sync.so.1": "libxcb-sync1",
-    "libxcb-xfixes.so.0": "libxcb-xfixes0",
-    "libxcb.so.1": "libxcb1",
-    "libxml2.so.2": "libxml2",
-    "libxshmfence.so.1": "libxshmfence1",
-    "libz.so.1": "zlib1g",
-    "libzstd.so.1": "libzstd1",
-}
-"""The packages of Debian and Ubuntu, by the libraries that drivers need."""
+_DEBIAN = {"libGLdispatch.so.0": "libglvnd0", "libxml2.so.2": "libxml2", "libz.so.1": "zlib1g"}
+"""Packages of Debian and Ubuntu that are not named by the rule of their policy."""
 _LLVM = re.compile(r"libLLVM(?:-|\.so\.)(\d+)(?:[.\w]*)$")
 
 
@@ -101,20 +70,18 @@ def install_libraries(libraries: Iterable[str], machine: Machine) -> str:
     if system and family == "fedora":  # its packages say which libraries they provide
         advice.append("dnf install " + " ".join(f"'{name}()(64bit)'" for name in system))
     elif system:
-        known = [package for name in system if (package := debian_package(name)) is not None]
-        unknown = [name for name in system if debian_package(name) is None]
-        if known and family == "debian":
-            advice.append(f"apt install {' '.join(known)}")
-        elif known:
-            advice.append(f"install {', '.join(system)} (in Debian: {' '.join(known)})")
-        if unknown and (family == "debian" or not known):
-            advice.append(
-                f"install the package that has {', '.join(unknown)}; `apt-file search {unknown[0]}` finds it on Debian"
-            )
+        packages = " ".join(map(debian_package, system))
+        advice.append(
+            f"apt install {packages}" if family == "debian" else f"install {', '.join(system)} (in Debian: {packages})"
+        )
     return "; ".join(advice)
 
 
-def debian_package(library: str) -> str | None:
-    """Return the package of Debian that has a library, None where this module does not know it."""
+def debian_package(library: str) -> str:
+    """Return the package of Debian that has a library, such as ``libx11-6``; most names follow Debian's policy."""
     llvm = _LLVM.match(library)
-    return f"libllvm{llvm[1]}" if llvm else _DEBIAN.get(library)
+    if llvm:
+        return f"libllvm{llvm[1]}"
+    name, _, version = library.partition(".so")
+    hyphen = "-" * name[-1:].isdigit()
+    return _DEBIAN.get(library, f"{name}{hyphen}{version.lstrip('.')}".replace("_", "-").lower())

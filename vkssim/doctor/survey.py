@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,12 +21,11 @@ from ..host.driver_files import NAMED_FILES, DriverFile
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.libraries import load_problem
-from ..host.machine import Machine
 from .apart import Send, run_apart
 from .limits import SURVEY_SECONDS
-from .missing_libraries import missing_libraries
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
+_LIST_SECONDS = 20.0
 _LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
 
 
@@ -131,7 +131,7 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         problem = load_problem(library)
         send(("problems", (library, problem)))
         if problem is not None:
-            send(("missing", (library, missing_libraries(library, Machine()))))
+            send(("missing", (library, missing_libraries(library))))
     send(("failed_at", "loading the Vulkan loader"))
     try:
         binding = vk.module
@@ -148,6 +148,37 @@ def survey(send: Send, libraries: Sequence[str]) -> None:
         send(("chosen", choose_device(devices).index))
     except DeviceError as error:
         send(("failure", str(error).removesuffix(f". {DOCTOR}")))
+
+
+def missing_libraries(library: str) -> tuple[str, ...]:
+    """Return the names of all libraries that Linux's dynamic loader does not find for a library, which may be the only one.
+
+    An error of loading names the first of them alone. Return an empty tuple if the loader cannot be asked.
+    """
+    found = list_libraries(library)
+    if found is None:
+        return (library,)
+    return tuple(name for name, path in found.items() if path is None)
+
+
+def list_libraries(library: str) -> Mapping[str, str | None] | None:
+    """Return the libraries that a library needs, and that these need, each with the path at which the dynamic loader finds it.
+
+    The path is None if the loader finds none. Return None if the library itself is not found. The loader of glibc lists them
+    instead of starting a program, so no code of a library runs; other loaders ignore the request, and list none.
+    """
+    if not sys.platform.startswith("linux") or not sys.executable or set(library) & set(" :"):  # both separate libraries
+        return {}
+    environment = {**os.environ, "LD_TRACE_LOADED_OBJECTS": "1", "LD_PRELOAD": library}
+    with suppress(OSError, subprocess.TimeoutExpired):
+        listed = subprocess.run(
+            [sys.executable, "-c", ""], env=environment, capture_output=True, timeout=_LIST_SECONDS, check=False
+        )
+        if b"(cannot open shared object file)" in listed.stderr:
+            return None
+        lines = (line.strip().partition(" => ") for line in listed.stdout.decode(errors="replace").splitlines())
+        return {name: None if path == "not found" else path.partition(" (")[0] for name, arrow, path in lines if arrow}
+    return {}
 
 
 def _loader_problem(error: NoLoaderError) -> str:
