@@ -26,6 +26,7 @@ from vkssim.host.instance import shared_instance
 from vkssim.loss.spec import Loss, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.types import FrameFormat
+from vkssim.utils import thread_pool
 
 from .pictures import pair
 
@@ -110,7 +111,8 @@ def after_opening() -> dict[str, str]:
 
 
 def while_reading() -> dict[str, str]:
-    """A fork out of a run's callback: FFmpeg's threads and the readers' are not in the child."""
+    """A fork out of a run's callback: FFmpeg's threads and the readers' are not in the child, which must not wait for them."""
+    thread_pool.SECONDS_TO_END = 1e6
     seen: dict[str, str] = {}
     parent = os.getpid()
 

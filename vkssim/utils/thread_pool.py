@@ -7,6 +7,7 @@ and the process does not wait for them at its end.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -46,6 +47,7 @@ class ThreadPool:
         self._threads: list[threading.Thread] = []
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         self._ended: SimpleQueue[threading.Thread] = SimpleQueue()
+        self._process = os.getpid()
 
     def submit(
         self, function: Callable[Arguments, Result], *arguments: Arguments.args, **options: Arguments.kwargs
@@ -66,7 +68,12 @@ class ThreadPool:
         self._ended.put(threading.current_thread())
 
     def close(self, *, cancel: bool = True) -> bool:
-        """Wait for all jobs, less those that have not begun if `cancel`; return False if a thread did not end in time."""
+        """Wait for all jobs, less those that have not begun if `cancel`; return False if a thread did not end in time.
+
+        A forked process does not have the threads: it waits for nothing, and what they used may be in any state.
+        """
+        if os.getpid() != self._process:
+            return False
         with suppress(Empty):
             while cancel and (job := self._jobs.get_nowait()) is not None:
                 job[0].cancel()
