@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from vkssim.cli import main
 from vkssim.cli.main import COMMANDS
 from vkssim.features import FEATURES
 
@@ -20,8 +22,10 @@ VARIABLE = "_VKSSIM_COMPLETE"
 def offered(line: str) -> list[str]:
     """What zsh is offered where this line ends."""
     position = len(line.split()) - (not line.endswith(" "))
-    process = python_vkssim({VARIABLE: "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(position)})
-    return process.stdout.decode().strip("\n").split("\n")[1::3]  # type, value, help
+    environment = {VARIABLE: "zsh_complete", "COMP_WORDS": line, "COMP_CWORD": str(position)}
+    result = CliRunner().invoke(main, env=environment, prog_name="vkssim")  # by which completion goes
+    assert result.exit_code == 0
+    return result.stdout.strip("\n").split("\n")[1::3]  # type, value, help
 
 
 def python_vkssim(environment: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
