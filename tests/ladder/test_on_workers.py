@@ -60,15 +60,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     manifest(folder / "manifest.csv", rows)
     (folder / "one").mkdir()
-    for form in ("parquet", "jsonl"):
-        told = ended(started(*_words(folder, f"results.{form}"), cwd=folder / "one"))
-        assert "3 of 8 pairs failed" in told
+    assert "3 of 8 pairs failed" in ended(started(*_words(folder), cwd=folder / "one"))
     return folder
 
 
-def _words(folder: Path, name: str, *more: str) -> list[str]:
+def _words(folder: Path, *more: str) -> list[str]:
     """For a run in the folder of its results, since they say where frames are."""
-    return ["batch", str(folder / "manifest.csv"), *RAW, *FEATURE, "--frames", "frames", "-q", "-o", name, *more]
+    return ["batch", str(folder / "manifest.csv"), *RAW, *FEATURE, "--frames", "frames", "-q", "-o", RESULTS, *more]
 
 
 def _files(target: Path) -> dict[str, bytes]:
@@ -77,8 +75,8 @@ def _files(target: Path) -> dict[str, bytes]:
     return {path.relative_to(target).as_posix(): path.read_bytes() for path in found}
 
 
-def _expected(folder: Path, name: str = RESULTS) -> dict[str, bytes]:
-    return {path: data for path, data in _files(folder / "one").items() if path == name or path.startswith("frames/")}
+def _expected(folder: Path) -> dict[str, bytes]:
+    return _files(folder / "one")
 
 
 def _scored(target: Path) -> list[str]:
@@ -87,17 +85,16 @@ def _scored(target: Path) -> list[str]:
     return [record["distorted"] for record in records(journal)]
 
 
-@pytest.mark.parametrize("form", ["parquet", "jsonl"])
-def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tuple[str, str], form: str) -> None:
-    process = started(*_words(folder, f"results.{form}", *two), cwd=tmp_path)
+def test_the_same_files_as_on_one_device(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
+    process = started(*_words(folder, *two), cwd=tmp_path)
     assert "3 of 8 pairs failed" in ended(process)
     assert process.returncode == 1
-    assert _files(tmp_path) == _expected(folder, f"results.{form}")
+    assert _files(tmp_path) == _expected(folder)
 
 
 def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     """Pairs that were done are not scored again, nor are the finished ranges of the others."""
-    words, output = _words(folder, RESULTS, *two), tmp_path / RESULTS
+    words, output = _words(folder, *two), tmp_path / RESULTS
     process = started(*words, cwd=tmp_path)
     until(lambda: len(range_files(output)) > 2)
     processes = family(process)
@@ -122,7 +119,7 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
 
 def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     """Both of them: one alone may have nothing to do at that moment, and then nobody notices."""
-    process = started(*_words(folder, RESULTS, *two), cwd=tmp_path)
+    process = started(*_words(folder, *two), cwd=tmp_path)
     until(lambda: range_files(tmp_path / RESULTS))
     for worker in workers(process):
         os.kill(worker, signal.SIGKILL)
@@ -131,7 +128,7 @@ def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 
 
 def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
-    words = _words(folder, RESULTS, *two)
+    words = _words(folder, *two)
     process = started(*words, cwd=tmp_path)
     until(lambda: range_files(tmp_path / RESULTS))
     processes = family(process)
