@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vkssim.doctor.drivers import drivers_section
+from vkssim.doctor.drivers import drivers_section, loader_section
 from vkssim.doctor.findings import Finding, Level, Section
-from vkssim.doctor.loader import loader_section
 from vkssim.doctor.survey import Survey
 from vkssim.host.driver_files import driver_files
 from vkssim.host.machine import Machine

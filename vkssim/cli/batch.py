@@ -18,8 +18,7 @@ from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .flags import with_flags
-from .messages import say, say_written
+from .messages import say, say_written, with_flags
 from .options import (
     backend_options,
     decode_option,

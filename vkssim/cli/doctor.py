@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..doctor.limits import TRIAL_SECONDS
 from ..utils.sanitize import visible
 from ..utils.sections import Section
 from .command import make_command, option
@@ -31,7 +30,7 @@ _EXAMPLES = (
     "--seconds",
     section=Section.DEVICE,
     type=click.IntRange(1, 86400),
-    default=TRIAL_SECONDS,
+    default=120,
     show_default=True,
     help="The longest time that the trial of one device may take.",
 )

@@ -1,18 +1,28 @@
-"""Print messages for the user to standard error."""
+"""Print messages for the user to standard error, with flags in place of the parameters of Python that they name."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
 
 from ..storage.remote import named
 from ..utils.sanitize import visible
-from .flags import with_flags
 
 if TYPE_CHECKING:
     from ..scoring.comparability import Findings
     from ..storage.location import PathOrUrl
+
+_PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
+_ALIASES = {
+    "features": "--feature",
+    "max_drop": "--max-drop",
+    "max_frame_drop": "--max-frame-drop",
+    "output": "--output",
+    "pooled": "--print",
+}
+"""Parameters of Python whose option in the command line has another name, beyond those that are declared as facts."""
 
 
 def say(message: object) -> None:
@@ -34,3 +44,46 @@ def say_findings(found: Findings) -> None:
         say(f"warning: {warning}")
     for note in found.notes:
         say(f"note: {note}")
+
+
+def with_flags(text: str) -> str:
+    """Return a message with the flag of each parameter that it names in backticks.
+
+    Flags are those of the command that runs, and behind them those that the options of clips declare. Names that neither of
+    them has stay as they are.
+    """
+    if "`" not in text:
+        return text
+    flags = _flags()
+
+    def flag(match: re.Match[str]) -> str:
+        name, value = match[1], match[2]
+        if name not in flags:
+            return match[0]
+        return flags[name] if value is None else f"{flags[name]} {value}"
+
+    return _PARAMETER.sub(flag, text)
+
+
+def _flags() -> dict[str, str]:
+    """Return the flag of each parameter by its name."""
+    from ..frames.options import PictureOptions, RawDescription, Selection
+    from ..report.record import ScoringRecord
+    from ..utils.facts import facts_of
+
+    declared = (facts_of(kind) for kind in (ScoringRecord, Selection, PictureOptions, RawDescription))
+    flags = _ALIASES | {name: fact.flag for facts in declared for name, fact in facts.items() if fact.flag is not None}
+    own = [parameter for parameter in _parameters() if isinstance(parameter, click.Option)]
+    return flags | {option.name: max(option.opts, key=len) for option in own if option.name is not None}
+
+
+def _parameters() -> list[click.Parameter]:
+    """Return the parameters of the command that runs; also where its error is said by the group that called it."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return []
+    command = context.command
+    if isinstance(command, click.Group) and context.invoked_subcommand is not None:
+        called = command.get_command(context, context.invoked_subcommand)
+        return [] if called is None else called.params
+    return command.params

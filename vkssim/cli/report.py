@@ -13,8 +13,7 @@ from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
 from ..utils.sections import Section
 from .command import make_command, option
-from .flags import with_flags
-from .messages import say_findings, say_written
+from .messages import say_findings, say_written, with_flags
 from .options import backend_options, force_option, raw_options, urls_option
 from .output import check_target, print_text
 

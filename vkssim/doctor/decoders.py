@@ -15,9 +15,9 @@ from ..frames.hardware import EXACT, FORMATS, offered
 from .apart import Send, run_apart
 from .findings import Finding, Level, Section
 from .gpus import NVIDIA
-from .limits import ENGINES_SECONDS
 from .survey import Survey
 
+_ENGINES_SECONDS = 30.0  # in which NVIDIA's driver may say which codecs it decodes
 _SOFTWARE = {
     "H.264": ("h264",),
     "HEVC": ("hevc",),
@@ -59,7 +59,7 @@ def ask_engines(survey: Survey) -> Engines | None:
     if gpu is None:
         return None
     found = Engines()
-    found.failure = run_apart(send_answers, (gpu.uuid,), ENGINES_SECONDS, found.answers.update, {})
+    found.failure = run_apart(send_answers, (gpu.uuid,), _ENGINES_SECONDS, found.answers.update, {})
     return found
 
 

@@ -8,18 +8,16 @@ from ..host.driver_files import driver_files
 from ..host.machine import Machine
 from .decoders import ask_engines, decoders_section
 from .devices import devices_section, try_devices
-from .drivers import drivers_section
+from .drivers import drivers_section, loader_section
 from .extras import extras_section, missing_packages, requirements
 from .findings import Diagnosis, Finding, Level
 from .gpus import gpus_section
-from .limits import TRIAL_SECONDS
-from .loader import loader_section
 from .survey import Survey, make_survey
 from .system import system_section
 from .trial import Trial
 
 
-def diagnose(seconds: float = TRIAL_SECONDS, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
+def diagnose(seconds: float, say: Callable[[str], None] = lambda _: None) -> Diagnosis:
     """Return the diagnosis of this machine.
 
     The trial of each device may take so many seconds. `say` is called with a clause before each step that takes time.

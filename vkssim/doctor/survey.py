@@ -22,10 +22,10 @@ from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.libraries import load_problem
 from .apart import Send, run_apart
-from .limits import SURVEY_SECONDS
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
 _LIST_SECONDS = 20.0
+_SURVEY_SECONDS = 60.0  # to load the drivers and to list their devices
 _LOADER_NAMES = ("libvulkan.so", "libvulkan.1")
 
 
@@ -99,7 +99,7 @@ class Survey:
         return any(not device.is_software for device in self.devices)
 
 
-def make_survey(files: Sequence[DriverFile], seconds: float = SURVEY_SECONDS) -> Survey:
+def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -> Survey:
     """Return what Vulkan offers with the drivers of these files, which are those that the loader reads.
 
     Where listing the devices ends the process, each driver is tried alone, so that `failure` names the one that fails.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..errors import InputError
 from .boxes import lacks_index
 from .decoder import Begin, Decoder, UndecodableError, reason
 from .demuxer import open_container
-from .forks import keep_in_forks, keep_no_longer
 from .hardware import HardwareDecoder
 from .layout import check_size
 from .raw import unreadable
@@ -97,7 +98,7 @@ class ClipDecoder:
         self.decoder = Decoder(
             self.container, self.stream, context, threads=threads, begin=begin, hardware=hardware is not None
         )
-        keep_in_forks(self, context)
+        _keep_in_forks(self, context)
 
     def check_size(self, width: int, height: int) -> None:
         """Raise InputError, which names the clip, for a size that no frame may have."""
@@ -159,5 +160,31 @@ class ClipDecoder:
     def close(self) -> None:
         """Close the container, and let go of its decoder; a second call does nothing."""
         self._let_go()
-        keep_no_longer(self)
+        _keep_no_longer(self)
         self.container = self.stream = None
+
+
+# -- forks: a forked child lacks FFmpeg's threads, and closing a decoder there would wait for them for ever ----------------
+
+_decoders: WeakKeyDictionary[object, Any] = WeakKeyDictionary()
+
+
+def _keep_in_forks(source: object, decoder: Any) -> None:
+    """Keep the decoder of a source in forks that happen while the source is there: closing it there would hang."""
+    _decoders[source] = decoder
+
+
+def _keep_no_longer(source: object) -> None:
+    """Forget the decoder of a source that is closed; forks that there are keep it."""
+    _decoders.pop(source, None)
+
+
+def _in_child() -> None:
+    import ctypes
+
+    for decoder in _decoders.values():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(decoder))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

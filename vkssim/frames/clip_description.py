@@ -12,11 +12,10 @@ from .boxes import tiff_pages
 from .clip_decoder import ClipDecoder
 from .colour import MATRICES, RANGES, TRANSFERS, YCBCR_BITS
 from .crop import Crop
-from .fields import field_order
+from .decoded_frame import field_order, side_data
 from .info import VideoInfo
 from .orientation import Orientation, by_degrees, orientation
 from .pixels import PixelFormat, pixel_format
-from .side_data import side_data
 from .streams import is_cover
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container

@@ -18,13 +18,13 @@ from ..frames.clip_decoder import UnknownFormatError
 from ..frames.clip_end import ClipEnd
 from ..frames.container import ContainerFile
 from ..frames.crop import Crop
+from ..frames.decoded_frame import side_data
 from ..frames.fingerprint import Opened
 from ..frames.marks import Marks
 from ..frames.open import open_file, oriented, readable_twice
 from ..frames.options import RawDescription
 from ..frames.orientation import Orientation
 from ..frames.pixels import new_picture, planar_name, plane_of
-from ..frames.side_data import side_data
 from ..frames.source import FrameSource, changed_error, check_unchanged
 from .costs import FrameCosts
 from .other_streams import OtherStreams, other_streams

@@ -1,4 +1,4 @@
-"""Find which field of a decoded frame comes first."""
+"""Read what comes with a decoded frame: which field is first, and side data, such as the display matrix and HDR metadata."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def _passes(frame: Any, interlace_type: int) -> bool:
     except FFmpegError:  # the filter has no frame to pull
         return False
     return True
+
+
+def side_data(frame: Any, name: str) -> bytes | None:
+    """Return side data of a frame of PyAV, by PyAV's name for its kind, as FFmpeg's struct; None where the frame has none.
+
+    Raises ValueError where the frame also has side data of a kind that PyAV does not know, such as the EXIF data of MJPEG: then
+    PyAV gives nothing at all.
+    """
+    data = frame.side_data.get(name)
+    return None if data is None else bytes(data)
