@@ -34,7 +34,6 @@ from ..support.commands import TINY, python_process, start_program, start_vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 
-ROOT = Path(__file__).resolve().parents[2]
 FRAMES = 1200
 FEW = 12
 HEAD = 2
@@ -190,13 +189,6 @@ def test_handlers_are_given_back(folder: Path, tmp_path: Path) -> None:
 
 
 # -- killed -----------------------------------------------------------------------------------------------------------
-
-
-def test_killed_at_random_moments() -> None:
-    """Raw files, containers and batches, on the device; the CI has fifty kills."""
-    process = python_process(str(ROOT / "tests" / "stress" / "kill_test"), "--kills", "6", "--signals", "KILL,TERM")
-    assert process.returncode == 0, process.stderr.decode()
-    assert b"files equal, byte for byte" in process.stdout
 
 
 AT_THE_END = """
