@@ -23,6 +23,8 @@ from .support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from .support.commands import TINY, vkssim
 from .support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 FRAMES, BAD = 40, 33
 KINDS = ("raw", "url", "pipe", "y4m", "container", "processed")
 RAW = RawDescription(32, 24, "400", 10)

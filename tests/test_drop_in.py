@@ -21,6 +21,8 @@ from .support.clips import raw_bytes, write, y4m_bytes
 from .support.commands import vkssim, vkssim_process
 from .support.pictures import clip
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 LUMA = clip(3, 180, 320)
 DISTORTED = np.roll(LUMA, 1, axis=2)
 RAW = "--reference ducks.yuv --distorted ducks_dist.yuv --width 320 --height 180 --pixel_format 420 --bitdepth 8"

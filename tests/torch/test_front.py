@@ -19,6 +19,8 @@ from ..support.differences import check_number
 from ..support.tolerances import LOSS_GRADIENT, LOSS_HALF, LOSS_MSSSIM, LOSS_VALUE
 from . import check, doubles, gradients, taps, tensors
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 by_backend = pytest.mark.parametrize("backend", ["vulkan", "cpu"])
 SHAPES = {"ssim": [(1, 1, 11, 11), (2, 3, 37, 50), (3, 1, 70, 301)], "ms_ssim": [(1, 1, 161, 161), (2, 3, 165, 190)]}
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]

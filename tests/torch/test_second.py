@@ -21,6 +21,8 @@ from ..support.differences import check_array, check_number
 from ..support.tolerances import LOSS_COMPOSED, LOSS_SECOND, LOSS_SECOND_HALF
 from . import taps, tensors
 
+pytestmark = pytest.mark.usefixtures("shared_device")
+
 THREE = (0.2, 0.3, 0.5)
 OPTIONS: dict[str, tuple[Callable[..., Tensor], dict[str, Any]]] = {
     "fused_ssim": (front.fused_ssim, {}),

@@ -16,7 +16,10 @@ from vkssim import torch as front
 from . import tensors
 
 # PyTorch's forward mode makes its decompositions by a function of its own that it has deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")
+pytestmark = [
+    pytest.mark.usefixtures("shared_device"),
+    pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning"),
+]
 
 Loss = Callable[..., Tensor]
 LOSSES: dict[str, tuple[Loss, dict[str, Any]]] = {
