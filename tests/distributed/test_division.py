@@ -17,10 +17,10 @@ from vkssim.distributed.task import Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.clip_facts import VideoPackets
-from vkssim.frames.marks import KeyMarks
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
+from vkssim.frames.seek_index import KeyframeIndex
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.range_file import packed_division, unpacked_division
 from vkssim.scoring.ranges import FrameRange
@@ -97,7 +97,7 @@ def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> No
 
 
 def test_marks_of_key_frames() -> None:
-    marks = KeyMarks(np.array([5, 10, 20, 40, 80]), np.array([5, 40]))
+    marks = KeyframeIndex(np.array([5, 10, 20, 40, 80]), np.array([5, 40]))
     assert [marks.before(number) for number in range(5)] == [0, 0, 0, 3, 3]
     assert [marks.place(number) for number in range(5)] == [5, 10, 20, 40, 80]
 

@@ -10,8 +10,8 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.marks import KeyMarks
 from vkssim.frames.open import open_source
+from vkssim.frames.seek_index import KeyframeIndex
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, read
@@ -126,15 +126,15 @@ def test_frames_that_are_gone_to_are_those_of_the_sequence(folder: Path, kind: s
     path = _encode(folder / f"{kind}.{ending}", codec, options)
     same = []
     with open_source(path, NOTHING_SAID) as source:
-        marks = source.marks()
+        marks = source.seek_index()
         assert marks is not None
         sequence = read(source)
     for number in range(1, FRAMES - 2, 3):
         with open_source(path, NOTHING_SAID) as before, open_source(path, NOTHING_SAID) as source:
-            same.append(source.go_to(number, marks.place(number)) == before.check_passed(number, marks.place(number - 1)))
+            same.append(source.seek(number, marks.place(number)) == before.verify_boundary(number, marks.place(number - 1)))
             if same[-1]:
                 np.testing.assert_array_equal(read(source, range(number, number + 2)), sequence[number : number + 2])
-                source.check_passed(number + 2, marks.place(number + 1))
+                source.verify_boundary(number + 2, marks.place(number + 1))
     assert all(same) == (kind != SMALL)
 
 
@@ -309,12 +309,12 @@ def test_a_frame_that_was_made_up_is_found_out(folder: Path) -> None:
     lying = _remuxed(honest, folder / "lying.flv", key=True)
     place = GOP + 4
     with open_source(lying, NOTHING_SAID) as first, open_source(lying, NOTHING_SAID) as second:
-        marks = first.marks()
-        assert isinstance(marks, KeyMarks)
+        marks = first.seek_index()
+        assert isinstance(marks, KeyframeIndex)
         assert marks.before(place) == place
         read(first, range(place))
-        expected = first.check_passed(place, marks.place(place - 1))
-        assert None is not second.go_to(place, marks.place(place)) != expected
+        expected = first.verify_boundary(place, marks.place(place - 1))
+        assert None is not second.seek(place, marks.place(place)) != expected
         assert not second.damage
 
 

@@ -268,11 +268,11 @@ def test_av1_is_decoded_by_a_codec_that_has_hardware(
     assert len(found) == FRAMES
     assert source.clip_facts().decoder == "av1 (cuda)"
     with ContainerFile(str(path), hardware=CUDA) as begun:
-        marks = begun.marks()
+        marks = begun.seek_index()
         assert marks is not None
         planes = begun.info.new_planes(3)
         assert begun.read([5], [planes])
-        begun.go_to(2, marks.place(2))
+        begun.seek(2, marks.place(2))
         assert begun.read([2], [planes])
     np.testing.assert_array_equal(np.concatenate([plane.ravel() for plane in planes]), expected[2])
 

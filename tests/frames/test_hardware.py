@@ -212,10 +212,10 @@ def test_a_decoder_that_fails_on_the_way(folder: Path, stand_in: list[Changed], 
 def test_ranges_are_decoded_by_hardware_as_well(folder: Path, stand_in: list[Changed]) -> None:
     expected, _ = _planes(folder / "ref.mp4", None)
     with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
-        marks = source.marks()
+        marks = source.seek_index()
         assert marks is not None
         place = marks.place(2 * GOP)
-        assert source.go_to(2 * GOP, place) == other.go_to(2 * GOP, place)
+        assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
         planes = source.info.new_planes(3)
         assert source.read([2 * GOP], [planes])
         assert source.clip_facts().decoder == "h264 (cuda)"
@@ -234,10 +234,10 @@ def test_damage_that_is_seen_while_a_range_is_sought_is_told(
 
     monkeypatch.setattr(Decoder, "seek", seek_and_doubt)
     with ContainerFile(str(folder / "ref.mp4"), hardware=CUDA) as source, ContainerFile(str(folder / "ref.mp4")) as other:
-        marks = source.marks()
+        marks = source.seek_index()
         assert marks is not None
         place = marks.place(2 * GOP)
-        assert source.go_to(2 * GOP, place) == other.go_to(2 * GOP, place)
+        assert source.seek(2 * GOP, place) == other.seek(2 * GOP, place)
         facts, problem = source.clip_facts(), f"FFmpeg saw damage when it went to frame {2 * GOP}"
         assert (facts.decoder, facts.decoder_reason) == ("h264", f"cuda: {problem}")
         assert source.info.notes[-1] == f"decoded on the processor, since the cuda decoder cannot go on: {problem}"

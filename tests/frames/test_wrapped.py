@@ -22,7 +22,7 @@ OWN = {
     "processed": {"info", "read", "sample", "read_external", "decoded_frame", "external", "aperture", "orientation"},
     "tee": {
         "read", "read_external", "close", "problem", "length",
-        "at_start", "marks", "go_to", "check_passed", "sample", "decoded_frame", "give_up",
+        "at_start", "seek_index", "seek", "verify_boundary", "sample", "decoded_frame", "give_up",
     },
 }  # fmt: skip
 """What a wrapper does not take from its source."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..frames.marks import Marks
 from ..frames.options import Selection
+from ..frames.seek_index import SeekIndex
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource
 from ..scoring.ranges import Cut, FrameRange
@@ -28,7 +28,7 @@ def divided(
     pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))
     if schedule.pairs <= pairs:
         return [FrameRange()]
-    marks = [source.marks() for source in sources]
+    marks = [source.seek_index() for source in sources]
     reference, distorted = marks
     if reference is None or distorted is None:
         return [FrameRange()]
@@ -36,7 +36,7 @@ def divided(
     return [FrameRange(start, end) for start, end in zip([None, *cuts], [*cuts, None], strict=True)]
 
 
-def _cuts(schedule: Schedule, marks: tuple[Marks, Marks], pairs: int) -> Iterator[Cut]:
+def _cuts(schedule: Schedule, marks: tuple[SeekIndex, SeekIndex], pairs: int) -> Iterator[Cut]:
     """Yield cuts at or just behind a key frame of the clip that has fewer of them. The other clip is decoded up to a cut."""
     total = schedule.pairs
     assert total is not None

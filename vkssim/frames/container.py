@@ -25,9 +25,9 @@ from .colour import RGB_DEFAULT, YCBCR_BITS, Colour
 from .decoder import UndecodableError, reason, threads_help
 from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
 from .info import VideoInfo
-from .marks import Marks
 from .packet_scan import PacketScan
 from .pixels import RowsOf, new_scaler, pixel_format, plane_rows
+from .seek_index import SeekIndex
 from .source import SequentialSource
 from .surfaces import DecodedFrame, SurfaceReader, format_name
 from .times import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
@@ -167,7 +167,7 @@ class ContainerFile(SequentialSource):
         with self._again:
             self._clip.start(threads=False)
             if self._range is not None:
-                self.go_to(*self._range)
+                self.seek(*self._range)
                 self._read_to(position - 1, None)
                 return
             for _ in range(position):
@@ -448,11 +448,11 @@ class ContainerFile(SequentialSource):
         )
         return True
 
-    def marks(self) -> Marks | None:
-        """See FrameSource.marks: its key frames, by the packets, read from the container once more."""
+    def seek_index(self) -> SeekIndex | None:
+        """See FrameSource.seek_index: its key frames, by the packets, read from the container once more."""
         if self.info.fps is None or self._first_tick is None or self._clip.sequence is not None:
             return None
-        return self._packets.marks()
+        return self._packets.seek_index()
 
     def packets(self) -> VideoPackets | None:
         """See FrameSource.packets."""
@@ -493,8 +493,8 @@ class ContainerFile(SequentialSource):
 
     # -- ranges -------------------------------------------------------------------------------------------------------
 
-    def go_to(self, number: int, place: int) -> int | None:
-        """See FrameSource.go_to: decodes from the key frame before it on."""
+    def seek(self, number: int, place: int) -> int | None:
+        """See FrameSource.seek: decodes from the key frame before it on."""
         self._waiting = None
         self._range = number, place
         for earlier in SEEK_SECONDS:
@@ -510,7 +510,7 @@ class ContainerFile(SequentialSource):
                     if self._clip.decoder.hardware:
                         self._leave_hardware(f"FFmpeg saw damage when it went to frame {number}")
                     self._clip.start(threads=False)
-                    return self.go_to(number, place)
+                    return self.seek(number, place)
                 self._clip.decoder.forget_before(place)
                 self._position = self._times_begin = number
                 self._waiting = found

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from .clip_decoder import ClipDecoder
 from .clip_description import ClipDescription
 from .clip_facts import VideoPackets
-from .marks import KeyMarks, Marks
 from .packets import PacketCount
+from .seek_index import KeyframeIndex, SeekIndex
 from .streams import choose_stream
 from .times import Packet, are_in_file_order, are_rising
 
@@ -66,7 +66,7 @@ class PacketScan:
                     self.read()
             self._was_read = True
 
-    def marks(self) -> Marks | None:
+    def seek_index(self) -> SeekIndex | None:
         """Return the key frames, None if it is not certain which frames they are or how to seek to them."""
         try:
             packets = self.read()
@@ -78,7 +78,7 @@ class PacketScan:
             return None
         ticks = self.ticks(packets)
         keys = self.ticks([packet for packet in packets if packet.is_key])
-        return KeyMarks(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
+        return KeyframeIndex(ticks, keys) if len(ticks) and (np.diff(ticks) > 0).all() else None
 
     def ticks(self, packets: Sequence[Packet]) -> npt.NDArray[np.int64]:
         """Return the rising times of the frames; before the first frame none is decoded."""

@@ -16,8 +16,8 @@ from ..types import DepthCheck, Planes, Samples
 from ..utils.wording import counted
 from .info import VideoInfo
 from .layout import PlanarLayout
-from .marks import EvenMarks, Marks
 from .pipe import give_up
+from .seek_index import FixedSizeIndex, SeekIndex
 from .source import FrameSource, SequentialSource
 
 _BYTES_AT_ONCE = 1 << 26  # bytes asked for together, which are in memory beside the frames themselves
@@ -92,13 +92,13 @@ class _RawFrames(FrameSource):
             )
             self.info = replace(self.info, warnings=(*self.info.warnings, warning))
 
-    def marks(self) -> Marks:
-        """See FrameSource.marks."""
+    def seek_index(self) -> SeekIndex:
+        """See FrameSource.seek_index."""
         assert self.info.frames is not None
-        return EvenMarks(self.info.frames, 0, self._frame_bytes)
+        return FixedSizeIndex(self.info.frames, 0, self._frame_bytes)
 
-    def go_to(self, number: int, place: int) -> None:
-        """See FrameSource.go_to; every frame is read from its place anyway."""
+    def seek(self, number: int, place: int) -> None:
+        """See FrameSource.seek; every frame is read from its place anyway."""
 
     def _count(self, numbers: Sequence[int], targets: Sequence[Planes]) -> None:
         assert self.info.frames is not None

@@ -18,8 +18,8 @@ from .colour import Colour
 from .crop import Crop
 from .fingerprint import Opened
 from .info import VideoInfo
-from .marks import Marks
 from .orientation import Orientation
+from .seek_index import SeekIndex
 from .surfaces import DecodedFrame
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
@@ -116,24 +116,24 @@ class FrameSource(ABC):
             return None
         return np.arange(self.expected) / float(self.info.fps)
 
-    def marks(self) -> Marks | None:
+    def seek_index(self) -> SeekIndex | None:
         """Return where the source can be read from, found without decoding.
 
         It is None where only reading from the start on is sure to be right.
         """
         return None
 
-    def go_to(self, number: int, place: int) -> int | None:
-        """Read on from that frame, which begins at that place of `marks`; gives its fingerprint, see `check_passed`.
+    def seek(self, number: int, place: int) -> int | None:
+        """Read on from that frame, which begins at that place of `seek_index`; gives its fingerprint, see `verify_boundary`.
 
         Raises RangeError where it turns out not to be there.
         """
         raise RangeError(f"{self.info.path} can only be read from its start on")
 
-    def check_passed(self, number: int, last: int) -> int | None:
-        """Check that the last of the frames read was at that position of `marks`. Raises RangeError.
+    def verify_boundary(self, number: int, last: int) -> int | None:
+        """Check that the last of the frames read was at that position of `seek_index`. Raises RangeError.
 
-        Return the fingerprint of the frame of that number, by which `go_to` elsewhere is known to have found the same frame;
+        Return the fingerprint of the frame of that number, by which `seek` elsewhere is known to have found the same frame;
         None where frames cannot depend on others.
         """
         return None
@@ -234,8 +234,8 @@ class SequentialSource(FrameSource):
         self._position += 1
         return True
 
-    def check_passed(self, number: int, last: int) -> int | None:
-        """See FrameSource.check_passed."""
+    def verify_boundary(self, number: int, last: int) -> int | None:
+        """See FrameSource.verify_boundary."""
         if not (self._read_to(number - 1, None) and self._is_behind(last)):
             raise RangeError(f"{self.info.path}: its frames are not where they were expected before frame {number}")
         return self._following()

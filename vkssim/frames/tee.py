@@ -167,7 +167,7 @@ class _TeeReader(WrappedSource):
     """A reader's view of the source. What would read the shared source, or go elsewhere in it, is that of any source."""
 
     at_start = FrameSource.at_start
-    marks, go_to, check_passed = FrameSource.marks, FrameSource.go_to, FrameSource.check_passed
+    seek_index, seek, verify_boundary = FrameSource.seek_index, FrameSource.seek, FrameSource.verify_boundary
     sample, decoded_frame, give_up = FrameSource.sample, FrameSource.decoded_frame, FrameSource.give_up
 
     def __init__(self, tee: Tee, source: FrameSource) -> None:

@@ -14,8 +14,8 @@ from ..errors import InputError
 from ..utils.limits import LONGEST_LINE, LONGEST_SHOWN, abbreviated
 from .info import VideoInfo
 from .layout import PlanarLayout
-from .marks import EvenMarks, Marks
 from .raw import PlanarStream, truncated
+from .seek_index import FixedSizeIndex, SeekIndex
 
 MAGIC = b"YUV4MPEG2"
 _FRAME = b"FRAME\n"
@@ -55,15 +55,15 @@ class Y4mStream(PlanarStream):
         """See FrameSource.expected; right where no FRAME line has parameters."""
         return None if self._size is None else self._size // (len(_FRAME) + self._frame_bytes)
 
-    def marks(self) -> Marks | None:
-        """See FrameSource.marks: where the length tells of whole frames, whose FRAME lines have no parameters."""
+    def seek_index(self) -> SeekIndex | None:
+        """See FrameSource.seek_index: where the length tells of whole frames, whose FRAME lines have no parameters."""
         frame_bytes = len(_FRAME) + self._frame_bytes
         if self._size is None or self._size % frame_bytes:
             return None
-        return EvenMarks(self._size // frame_bytes, self._start, frame_bytes)
+        return FixedSizeIndex(self._size // frame_bytes, self._start, frame_bytes)
 
-    def go_to(self, number: int, place: int) -> None:
-        """See FrameSource.go_to."""
+    def seek(self, number: int, place: int) -> None:
+        """See FrameSource.seek."""
         self._stream.seek(place)
         self._offset, self._position = place, number
 

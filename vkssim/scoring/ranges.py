@@ -26,7 +26,7 @@ class Cut:
     """Mark a position between two pairs; `pairs` is the number of pairs before it.
 
     For each clip, the reference first, `last` is the position of the last frame before the cut and `next` the position of the
-    first frame behind it; see `frames.marks`.
+    first frame behind it; see `frames.seek_index`.
     """
 
     pairs: int
@@ -65,7 +65,7 @@ class RangeScores:
     how reading the reference and the distorted clip ended, and `shorter` is the message for one clip that ended before the
     other. `starts` are the presentation times of the first frames that are not skipped, where pairs are made by time. `pairs`
     is the number of pairs that all ranges together should have. `begins` and `behind` are the fingerprints of both clips' first
-    frames, and of the frames behind the last ones; see `FrameSource.check_passed`. `packets` are the packets of both video
+    frames, and of the frames behind the last ones; see `FrameSource.verify_boundary`. `packets` are the packets of both video
     streams where the range covers the whole clips.
     """
 

@@ -153,7 +153,7 @@ def _seek(cut: Cut | None, sources: tuple[FrameSource, FrameSource], schedule: S
     if cut is None:
         return None, None
     (reference, distorted), (first, second), (position, other) = sources, schedule.frames(cut.pairs), cut.next
-    return reference.go_to(first, position), distorted.go_to(second, other)
+    return reference.seek(first, position), distorted.seek(second, other)
 
 
 def _check_range(
@@ -175,7 +175,7 @@ def _check_range(
         raise RangeError(f"{report.reference} and {report.distorted} end before pair {frame_range.end.pairs}")
     (reference, distorted), (last, other) = sources, frame_range.end.last
     first, second = schedule.frames(frame_range.end.pairs)
-    return reference.check_passed(first, last), distorted.check_passed(second, other)
+    return reference.verify_boundary(first, last), distorted.verify_boundary(second, other)
 
 
 def _clip_ends(sources: tuple[FrameSource, FrameSource], schedule: Schedule, pairs: int) -> tuple[ClipEnd, ClipEnd]:

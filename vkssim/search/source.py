@@ -20,11 +20,11 @@ from ..frames.container import ContainerFile
 from ..frames.crop import Crop
 from ..frames.decoded_frame import side_data
 from ..frames.fingerprint import Opened
-from ..frames.marks import Marks
 from ..frames.open import open_file, oriented, readable_twice
 from ..frames.options import RawDescription
 from ..frames.orientation import Orientation
 from ..frames.pixels import new_picture, planar_name, plane_of
+from ..frames.seek_index import SeekIndex
 from ..frames.source import FrameSource, changed_error, check_unchanged
 from .costs import FrameCosts
 from .other_streams import OtherStreams, other_streams
@@ -150,7 +150,7 @@ class Source:
     def __init__(self, path: str) -> None:
         self.path = path
         self._state: Opened | None = None
-        self._marks: Marks | None = None
+        self._marks: SeekIndex | None = None
         self._marks_known = False
         with self._opened() as clip:
             self.facts = _facts(clip)
@@ -210,11 +210,11 @@ class Source:
         if not first:
             return clip
         if not self._marks_known:
-            self._marks, self._marks_known = clip.source.marks(), True
+            self._marks, self._marks_known = clip.source.seek_index(), True
         if self._marks is None or not self._marks.before(first) > 0:
             return clip
         with suppress(RangeError):
-            clip.source.go_to(first, self._marks.place(first))
+            clip.source.seek(first, self._marks.place(first))
             frame = clip.picture(first)
             if frame is not None and _print(plane_of(frame, 0)) == scan.prints[first]:
                 clip.waiting = first, frame
