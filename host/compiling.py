@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from .device import Device
 from .errors import DeviceTimeoutError
-from .notices import give
+from .notices import notify
 from .timeouts import SLICE_SECONDS, TIMEOUT_VARIABLE, compilation_seconds
 
 NOTICE_SECONDS = 5.0
@@ -79,7 +79,7 @@ class Compilations:
                 )
             seconds = now - self._started
             if seconds >= self._next_notice:
-                give(
+                notify(
                     f"{self._device.info.description} has been compiling kernels for {seconds:.0f} s, now {kernel}, number"
                     f" {self._begun} of {self._kernels}; each may take up to {limit:g} s"
                 )

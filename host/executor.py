@@ -17,10 +17,10 @@ from .device import Device
 from .division import divide, undivided, work_of
 from .errors import DeviceError, DeviceLostError
 from .memory import Buffer, MemoryClass
-from .pace import Pace
 from .pipelines import PipelineBuilder
 from .plan import Plan, Role
-from .sharing import ExternalInputs, Turns
+from .sharing import ExternalInputs, TimelineSubmitter
+from .submission_budget import SubmissionBudget
 from .timeouts import timeout_seconds
 from .timestamps import Stamps, Timestamps
 from .waiting import check_answering, wait_for_fences
@@ -31,7 +31,8 @@ Bytes = npt.NDArray[np.uint8]
 class _Work(NamedTuple):
     """What is recorded: the plan for a number of frames, with or without copies.
 
-    `most` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for `Pace`.
+    `most` is the work of one submission, None if one submission has all of it. `measured` adds timestamps for
+    `SubmissionBudget`.
     """
 
     frames: int
@@ -84,7 +85,7 @@ class Executor:
 
     Each slot has its own input and output buffers, so the host can fill one while the device works on another. Work buffers are
     shared, because the submissions of a queue run one after the other. Commands are recorded once for each slot and number of
-    frames. On a device that is slow for the size of the batch, they are several submissions; see `Pace`.
+    frames. On a device that is slow for the size of the batch, they are several submissions; see `SubmissionBudget`.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ class Executor:
         self._timeout = timeout_seconds()
         self._submitting = False
         self._external = external
-        self._turns = None if external is None else Turns(device, external.timeline)
+        self._submitter = None if external is None else TimelineSubmitter(device, external.timeline)
         self._stack = ExitStack()
         with ExitStack() as guard:  # a failure destroys the objects that were made before it
             guard.callback(self._stack.close)
@@ -151,8 +152,8 @@ class Executor:
             stamped = profile and device.timestamp_bits
             self._stages = Timestamps(device, self._stack, slots, len(plan.dispatches) + 2) if stamped else None
             self._frame_work = work_of(plan)
-            self._pace = Pace(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
-            self._batch_times = Timestamps(device, self._stack, slots, 2) if self._pace.measuring else None
+            self._budget = SubmissionBudget(device.info.kind, batch * self._frame_work, can_measure=bool(device.timestamp_bits))
+            self._batch_times = Timestamps(device, self._stack, slots, 2) if self._budget.measuring else None
             self.slots = tuple(self._make_slot() for _ in range(slots))
             guard.pop_all()
 
@@ -299,8 +300,8 @@ class Executor:
             for number, submission in enumerate(kernels):
                 # One call for each: drivers may join the submissions of a call.
                 fence = slot.fence if number == len(kernels) - 1 else None
-                if self._turns is not None and number == 0:
-                    self._turns.submit(submission.pCommandBuffers[0], written, fence)
+                if self._submitter is not None and number == 0:
+                    self._submitter.submit(submission.pCommandBuffers[0], written, fence)
                 else:
                     vk.vkQueueSubmit(self._device.queue, 1, [submission], fence)
                 running = True
@@ -317,7 +318,7 @@ class Executor:
         self._submitting = False
 
     def _work_of(self, frames: int, copies: bool) -> _Work:
-        most, measured = self._pace.most, self._pace.measuring  # another thread may wait for a batch, and change them
+        most, measured = self._budget.most, self._budget.measuring  # another thread may wait for a batch, and change them
         if most is not None and frames * self._frame_work <= most:
             most = None
         return _Work(frames, copies, most, measured)
@@ -335,7 +336,7 @@ class Executor:
             slot.readback[name].refresh()
         if slot.measured and self._batch_times is not None:
             (seconds,) = self._batch_times.seconds(self.slots.index(slot))
-            self._pace.note(frames * self._frame_work, seconds)
+            self._budget.note(frames * self._frame_work, seconds)
         return frames
 
     def _wait_for_fences(self, slot: Slot) -> None:

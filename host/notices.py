@@ -15,7 +15,7 @@ def set_listener(listener: Listener | None) -> None:
     _listener = listener
 
 
-def give(sentence: str) -> None:
+def notify(sentence: str) -> None:
     """Give a notice to the listener, if there is one."""
     if _listener is not None:
         _listener(sentence)

@@ -46,7 +46,7 @@ class Timeline:
         self.descriptor: int = vk.load(device.handle, "vkGetSemaphoreFdKHR")(device.handle, descriptor_info)
 
 
-class Turns:
+class TimelineSubmitter:
     """Submissions between two timelines: each waits until the first reaches a number, and then sets the second to this number.
 
     `wait` and `signal` are the semaphores' handles; without `signal` a submission only waits. The structs of a submission are

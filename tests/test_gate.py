@@ -22,7 +22,7 @@ from vkssim.host import executor
 from vkssim.host.api import vk
 from vkssim.host.device import Device
 from vkssim.host.devices import DeviceKind
-from vkssim.host.pace import Pace
+from vkssim.host.submission_budget import SubmissionBudget
 from vkssim.shaders.interface import Precision, Shape, module_name, modules
 
 from .support.commands import python_process
@@ -147,10 +147,10 @@ def test_another_number_of_dispatches_is_a_mismatch(monkeypatch: pytest.MonkeyPa
 def test_a_device_whose_speed_is_measured_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU the commands of the first batch have timestamps, and those of the second one have none."""
 
-    def pace(_kind: DeviceKind, work: int, *, can_measure: bool) -> Pace:
-        return Pace(DeviceKind.DISCRETE, work, can_measure=can_measure)
+    def pace(_kind: DeviceKind, work: int, *, can_measure: bool) -> SubmissionBudget:
+        return SubmissionBudget(DeviceKind.DISCRETE, work, can_measure=can_measure)
 
-    monkeypatch.setattr(executor, "Pace", pace)
+    monkeypatch.setattr(executor, "SubmissionBudget", pace)
     pair = next(pair for pair in PAIRS if pair.case == "ten_bit" and len(pair.features) == 1)
     assert _run(monkeypatch, replace(pair, builds=((Shape.STAGED, Precision.EXACT),))).agrees
 

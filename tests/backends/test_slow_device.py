@@ -14,13 +14,13 @@ import pytest
 from vkssim.backends.loss_engine import LossEngine
 from vkssim.errors import FrameError
 from vkssim.features.planes import KernelShape
-from vkssim.host import executor, pace
+from vkssim.host import executor, submission_budget
 from vkssim.host.api import vk
 from vkssim.host.binding import Binding
 from vkssim.host.devices import DeviceInfo, DeviceKind
 from vkssim.host.division import Submission
-from vkssim.host.pace import TARGET_SECONDS, Pace
 from vkssim.host.plan import Plan
+from vkssim.host.submission_budget import TARGET_SECONDS, SubmissionBudget
 from vkssim.loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Pyramid, constants
 from vkssim.maps.mapper import SsimMapper
 from vkssim.scorer import Scorer
@@ -77,9 +77,9 @@ class Slow:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     """Make what is opened from now on as slow as SLOW. It is an integrated GPU, as far as its time is concerned."""
     seen = Slow()
-    note, record = Pace.note, Binding.record
+    note, record = SubmissionBudget.note, Binding.record
 
-    def noted(self: Pace, work: int, seconds: float) -> None:
+    def noted(self: SubmissionBudget, work: int, seconds: float) -> None:
         seen.measured.append(seconds)
         note(self, work, work / SLOW)
 
@@ -88,12 +88,14 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
         record(self, commands, submission, *rest)
 
     monkeypatch.setattr(
-        executor, "Pace", lambda _kind, work, can_measure: Pace(DeviceKind.INTEGRATED, work, can_measure=can_measure)
+        executor,
+        "SubmissionBudget",
+        lambda _kind, work, can_measure: SubmissionBudget(DeviceKind.INTEGRATED, work, can_measure=can_measure),
     )
-    monkeypatch.setattr(Pace, "note", noted)
+    monkeypatch.setattr(SubmissionBudget, "note", noted)
     monkeypatch.setattr(Binding, "record", recorded)
-    monkeypatch.setattr(pace, "_SMALLEST_WORK", 1)
-    monkeypatch.setattr(pace, "_FIRST_WORK_OF_OTHERS", FIRST)
+    monkeypatch.setattr(submission_budget, "_SMALLEST_WORK", 1)
+    monkeypatch.setattr(submission_budget, "_FIRST_WORK_OF_OTHERS", FIRST)
     return seen
 
 
@@ -173,10 +175,12 @@ def test_a_fast_device_gets_one_submission_for_each_batch(monkeypatch: pytest.Mo
     _map()  # the self-test of these kernels has passed then, and adds no submission
     noted: list[float] = []
     monkeypatch.setattr(
-        executor, "Pace", lambda _kind, work, can_measure: Pace(DeviceKind.DISCRETE, work, can_measure=can_measure)
+        executor,
+        "SubmissionBudget",
+        lambda _kind, work, can_measure: SubmissionBudget(DeviceKind.DISCRETE, work, can_measure=can_measure),
     )
-    note = Pace.note
-    monkeypatch.setattr(Pace, "note", lambda self, work, _: noted.append(work) or note(self, work, 1e-6))
+    note = SubmissionBudget.note
+    monkeypatch.setattr(SubmissionBudget, "note", lambda self, work, _: noted.append(work) or note(self, work, 1e-6))
     submit, queues = vk.vkQueueSubmit, []
     monkeypatch.setattr(vk, "vkQueueSubmit", lambda *arguments: queues.append(arguments[0]) or submit(*arguments))
     with SsimMapper(FrameFormat.of_bits(190, 180, 10), {"scale": 1, "precision": "fast"}, batch=1) as mapper:

@@ -449,7 +449,7 @@ def test_notices_are_for_terminals(stream: io.StringIO, heard: list[str], monkey
     monkeypatch.setattr(import_module("vkssim.cli.main"), "say", said.append)
     monkeypatch.setattr(sys, "stderr", stream)
     main(["features"], standalone_mode=False)
-    notices.give("a driver takes long")
+    notices.notify("a driver takes long")
     assert said == heard
 
 
@@ -457,7 +457,7 @@ def test_quiet_commands_give_no_notices(raw_pair: tuple[str, ...], monkeypatch: 
     said: list[str] = []
     monkeypatch.setattr(notices, "_listener", said.append)
     assert vkssim(*raw_pair, "-q").exit_code == 0
-    notices.give("a driver takes long")
+    notices.notify("a driver takes long")
     assert said == []
 
 

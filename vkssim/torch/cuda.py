@@ -33,7 +33,7 @@ from ..host.instance import shared_instance
 from ..host.memory import Buffer, MemoryClass
 from ..host.pipelines import PipelineBuilder
 from ..host.plan import Plan, Role
-from ..host.sharing import Timeline, Turns, memory_descriptor
+from ..host.sharing import Timeline, TimelineSubmitter, memory_descriptor
 from ..loss.plan import DISTORTED, GRADIENT, MEANS, REFERENCE, loss_plan
 from ..loss.spec import Loss, Negative
 from ..shaders import load_module
@@ -255,7 +255,7 @@ class Sharing:
             self._handed = self._cuda.import_timeline(self._to_vulkan.descriptor)
             self._returned = self._cuda.import_timeline(self._to_cuda.descriptor)
             guard.pop_all()
-        self._turns = Turns(self.device, self._to_vulkan.handle, self._to_cuda.handle)
+        self._submitter = TimelineSubmitter(self.device, self._to_vulkan.handle, self._to_cuda.handle)
         self._turn = 0
         self._stream: torch.cuda.Stream | None = None
         self._by_address: dict[int, _Block] = {}
@@ -374,7 +374,7 @@ class Sharing:
         """
         self._turn += 1
         self._cuda.signal(self._handed, self._turn, stream.cuda_stream)
-        self._turns.submit(commands, self._turn)
+        self._submitter.submit(commands, self._turn)
         self._cuda.wait(self._returned, self._turn, stream.cuda_stream)
 
     def _runner(self, step: _Step) -> _Runner:

@@ -17,7 +17,7 @@ _SMALLEST_WORK = 1 << 16
 _FAST = 8
 
 
-class Pace:
+class SubmissionBudget:
     """The work that one submission on a device may have, in bytes; see `division`.
 
     Parameters
