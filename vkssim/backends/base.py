@@ -18,7 +18,7 @@ from ..types import Doubles, ExternalFrame, Samples
 
 
 @dataclass(frozen=True)
-class Beyond:
+class OutOfRangeSample:
     """A sample that is larger than its depth allows: its `value`, and `peak`, the largest valid sample.
 
     `frame` is the number of the frame in its batch. `clip` is 0 for the reference and 1 for the distorted frame. `plane` is the
@@ -54,7 +54,7 @@ class Batch:
     """The reference and the distorted frames where their format is `external`; there are no views then."""
     slot: Any = None
     results: list[list[Doubles]] = field(default_factory=list)
-    beyond: Beyond | None = None
+    beyond: OutOfRangeSample | None = None
 
     @property
     def size(self) -> int:
@@ -116,17 +116,17 @@ LargestSamples = npt.NDArray[np.integer]
 """(frames, 2): the largest sample of each frame, of the reference and of the distorted clip."""
 
 
-def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSamples | None]) -> Beyond | None:
+def first_beyond(planes: Sequence[PlaneMetrics], largest: Sequence[LargestSamples | None]) -> OutOfRangeSample | None:
     """Return the first sample that is too large, from the largest samples of each plane. None means an unchecked plane."""
     found = []
     for plane, samples in zip(planes, largest, strict=True):
         if samples is not None and (samples > plane.format.peak).any():
             frame, clip = (int(place[0]) for place in np.nonzero(samples > plane.format.peak))
-            found.append(Beyond(frame, clip, plane.name, int(samples[frame, clip]), plane.format.peak))
+            found.append(OutOfRangeSample(frame, clip, plane.name, int(samples[frame, clip]), plane.format.peak))
     return min(found, key=lambda beyond: beyond.frame, default=None)
 
 
-def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> Beyond | None:
+def find_beyond(planes: Sequence[PlaneMetrics], batch: Batch, frames: int) -> OutOfRangeSample | None:
     """Return the first sample that is too large in the first `frames` frames of a batch, whose memory the CPU reads quickly."""
     if batch.external is not None:  # the decoder gives no larger ones
         return None

@@ -39,9 +39,9 @@ class SharedBackend:
             self._open_for(planes)
             self._runs[formats] += 1
             engine, warnings = self._engines[formats], self._warnings.pop(formats, ())
-        part = _Part(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
-        part.warnings = warnings
-        return part
+        view = BackendView(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+        view.warnings = warnings
+        return view
 
     def open_ahead(self, planes: Sequence[PlaneMetrics]) -> None:
         """Open the backend of the runs to come, which get its warnings."""
@@ -101,7 +101,7 @@ class Share:
         return self.backend.part(self.number, self.users, planes)
 
 
-class _Part(Backend):
+class BackendView(Backend):
     """Some of the batches of a shared backend. Only submissions must take turns."""
 
     def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 
-from ..backends.base import Backend, Batch, Beyond
+from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..features.plane_metrics import FrameMetrics
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource, sample_problem
@@ -157,7 +157,7 @@ class Run:
             self._on_frames(fresh)
         return batch
 
-    def _end_at(self, numbers: range, beyond: Beyond) -> None:
+    def _end_at(self, numbers: range, beyond: OutOfRangeSample) -> None:
         """End the run before a pair with a sample that is larger than its depth allows."""
         pairing, source = self._schedule.pairing, self._sources[beyond.clip]
         frame = (pairing.reference, pairing.distorted)[beyond.clip](numbers)[beyond.frame]
