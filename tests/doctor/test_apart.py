@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from vkssim.doctor.apart import Send, run_apart
+from vkssim.doctor.apart import Send, run_in_process
 from vkssim.errors import DeviceError
 
 
@@ -32,7 +32,7 @@ def _fails(send: Send, kind: str) -> None:
 
 def test_messages_arrive_in_order() -> None:
     heard: list[Any] = []
-    assert run_apart(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes"}) is None
+    assert run_in_process(_answers, (1, ("two", None)), 60, heard.append, {"TOLD": "yes"}) is None
     assert heard == [1, ("two", None), "yes"]
 
 
@@ -48,5 +48,5 @@ def test_messages_arrive_in_order() -> None:
 )
 def test_work_that_does_not_end(kind: str, seconds: float, clause: str) -> None:
     heard: list[Any] = []
-    assert run_apart(_fails, (kind,), seconds, heard.append, {}) == clause
+    assert run_in_process(_fails, (kind,), seconds, heard.append, {}) == clause
     assert heard in (["begun"], []) if kind == "hang" else ["begun"]

@@ -69,7 +69,7 @@ def test_a_driver_that_crashes_is_named(tmp_path: Path, monkeypatch: pytest.Monk
             heard(("failed_at", "listing the devices"))  # type: ignore[operator]
         return None if tried[-1] == str(tmp_path / "b.json") else "it ended its process by SIGSEGV"  # type: ignore[return-value]
 
-    monkeypatch.setattr(survey_module, "run_apart", run)
+    monkeypatch.setattr(survey_module, "run_in_process", run)
     found = make_survey([DriverFile(tmp_path / f"{name}.json", f"{name}.so") for name in "ab"])
     assert tried == ["all", str(tmp_path / "a.json"), str(tmp_path / "b.json")]
     ended = "it ended its process by SIGSEGV"

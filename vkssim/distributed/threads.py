@@ -10,7 +10,7 @@ from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.session import frame_metrics
-from ..utils.thread_pool import ThreadPool, run_aside
+from ..utils.thread_pool import ThreadPool, run_in_thread
 from .open_sources import OpenPair
 from .task import Done, Task, WorkerSpec
 from .worker import Worker
@@ -70,7 +70,7 @@ class LocalPool(FixedPool):
             handle.open_ahead(*clips.key)
         if self._shared is not None:
             planes = frame_metrics(clips.sources, clips.key[1]).planes
-            run_aside("vkssim-open", partial(self._shared.open_ahead, planes))
+            run_in_thread("vkssim-open", partial(self._shared.open_ahead, planes))
 
     def close(self) -> None:
         """See WorkerPool. The workers close their clips side by side, which takes a hardware decoder some 0.02 s."""

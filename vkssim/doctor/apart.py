@@ -22,10 +22,10 @@ Work = Callable[..., None]
 _SECONDS_TO_END = 5.0
 
 OUT_OF_TIME = "it did not finish within"
-"""The clause of `run_apart` for work that reached its limit begins so."""
+"""The clause of `run_in_process` for work that reached its limit begins so."""
 
 
-def run_apart(
+def run_in_process(
     work: Work, arguments: tuple[Any, ...], seconds: float, heard: Callable[[Any], None], environment: Mapping[str, str]
 ) -> str | None:
     """Run `work(send, *arguments)` in a process of its own, and call `heard` with each message that it sends.

@@ -12,7 +12,7 @@ from av.codec.codec import UnknownCodecError
 from ..backends.cuda import cuda_of
 from ..backends.nvdec import ask
 from ..frames.hardware import EXACT, FORMATS, offered
-from .apart import Send, run_apart
+from .apart import Send, run_in_process
 from .findings import Finding, Level, Section
 from .gpus import NVIDIA
 from .survey import Survey
@@ -59,7 +59,7 @@ def ask_engines(survey: Survey) -> Engines | None:
     if gpu is None:
         return None
     found = Engines()
-    found.failure = run_apart(send_answers, (gpu.uuid,), _ENGINES_SECONDS, found.answers.update, {})
+    found.failure = run_in_process(send_answers, (gpu.uuid,), _ENGINES_SECONDS, found.answers.update, {})
     return found
 
 

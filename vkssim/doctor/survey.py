@@ -21,7 +21,7 @@ from ..host.driver_files import NAMED_FILES, DriverFile
 from ..host.errors import DOCTOR
 from ..host.instance import shared_instance
 from ..host.libraries import load_problem
-from .apart import Send, run_apart
+from .apart import Send, run_in_process
 
 _LIBRARIES = {"win32": "vulkan-1.dll", "darwin": "libvulkan.dylib"}
 _LIST_SECONDS = 20.0
@@ -107,7 +107,7 @@ def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -
     used = [file for file in files if file.library is not None and file.left_out is None]
     found = Survey()
     libraries = tuple(dict.fromkeys(str(file.library) for file in used))
-    end = run_apart(survey, (libraries,), seconds, found.take, {})
+    end = run_in_process(survey, (libraries,), seconds, found.take, {})
     if end is not None:
         found.failure = f"{found.failed_at or 'the survey'}: {end}"
         broken = {str(file.path): why for file in used if (why := _alone(file, seconds)) is not None}
@@ -121,7 +121,7 @@ def make_survey(files: Sequence[DriverFile], seconds: float = _SURVEY_SECONDS) -
 def _alone(file: DriverFile, seconds: float) -> str | None:
     """Return why the devices of one driver cannot be listed; None where they can, or where the driver offers none."""
     environment = dict.fromkeys(NAMED_FILES, str(file.path))
-    return run_apart(survey, ((),), seconds, lambda _: None, environment)
+    return run_in_process(survey, ((),), seconds, lambda _: None, environment)
 
 
 def survey(send: Send, libraries: Sequence[str]) -> None:

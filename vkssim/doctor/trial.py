@@ -18,7 +18,7 @@ from ..features.plane_metrics import FrameMetrics
 from ..host.devices import choose_device, list_devices
 from ..host.instance import shared_instance
 from ..types import FrameFormat
-from .apart import Send, run_apart
+from .apart import Send, run_in_process
 
 _FEATURES = ("float_ms_ssim", "float_ssim")
 _OPENING = "opening the device and compiling its kernels"
@@ -63,7 +63,7 @@ def make_trial(uuid: str, seconds: float, say: Callable[[str], None]) -> Trial:
         if name == "doing":
             say(value)
 
-    trial.failure = run_apart(try_device, (uuid,), seconds, take, {})
+    trial.failure = run_in_process(try_device, (uuid,), seconds, take, {})
     return trial
 
 

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..storage import remote
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
-from ..utils.thread_pool import close_at_end, run_aside
+from ..utils.thread_pool import close_at_end, run_in_thread
 from . import boxes, y4m
 from .fingerprint import Opened
 from .hardware import HardwareDecoder
@@ -100,7 +100,7 @@ def open_both(
     first, second = openings
     if hardware is None:
         return close_at_end(stack, first()), close_at_end(stack, second())
-    opening = run_aside("vkssim-open", second)
+    opening = run_in_thread("vkssim-open", second)
     try:
         return close_at_end(stack, first()), close_at_end(stack, result_of(opening))
     except BaseException:

@@ -90,7 +90,7 @@ class ThreadPool:
         return not self._threads
 
 
-def run_aside(name: str, function: Callable[[], Result]) -> Future[Result]:
+def run_in_thread(name: str, function: Callable[[], Result]) -> Future[Result]:
     """Call a function on a thread of its own, for which nothing waits at its end, and return the future of its result."""
     future: Future[Result] = Future()
     threading.Thread(target=_do, args=(future, function), name=name, daemon=True).start()
