@@ -96,7 +96,7 @@ def test_an_interrupted_wait_leaves_the_device_alone(device: Device, monkeypatch
         raise KeyboardInterrupt
 
     monkeypatch.setattr(compiling, "NOTICE_SECONDS", 0.0)
-    monkeypatch.setattr(compiling, "give", interrupt)
+    monkeypatch.setattr(compiling, "notify", interrupt)
     with pytest.raises(KeyboardInterrupt):
         Compilations(device, 2).run("kernel", released.wait)
     assert device.abandoned

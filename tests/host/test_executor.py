@@ -90,7 +90,7 @@ def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device
     with _open(device) as executor:
         slot = executor.slots[0]
         slot.inputs[SOURCE.buffer][:] = _samples(1, 1)
-        monkeypatch.setattr(executor._pace, "most", SOURCE.spec(Role.INPUT).frame_bytes)
+        monkeypatch.setattr(executor._budget, "most", SOURCE.spec(Role.INPUT).frame_bytes)
         monkeypatch.setattr(device, "wait_idle", lambda idle=device.wait_idle: waits.append(idle()))
         monkeypatch.setattr(vk, "vkQueueSubmit", fail_second)
         with pytest.raises(DeviceError, match="the second submission fails"):
@@ -104,7 +104,7 @@ def test_a_failure_between_submissions_waits_for_the_earlier_ones(device: Device
 
 def test_profile_has_every_stage_of_several_submissions(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     with _open(device, profile=True) as executor:
-        monkeypatch.setattr(executor._pace, "most", 100)
+        monkeypatch.setattr(executor._budget, "most", 100)
         executor.submit(executor.slots[0], 1)
         executor.wait(executor.slots[0])
         times = executor.stage_times(executor.slots[0])

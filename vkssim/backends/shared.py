@@ -39,7 +39,7 @@ class SharedBackend:
             self._open_for(planes)
             self._runs[formats] += 1
             engine, warnings = self._engines[formats], self._warnings.pop(formats, ())
-        view = BackendView(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
+        view = _BackendView(engine, self._lock, engine.batches[number::parts], lambda: self._leave(formats))
         view.warnings = warnings
         return view
 
@@ -101,7 +101,7 @@ class Share:
         return self.backend.part(self.number, self.users, planes)
 
 
-class BackendView(Backend):
+class _BackendView(Backend):
     """Some of the batches of a shared backend. Only submissions must take turns."""
 
     def __init__(self, engine: Backend, lock: threading.Lock, batches: tuple[Batch, ...], leave: Callable[[], None]) -> None:
