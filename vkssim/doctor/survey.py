@@ -174,7 +174,7 @@ def list_libraries(library: str) -> Mapping[str, str | None] | None:
         listed = subprocess.run(
             [sys.executable, "-c", ""], env=environment, capture_output=True, timeout=_LIST_SECONDS, check=False
         )
-        if b"(cannot open shared object file)" in listed.stderr:
+        if f"'{library}' from LD_PRELOAD cannot be preloaded (cannot open" in listed.stderr.decode(errors="replace"):
             return None
         lines = (line.strip().partition(" => ") for line in listed.stdout.decode(errors="replace").splitlines())
         return {name: None if path == "not found" else path.partition(" (")[0] for name, arrow, path in lines if arrow}
