@@ -24,8 +24,6 @@ from ..frames.colours import encode_colours
 from ..frames.test_surfaces import ON_DEVICE
 from ..support.host_cuda import Gpu, HostCopies
 
-pytestmark = pytest.mark.usefixtures("shared_device")
-
 stand_in, surfaces, copies = test_surfaces.stand_in, test_surfaces.surfaces, test_surfaces.copies
 
 FRAMES, GOP = 20, 10
