@@ -528,6 +528,16 @@ def test_damaged_streams_of_neighbours_hide_no_answer(clip: str, monkeypatch: py
     assert any(f"crf {first:g} scores far lower than" in note for note in damaged.choice.notes)
 
 
+def test_settings_that_no_cheaper_one_outdoes_are_not_called_damaged(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here all settings from one on are far worse, as x264's last ones are for pictures of 16x16."""
+    search = searched(clip)
+    falls = search.choice.setting
+    damage_settings(monkeypatch, lambda place: place >= falls)
+    choice = searched(clip).choice
+    assert choice.setting == falls - 1
+    assert choice.notes == ()
+
+
 def test_an_encoder_of_which_no_stream_can_be_decoded_is_an_error(clip: str, monkeypatch: pytest.MonkeyPatch) -> None:
     break_settings(monkeypatch, lambda _place, _output: True)
     with pytest.raises(EncodeError, match=rf"crf \d+: {NO_STREAM}"):

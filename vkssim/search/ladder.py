@@ -115,7 +115,7 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         damaged = (
             f"{one.width}x{one.height}, {note}"
             for one in renditions
-            for note in damage_notes(self._recipe.parameter, one.damaged)
+            for note in damage_notes(self._recipe.parameter, one.outdone)
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 

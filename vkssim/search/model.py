@@ -91,16 +91,25 @@ class Curve:
         A cheaper trial with a far higher score shows it. If there is a limit, so do the trials around, which forecast a score:
         a trial is compared with that alone, and together with the neighbour that is damaged alike.
         """
-        trials = sorted(zip(self.places, self.scores, strict=True), reverse=True)
-        found: set[float] = set()
-        highest = -math.inf
-        for place, score in trials:
-            if score < min(highest - _FAR * self.prior.noise, self.limit):
-                found.add(place)
-            highest = max(highest, score)
+        trials, found = self._cheapest_first(), self.outdone
         while self.limit < math.inf and (group := self._too_low([trial for trial in trials if trial[0] not in found])):
             found.update(group)
         return found
+
+    @property
+    def outdone(self) -> set[float]:
+        """Return the places of the trials that miss the limit although a cheaper one has a far higher score."""
+        found: set[float] = set()
+        highest = -math.inf
+        for place, score in self._cheapest_first():
+            if score < min(highest - _FAR * self.prior.noise, self.limit):
+                found.add(place)
+            highest = max(highest, score)
+        return found
+
+    def _cheapest_first(self) -> list[tuple[float, float]]:
+        """Return the place and the score of each trial."""
+        return sorted(zip(self.places, self.scores, strict=True), reverse=True)
 
     def _too_low(self, trials: Sequence[tuple[float, float]]) -> list[float]:
         """Return the places of one trial, or of two neighbours, whose scores the other trials do not let expect; [] if none."""
@@ -225,6 +234,11 @@ class Settings:
     def damaged(self) -> list[int]:
         """Return the settings whose score is far too low for those of the others; see `Curve`."""
         return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
+
+    @property
+    def outdone(self) -> list[int]:
+        """Return the settings of `damaged` that a cheaper setting proves to be: an encoder may also get worse all at once."""
+        return sorted(place for place in self.tried if any(place in curve.outdone for curve in self.curves))
 
     @property
     def failed(self) -> list[int]:

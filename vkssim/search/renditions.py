@@ -58,6 +58,11 @@ class Rendition:
         """Return the settings whose score is far too low for those of the others; see `Curve`."""
         return sorted({*map(int, self.score.damaged), *(() if self.targets is None else self.targets.damaged)})
 
+    @property
+    def outdone(self) -> list[int]:
+        """Return those of them that a cheaper setting proves to be."""
+        return sorted({*map(int, self.score.outdone), *(() if self.targets is None else self.targets.outdone)})
+
     def add(self, place: int, kbps: float, score: float) -> None:
         """Learn from a trial."""
         self.tried.add(place)

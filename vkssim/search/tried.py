@@ -54,9 +54,9 @@ class Tried:
 
     @property
     def notes(self) -> list[str]:
-        """Return what the user has to know of settings that cannot be used, or whose scores are far too low."""
+        """Return what the user has to know of settings that cannot be used, or that score far lower than cheaper ones."""
         unusable = [f"{error}; it counts as a setting that misses the targets" for error in self.unusable]
-        return unusable + damage_notes(self.parameter, self.settings.damaged)
+        return unusable + damage_notes(self.parameter, self.settings.outdone)
 
     @property
     def nearest(self) -> int:
@@ -91,12 +91,12 @@ def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
     return curves
 
 
-def damage_notes(parameter: Parameter, damaged: Iterable[int]) -> list[str]:
-    """Return a note for each setting whose score is far too low for those of the others."""
+def damage_notes(parameter: Parameter, outdone: Iterable[int]) -> list[str]:
+    """Return a note for each setting whose score is far lower than that of a cheaper one."""
     return [
-        f"{parameter.name} {parameter.text(place)} scores far lower than cheaper settings, or than expected: its stream may be"
-        " damaged, and no other setting is judged by it"
-        for place in damaged
+        f"{parameter.name} {parameter.text(place)} scores far lower than a cheaper setting: its stream may be damaged, and no"
+        " other setting is judged by it"
+        for place in outdone
     ]
 
 
