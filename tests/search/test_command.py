@@ -15,7 +15,8 @@ from vkssim.report.numbers import told_apart
 from vkssim.search.encoders import Encoder, Parameter
 
 from ..support.commands import harmful, run_program, vkssim
-from .clips import source
+from ..support.golden import FIXTURES
+from .clips import CUT, source
 
 pytestmark = pytest.mark.usefixtures("shared_device")
 WORDS = ("--encoder", "libx264", "--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1")
@@ -32,7 +33,9 @@ def test_the_table_and_the_answer(clip: str, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert out.exists()
     assert "float_ssim:p5" in result.stdout
-    assert "The whole clip was encoded, and meets the targets" in result.stdout
+    assert re.search(
+        r"crf \d+ of libx264 is the cheapest setting with which the whole clip meets float_ssim:p5=0.9: ", result.stdout
+    )
     assert f"\nffmpeg -i {clip} -map 0:v:0 -c:v libx264 -preset ultrafast -crf " in result.stdout
     assert result.stderr.count("vkssim: crf ") >= 2
     settings = re.findall(r"│ (\d+) +│ whole ", result.stdout)
@@ -55,6 +58,42 @@ def test_commands_name_the_very_file_and_do_nothing_to_the_terminal(
     assert text.startswith("#!/usr/bin/env bash\nset -e\nfor file in $'" if script else "ffmpeg ")
     said = run_program("bash", "-c", f"ffmpeg() {{ printf '%s\\0' \"$@\"; }}\n{text}", check=True)
     assert os.fsencode(name) in said.stdout.split(b"\0")
+
+
+def test_the_default_encoder_and_target_are_named() -> None:
+    help_ = " ".join(vkssim("search", "--help").stdout.split())
+    assert "[default: libx264]" in help_
+    assert "[default: float_ms_ssim=0.98]" in help_
+    result = vkssim(
+        "search", str(FIXTURES / "bbb_576x324_ref.mp4"), "--enc", "preset=ultrafast", "--least", "28", "--most", "28"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert (
+        "crf 28 of libx264 is the cheapest setting with which the whole clip meets float_ms_ssim:mean=0.98: " in result.stdout
+    )
+
+
+def test_an_answer_of_samples_says_how_sure_it_is(tmp_path: Path) -> None:
+    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    words = ("search", path, *WORDS[2:], "--samples", "5", "--target", "float_ssim=0.93")
+    result = vkssim(*words)
+    assert result.exit_code == 0, result.stderr
+    found = re.search(
+        r"crf (\d+) of libx264 is the cheapest setting with which the whole clip meets float_ssim:mean=0.93 with a probability"
+        r" of 90 % or more \((> 99|9\d) %\): about [\d.]+ MB, [\d,]+ kbit/s. --whole checks it.\n",
+        result.stdout,
+    )
+    assert found
+    rows = re.findall(r"│ (\d+) +│ samples │ +[\d.]+ │ +(.*?) % │", result.stdout)
+    cheaper = [int(percent) for crf, percent in rows if int(crf) > int(found[1])]
+    assert cheaper
+    assert max(cheaper) < 90
+    missed = vkssim(*words, "--least", "36", "--most", "37")
+    assert missed.exit_code == 1
+    assert (
+        "No setting of libx264 meets float_ssim:mean=0.93 with a probability of 90 % or more; crf 36 comes nearest"
+        in missed.stdout
+    )
 
 
 def test_json(clip: str) -> None:
@@ -138,6 +177,7 @@ def test_a_score_that_rounds_to_its_target_is_told_from_it(
     ("words", "text"),
     [
         (("--target", "float_ssim"), "--target 'float_ssim' is not of the form"),
+        (("--target", "float_ssim=0.9", "--sure", "1"), "--sure is 1; it must be 0.5 to 0.999"),
         (("--target", "float_ssim=0.9", "--two-pass"), "--two-pass is for bit rates"),
         (("--target", "float_ssim=0.9", "--bits", "12"), "libx264 encodes 8, 10 bits, not 12: choose one with --bits"),
         (("--target", "float_ssim=0.9", "--enc", "made-up=1"), "--enc: libx264 says"),

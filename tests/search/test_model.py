@@ -184,7 +184,7 @@ def test_a_note_names_the_setting_of_a_damaged_stream() -> None:
     tried = Tried([target], crf, [curve])
     for place, value in ((24, 0.974378), (1, 0.721651)):
         assert tried.notes == []
-        tried.add(place, Trial(crf.values[place], {name: value}, False, 0, 0.0, 25, 0.1, True, {name: 0.0}))
+        tried.add(place, Trial(crf.values[place], {name: value}, False, 0, 0.0, 25, 0.1, True, {name: 0.0}, 0.0))
     (note,) = tried.notes
     assert note.startswith("crf 2 scores far lower than a cheaper setting: its stream may be damaged")
     assert tried.nearest == 24
@@ -198,11 +198,16 @@ def test_settings_at_the_end_that_are_far_worse_are_not_called_damaged() -> None
     target = Target(parse_threshold("float_ssim=0.9", "targets"), decibels=True)
     tried = Tried([target], crf, [Curve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))])
     for place, value in ((30, 0.95), (40, 0.93), (44, 0.92), (49, 0.3), (48, 0.35)):
-        tried.add(place, Trial(crf.values[place], {name: value}, value >= 0.9, 0, 0.0, 12, 0.1, True, {name: 0.0}))
+        tried.add(
+            place,
+            Trial(crf.values[place], {name: value}, value >= 0.9, 0, 0.0, 12, 0.1, True, {name: 0.0}, float(value >= 0.9)),
+        )
     assert tried.settings.damaged == [48, 49]
     assert tried.notes == []
-    tried.add(51, Trial(51, {name: 0.89}, False, 0, 0.0, 12, 0.1, True, {name: 0.0}))
-    assert [note.split(":")[0] for note in tried.notes] == [f"crf {crf} scores far lower than a cheaper setting" for crf in (48, 49)]
+    tried.add(51, Trial(51, {name: 0.89}, False, 0, 0.0, 12, 0.1, True, {name: 0.0}, 0.0))
+    assert [note.split(":")[0] for note in tried.notes] == [
+        f"crf {crf} scores far lower than a cheaper setting" for crf in (48, 49)
+    ]
 
 
 def test_a_score_that_a_trial_at_some_distance_confirms_is_no_damage() -> None:

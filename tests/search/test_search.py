@@ -18,6 +18,7 @@ import pytest
 
 import vkssim
 from vkssim.errors import EncodeError, InputError, OptionError, OutputError
+from vkssim.report.thresholds import parse_threshold
 from vkssim.search import encode
 from vkssim.search import source as search_source
 from vkssim.search.costs import FrameCosts
@@ -27,7 +28,7 @@ from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
 from vkssim.search.samples import Sampling
 from vkssim.search.source import Source
-from vkssim.search.trial import Trial
+from vkssim.search.trial import Target, Trial
 
 from ..frames.encoding import encode_frames
 from .clips import CUT, FRAMES, QUICK, SCALED, break_settings, damage_settings, remuxed, source
@@ -66,7 +67,7 @@ def test_the_answer_is_the_cheapest_of_all_settings(clip: str, exhausted: dict[f
     assert choice.trial.values == exhausted[expected].values
     assert len(trials) <= 5
     assert choice.certainty > 0.9
-    assert (choice.probability, choice.spread) == (1.0, 0.0)
+    assert choice.probability == 1.0
     assert running.trials == trials
 
 
@@ -122,7 +123,6 @@ def test_samples_forecast_the_whole_clip(tmp_path: Path, options: str) -> None:
     assert choice.meets
     assert not choice.trial.whole
     assert 0 < choice.probability < 1
-    assert choice.spread > 0
     whole = searched(path, samples=1000, enc=options, least=choice.setting, most=choice.setting).choice.trial
     assert whole.whole
     assert choice.trial.bytes == pytest.approx(whole.bytes, rel=0.1)
@@ -147,13 +147,57 @@ def test_the_setting_between_one_that_fails_on_the_whole_clip_and_one_that_meets
     def encode(self: TrialRunner, name: str, sampling: Sampling, place: int, _output: Any = None) -> Trial:
         score = 1 - 10 ** -(2.8 - 0.05 * place - 0.05 * (name == "whole"))
         name = "float_ssim:mean"
-        return Trial(place, {name: score}, score >= 0.95, 1000, 10.0, 10, 0.1, sampling.is_whole, {name: 0.0})
+        return Trial(
+            place, {name: score}, score >= 0.95, 1000, 10.0, 10, 0.1, sampling.is_whole, {name: 0.0}, float(score >= 0.95)
+        )
 
     monkeypatch.setattr(TrialRunner, "encode", encode)
     monkeypatch.setattr(Settings, "likely", lambda _: 27)
     running = searched(source(tmp_path / "long.mkv", count=16 * CUT, shots=16), "float_ssim=0.95", samples=5, whole=True)
     assert running.choice.setting == 28
     assert [(trial.setting, trial.meets) for trial in running.trials if trial.whole] == [(29, False), (27, True), (28, True)]
+
+
+@pytest.mark.parametrize("sure", [0.5, 0.8, 0.9, 0.99])
+@pytest.mark.parametrize("limit", [0.9, 0.95, 0.975])
+def test_the_answer_of_samples_is_the_cheapest_that_is_sure_enough(
+    clip: str, monkeypatch: pytest.MonkeyPatch, sure: float, limit: float
+) -> None:
+    """Of all settings, each of which says how probable it is that the whole clip meets the target."""
+    (target,) = [Target(parse_threshold(f"float_ssim={limit}", "targets"), decibels=True)]
+
+    def encode(_self: Any, _name: str, _sampling: Any, place: int, _output: Any = None) -> Trial:
+        score, deviation = 1 - 10 ** -(2.8 - 0.05 * place), 0.4 + 0.01 * place
+        chance = target.probability(score, deviation)
+        return Trial(place, {target.name: score}, score >= limit, 1000, 10.0, 10, 0.1, False, {target.name: deviation}, chance)
+
+    monkeypatch.setattr(TrialRunner, "encode", encode)
+    running = searched(clip, f"float_ssim={limit}", sure=sure)
+    choice = running.choice
+    assert choice.setting == max(place for place in range(52) if encode(None, "", None, place).probability >= sure)
+    assert choice.meets
+    assert choice.probability >= sure
+    assert len(running.trials) <= 5
+
+
+def test_the_last_trial_is_for_a_setting_that_probably_meets_the_target(clip: str) -> None:
+    """If it is the first as well, the prior of the encoder says which one."""
+    first = {sure: searched(clip, trials=1, sure=sure).choice for sure in (0.5, 0.9)}
+    assert first[0.9].meets
+    assert first[0.9].setting < first[0.5].setting
+
+
+def test_a_check_of_the_whole_clip_begins_with_what_the_samples_show(tmp_path: Path) -> None:
+    """Its trials leave no doubt, so that `sure` has nothing to decide."""
+    path = source(tmp_path / "long.mkv", count=16 * CUT, shots=16)
+    trials = [[trial.setting for trial in searched(path, samples=5, whole=True, sure=sure)] for sure in (0.5, 0.99)]
+    assert trials[0] == trials[1]
+
+
+@pytest.mark.parametrize("sure", [0.3, 1.0, math.nan])
+def test_a_probability_that_no_search_has_is_refused(clip: str, sure: float) -> None:
+    with pytest.raises(OptionError, match=r"`sure` is .*; it must be 0.5 to 0.999"):
+        searched(clip, sure=sure)
 
 
 def test_a_target_of_the_worst_frame_is_noted_where_samples_answer_it(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_shots_that_meet_no_target_exit_with_1(clip: str, tmp_path: Path) -> Non
         (("--shots", "zones.xml"), "the endings are .txt"),
         (("--scores", "scores.json"), "--scores goes with --shots"),
         (("--shots", "zones.txt", "--two-pass"), "--two-pass is for one setting of the whole clip"),
+        (("--shots", "zones.txt", "--sure", "0.8"), "--sure is for one setting of the whole clip"),
         (("--shots", "zones.txt", "--whole"), "--whole is for one setting of the whole clip"),
         (("--shots", "zones.txt", "--samples", "40"), "--samples is for one setting of the whole clip"),
         (("--shots", "zones.txt", "-o", "out.avi"), "the endings are .mkv"),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..search.defaults import ENCODER_NAMES, LEAST_SECONDS, STEP
+from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import Choice as WordChoice
@@ -25,8 +25,9 @@ _OPTIONS = (
     option(
         "--encoder",
         section=Section.ENCODER,
-        required=True,
         type=WordChoice(ENCODER_NAMES),
+        default=ENCODER,
+        show_default=True,
         help="Encode with that encoder of FFmpeg.",
     ),
     option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from ..errors import DemandError, OptionError
-from ..search.defaults import MOST_TRIALS
+from ..report.numbers import shortest
+from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from ..search.search import Choice, Search
     from ..search.trial import Trial
 
-_OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
+_OF_ONE_SETTING = {"sure": "--sure", "samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
 """The options of a search for one setting that a search for shots has no use for."""
 
 
@@ -32,6 +34,7 @@ _OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--tw
     "search",
     brief="Find the cheapest setting of an encoder that meets a score.",
     examples=(
+        ("vkssim search reference.mp4", f"Find the highest CRF of libx264 with which the clip meets {TARGET}."),
         (
             "vkssim search reference.mp4 --encoder libx264 --target float_ms_ssim:p5=0.985",
             "Find the highest CRF whose 5th percentile is 0.985 or more.",
@@ -51,10 +54,21 @@ _OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--tw
     "--target",
     "targets",
     section=Section.VERDICT,
-    required=True,
     multiple=True,
+    default=(TARGET,),
+    show_default=True,
     metavar="NAME[:POOLING]=X",
     help="Find a setting where that score is X or more; POOLING is mean, min, p5 and so on. May be repeated: all must hold.",
+)
+@option(
+    "--sure",
+    section=Section.VERDICT,
+    type=float,
+    default=SURE,
+    show_default=True,
+    metavar="P",
+    help="If only samples were encoded, take the cheapest setting with which the whole clip meets the targets with a"
+    " probability of P or more.",
 )
 @option("--least", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter below X.")
 @option("--most", section=Section.ENCODER, type=float, metavar="X", help="Try no value of --parameter above X.")
@@ -77,7 +91,7 @@ _OF_ONE_SETTING = {"samples": "--samples", "whole": "--whole", "two_pass": "--tw
     "--whole",
     section=Section.FRAMES,
     is_flag=True,
-    help="Check the setting on the whole clip, and take a better one where it fails there.",
+    help="Check the setting on the whole clip, and take a better one if it fails there.",
 )
 @option(
     "-o",
@@ -124,8 +138,8 @@ def command(
 ) -> None:
     """Find the cheapest setting of an encoder whose scores against the SOURCE meet every target.
 
-    Samples of the clip are encoded with a few settings and scored. The exit code is 1 where no setting meets the targets; the
-    best one that was found is printed all the same.
+    Samples of the clip are encoded with a few settings and scored. The exit code is 1 if no setting meets the targets; the best
+    one that was found is printed all the same.
     """
     from ..search.search import search
 
@@ -191,7 +205,7 @@ def _print(running: Search, choice: Choice) -> None:
             f"{trial.setting:g}",
             "whole" if trial.whole else "samples",
             *score_cells(trial, running.limits),
-            "yes" if trial.meets else "no",
+            ("yes" if trial.meets else "no") if trial.whole else _percent(trial.probability),
             f"{trial.kbps:,.0f}",
             f"{trial.bytes / 1e6:,.3f}",
             f"{trial.seconds:.1f}",
@@ -201,23 +215,33 @@ def _print(running: Search, choice: Choice) -> None:
     print_table(
         f"{choice.encoder}, {counted(len(rows), 'trial')}", columns, rows, sys.stdout, texts=2, elsewhere="--json has all"
     )
-    print_text(_sentences(choice))
+    print_text(_sentences(running, choice))
 
 
-def _sentences(choice: Choice) -> str:
-    trial = choice.trial
+def _sentences(running: Search, choice: Choice) -> str:
+    trial, setting = choice.trial, f"{choice.parameter} {choice.setting:g}"
+    targets = " and ".join(f"{name}={shortest(limit)}" for name, limit in running.limits.items())
+    sure = f"with a probability of {100 * choice.sure:g} % or more"
     if not choice.meets:
-        return f"No setting meets the targets; {choice.parameter} {choice.setting:g} comes nearest.\n"
+        often, near = ("", "") if trial.whole else (f" {sure}", f", with {_percent(choice.probability)}")
+        return f"No setting of {choice.encoder} meets {targets}{often}; {setting} comes nearest{near}.\n"
     size = f"{trial.bytes / 1e6:,.3f} MB, {trial.kbps:,.0f} kbit/s"
-    if trial.whole:
-        answer = f"{choice.parameter} {choice.setting:g}: {size}. The whole clip was encoded, and meets the targets."
+    cheapest = f"{setting} of {choice.encoder} is the cheapest setting with which the whole clip meets {targets}"
+    if not trial.whole:
+        answer = f"{cheapest} {sure} ({_percent(choice.probability)}): about {size}. --whole checks it."
+    elif choice.certainty >= choice.sure:
+        answer = f"{cheapest}: {size}."
     else:
-        sure = "more than 99 %" if choice.probability > 0.99 else f"{choice.probability:.0%}"
         answer = (
-            f"{choice.parameter} {choice.setting:g}: about {size}. The whole clip meets the targets with a probability of"
-            f" {sure}; its own answer is {choice.setting:g} ± {choice.spread:.1f}. --whole checks it."
+            f"With {setting} of {choice.encoder} the whole clip meets {targets}: {size}. A cheaper setting may do so as well."
         )
     return f"{answer}\n\n{choice.command}\n"
+
+
+def _percent(probability: float) -> str:
+    """Return a probability in percent, rounded down, so that none looks larger than it is."""
+    percent = math.floor(100 * probability)
+    return "> 99 %" if percent >= 99 else f"{percent} %"
 
 
 def _shortfall(running: Search, choice: Choice) -> str:

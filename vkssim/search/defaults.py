@@ -5,6 +5,18 @@ from __future__ import annotations
 ENCODER_NAMES = ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "h264_nvenc", "hevc_nvenc", "av1_nvenc")
 """The encoders that a search can drive, by FFmpeg's names."""
 
+ENCODER = "libx264"
+"""The encoder of a search that names none: the one whose streams every player reads."""
+
+TARGET = "float_ms_ssim=0.98"
+"""The target of a search that names none. docs/search.md says what it is good for."""
+
+SURE = 0.9
+"""How probable it has to be that the whole clip meets the targets with the setting that a search answers."""
+
+MOST_SURE = 0.999
+"""The most that may be asked for: no search says more of a clip that it has not encoded."""
+
 STEP = 1.0
 """The distance of two values of a parameter."""
 

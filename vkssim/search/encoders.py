@@ -140,8 +140,13 @@ class Encoder:
             slope=slope,
             slope_deviation=abs(slope) * _SLOPE_SPREAD,
             bend=abs(slope) * _BEND,
-            noise=_NOISE * _NOISE_OF_POOLINGS.get(pooling, 1.0),
+            noise=noise_of(pooling),
         )
+
+
+def noise_of(pooling: str) -> float:
+    """Return by how much a pooled value is off a smooth curve over the settings: the standard deviation, in dB."""
+    return _NOISE * _NOISE_OF_POOLINGS.get(pooling, 1.0)
 
 
 # docs/adr/0021-search.md says on which curves these numbers were measured.

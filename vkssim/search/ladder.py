@@ -14,6 +14,7 @@ from ..report.thresholds import parse_pooled
 from .command_line import command_line, encode_name, shell_script
 from .defaults import (
     APPLE_H264,
+    ENCODER,
     LADDER_TRIALS,
     LEAST_BITRATE,
     LEAST_SECONDS,
@@ -176,7 +177,7 @@ def search_ladder(
     source: str | os.PathLike[str],
     *,
     heights: Sequence[int],
-    encoder: str,
+    encoder: str = ENCODER,
     targets: Sequence[str] | str = (),
     score: str | None = None,
     least_bitrate: float = LEAST_BITRATE,

@@ -303,6 +303,12 @@ class Settings:
             return next((place for place in rest if place is not None), None)
         return min(worth, key=lambda place: (abs(found[place] - 0.5), -place))  # of those that are sure, the cheapest
 
+    def cheapest(self, sure: float, otherwise: int | None) -> int | None:
+        """Return the cheapest setting that meets the targets with a probability of `sure`, if no trial of it is there."""
+        found = self.probabilities()
+        place = max((place for place in range(self.count) if found[place] >= sure), default=None)
+        return otherwise if otherwise is None or place is None or place in self.tried else place
+
     def _untried(self) -> list[int]:
         """Return the settings without a trial that are cheaper than the answer, those beyond one that failed among them."""
         first = 0 if self.best is None else self.best + 1

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import OptionError
 from ..report.thresholds import Threshold
+from .defaults import MOST_SURE
 from .recipe import Recipe
 from .source import Source
 from .store import TrialStore
@@ -26,12 +27,13 @@ class SearchOptions:
     """Hold what a search was asked for; see `search`.
 
     `thresholds` are the targets. A ladder has the score that it is made for before them, without a limit. `seconds` is the
-    length of the samples, 0 where there are none.
+    length of the samples, 0 if there are none. With a `sure` of 0.5, what the samples show is taken as it is.
     """
 
     thresholds: Sequence[Threshold]
     features: Sequence[str]
     seconds: float = 0.0
+    sure: float = 0.5
     whole: bool = False
     output: str | None = None
     backend: str
@@ -78,6 +80,14 @@ def check_trials(trials: int) -> None:
     """Raise OptionError where there would be no trial."""
     if trials < 1:
         raise OptionError(f"`trials` is {trials}; it must be 1 or more")
+
+
+def check_sure(sure: float) -> None:
+    """Raise OptionError for a probability that no answer can have, or that any has."""
+    if not 0.5 <= sure <= MOST_SURE:
+        raise OptionError(
+            f"`sure` is {sure:g}; it must be 0.5 to {MOST_SURE:g}, the probability that the whole clip meets the targets"
+        )
 
 
 def check_samples(samples: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
@@ -11,10 +10,9 @@ from dataclasses import dataclass
 from ..errors import EncodeError
 from ..utils.wording import counted
 from .command_line import command_line
-from .defaults import LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP
+from .defaults import ENCODER, LEAST_SECONDS, MOST_TRIALS, SAMPLE_SECONDS, SHARE, STEP, SURE, TARGET
 from .encoders import encoder_of
-from .model import normal_cdf
-from .options import SearchOptions, check_samples, check_trials, check_types, checked_targets, listed
+from .options import SearchOptions, check_samples, check_sure, check_trials, check_types, checked_targets, listed
 from .output import VideoOutput, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
@@ -41,15 +39,15 @@ class Choice:
     setting : float
         The value of the parameter. Where no setting meets the targets, it is the one that comes nearest.
     meets : bool
-        Whether the setting meets every target, on the frames that were encoded.
+        Whether the whole clip meets every target with that setting, with a probability of `sure` or more.
     trial : Trial
         The trial of that setting.
     certainty : float
-        The probability that no cheaper setting would have met the targets on the same frames, 0 to 1.
+        The probability that trials on the same frames would have shown that of no cheaper setting, 0 to 1.
     probability : float
         The probability that the whole clip meets the targets: 0 or 1 where it was encoded in one piece.
-    spread : float
-        How far the setting may be from the one of the whole clip, as a standard deviation; 0 where that was encoded.
+    sure : float
+        The probability that was asked for.
     options : dict of str to str
         The setting and all options of the encode, by FFmpeg's names.
     command : str
@@ -66,7 +64,7 @@ class Choice:
     trial: Trial
     certainty: float
     probability: float
-    spread: float
+    sure: float
     options: dict[str, str]
     command: str
     notes: tuple[str, ...] = ()
@@ -96,7 +94,9 @@ class Search(Running[Trial, Choice]):
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
         self._look(runner)
-        tried = Tried(targets, self._recipe.parameter, first_curves(self._recipe, targets))
+        checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
+        curves = first_curves(self._recipe, targets)
+        tried = Tried(targets, self._recipe.parameter, curves, 0.5 if checked else options.sure)
         while (place := tried.next(options.most_trials)) is not None:
             try:
                 tried.add(place, runner.encode("samples", sampling, place))
@@ -110,7 +110,7 @@ class Search(Running[Trial, Choice]):
         if sampling.is_whole:
             if options.output is not None:
                 yield from self._write(runner, tried)
-        elif options.whole or options.output is not None:
+        elif checked:
             place = tried.nearest
             self._notes += tried.notes
             tried = Tried(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
@@ -169,25 +169,17 @@ class Search(Running[Trial, Choice]):
         return trial
 
     def _choose(self, tried: Tried) -> Choice:
-        place, parameter, settings = tried.nearest, self._recipe.parameter, tried.settings
-        trial = tried[place]
-        step = abs(parameter.values[min(place + 1, len(parameter.values) - 1)] - parameter.values[max(0, place - 1)]) / 2
-        probability, spread = 1.0, 0.0
-        for target, curve in zip(tried.targets, settings.curves, strict=True):
-            margin = target.unit(trial.values[target.name]) - target.unit(target.limit)
-            deviation = trial.deviations[target.name]
-            sure = float(trial.meets) if trial.whole else normal_cdf(margin / math.hypot(deviation, curve.prior.noise))
-            probability = min(probability, sure)
-            spread = max(spread, step * deviation / abs(curve.slope(place)))
+        place, settings = tried.nearest, tried.settings
+        trial, meets = tried[place], settings.best is not None
         return Choice(
             encoder=self._recipe.encoder.name,
-            parameter=parameter.name,
+            parameter=self._recipe.parameter.name,
             setting=trial.setting,
-            meets=trial.meets,
+            meets=meets,
             trial=trial,
-            certainty=settings.certainty() if trial.meets else 0.0,
-            probability=probability,
-            spread=0.0 if trial.whole else spread,
+            certainty=settings.certainty() if meets else 0.0,
+            probability=trial.probability,
+            sure=self._options.sure,
             options=self._recipe.options_of(self._source.facts, place),
             command=command_line(self._source.path, self._source.facts, self._recipe, place, renumbered=self._scan.renumbered),
             notes=tuple(dict.fromkeys(self._notes)),
@@ -197,8 +189,9 @@ class Search(Running[Trial, Choice]):
 def search(
     source: str | os.PathLike[str],
     *,
-    encoder: str,
-    targets: Sequence[str] | str,
+    encoder: str = ENCODER,
+    targets: Sequence[str] | str = TARGET,
+    sure: float = SURE,
     parameter: str | None = None,
     least: float | None = None,
     most: float | None = None,
@@ -230,6 +223,9 @@ def search(
     targets : str or sequence of str
         Pooled scores that the encode must reach: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.97"`` for another
         pooled value. All of them must hold.
+    sure : float
+        How probable it has to be that the whole clip meets the targets, 0.5 to 0.999. It decides between settings of which
+        samples alone were encoded, and what the last trial is for if there may be no more.
     parameter : str, optional
         The parameter to search: ``"crf"``, ``"qp"``, for NVENC ``"cq"``, or ``"bitrate"`` in kbit/s. The default is the first
         that the encoder has.
@@ -248,7 +244,7 @@ def search(
     samples : float
         The length of all samples together, in seconds; 1 % of a longer clip. A clip that is not much longer is encoded whole.
     whole : bool
-        Check the setting on the whole clip, and take a better one where it fails there.
+        Check the setting on the whole clip, and take a better one if it fails there.
     output : str or path, optional
         A file for the encode of the whole clip, .mkv, .mp4 or .webm, with sound and subtitles copied. It implies `whole`.
     backend : {"vulkan", "cpu"}
@@ -286,12 +282,14 @@ def search(
     """
     check_types(search, locals())
     clip, recipe = prepare(source, encoder, parameter, least, most, step, enc, bits, two_pass)
+    check_sure(sure)
     check_samples(samples)
     check_trials(trials)
     options = SearchOptions(
         thresholds=checked_targets(targets),
         features=listed(features),
         seconds=samples,
+        sure=sure,
         whole=whole,
         output=checked_output(output, clip.path, recipe),
         backend=backend,

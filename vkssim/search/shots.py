@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from .defaults import MOST_TRIALS, STEP
+from .defaults import ENCODER, MOST_TRIALS, STEP, TARGET
 from .model import Curve
 from .options import SearchOptions, check_trials, check_types, checked_targets, listed
 from .output import VideoOutput, checked_output
@@ -173,8 +173,8 @@ class ShotSearch(Running[Shot, ScoreReport]):
 def search_shots(
     source: str | os.PathLike[str],
     *,
-    encoder: str,
-    targets: Sequence[str] | str,
+    encoder: str = ENCODER,
+    targets: Sequence[str] | str = TARGET,
     parameter: str | None = None,
     least: float | None = None,
     most: float | None = None,

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
 from ..types import Doubles
 from .encode import Pair, Stream
+from .encoders import noise_of
 from .pooling import pooled_value
 from .recipe import Recipe
 from .samples import Sampling
@@ -66,7 +68,9 @@ class Trial:
     values : dict of str to float
         The pooled value of each target, such as ``{"float_ms_ssim:p5": 0.9871}``; NaN where it does not exist.
     meets : bool
-        Whether every value reaches its target.
+        Whether every value reaches its target, on the frames that were encoded.
+    probability : float
+        The probability that the whole clip meets the targets: 0 or 1 if `whole`.
     bytes : int
         The size of the video stream of the whole clip: a forecast, or what it is if `whole`.
     kbps : float
@@ -79,7 +83,7 @@ class Trial:
         Whether the whole clip was encoded in one piece.
     deviations : dict of str to float
         How far each value may be from that of the whole clip, because samples stand for it: the standard deviation in the unit
-        of the model, which is dB.
+        of the model, which is dB. 0 if `whole`.
 
     """
 
@@ -92,6 +96,7 @@ class Trial:
     seconds: float
     whole: bool
     deviations: dict[str, float]
+    probability: float
 
 
 @dataclass(frozen=True)
@@ -122,9 +127,11 @@ class Target:
     def deviation(self, encoded: Sequence[EncodedSample], weights: Sequence[float]) -> float:
         """Return the standard deviation of the value over choices of samples, by leaving out one of them at a time.
 
-        Pooled values that few frames decide have more: these frames are seldom in a sample.
+        It includes how far a trial is off the curve of the settings. Pooled values that few frames decide have more: these
+        frames are seldom in a sample.
         """
-        rare = _DEVIATION_OF_RARE.get(self.threshold.pooling, 0.0)
+        pooling = self.threshold.pooling
+        rare = math.hypot(_DEVIATION_OF_RARE.get(pooling, 0.0), noise_of(pooling))
         if len(encoded) < 2:
             return math.hypot(_DEVIATION_OF_ONE, rare)
         left: Doubles = np.array(
@@ -134,6 +141,13 @@ class Target:
             ]
         )
         return math.hypot(float(np.sqrt((len(left) - 1) / len(left) * np.sum((left - left.mean()) ** 2))), rare)
+
+    def probability(self, value: float, deviation: float) -> float:
+        """Return the probability that the whole clip meets the target, for a value of samples and its standard deviation."""
+        if self.decibels and self.unit(value) >= HIGHEST:
+            return float(value >= self.limit)
+        above = self.unit(value) - self.unit(self.limit)
+        return 0.0 if math.isnan(above) else NormalDist(sigma=deviation).cdf(above)
 
 
 def features_of(thresholds: Sequence[Threshold], features: Sequence[str]) -> list[str]:
@@ -214,17 +228,22 @@ def summarise(
     """
     weights = [sample.weight for sample in sampling.samples]
     values = {target.name: target.value(encoded, weights) for target in targets}
+    meets = all(values[target.name] >= target.limit for target in targets)
+    whole = sampling.is_whole
+    deviations = {target.name: 0.0 if whole else target.deviation(encoded, weights) for target in targets}
+    chances = (float(meets) if whole else one.probability(values[one.name], deviations[one.name]) for one in targets)
     size = forecast_bytes([one.stream for one in encoded], sampling, recipe)
     return Trial(
         setting=setting,
         values=values,
-        meets=all(values[target.name] >= target.limit for target in targets),
+        meets=meets,
         bytes=size,
         kbps=round(size * 8 / shown / 1000, 3),
         frames=sum(one.stream.frames for one in encoded),
         seconds=seconds,
-        whole=sampling.is_whole,
-        deviations={target.name: 0.0 if sampling.is_whole else target.deviation(encoded, weights) for target in targets},
+        whole=whole,
+        deviations=deviations,
+        probability=min(chances, default=1.0),
     )
 
 

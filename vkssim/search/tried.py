@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from statistics import NormalDist
 
 from ..errors import EncodeError
 from .encoders import Parameter
@@ -18,11 +19,13 @@ MOST_UNUSABLE = 3
 class Tried:
     """The trials by the place of their setting, and a model of each target over all settings.
 
-    `curves` are those of the targets, without trials. `unusable` has the error of each setting that cannot be used.
+    `curves` are those of the targets, without trials. A setting meets the targets if the whole clip does with a probability of
+    `sure`. `unusable` has the error of each setting that cannot be used.
     """
 
-    def __init__(self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[Curve]) -> None:
+    def __init__(self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[Curve], sure: float = 0.5) -> None:
         self.targets = targets
+        self.sure = sure
         self.parameter = parameter
         self.settings = Settings(len(parameter.values), curves)
         self.unusable: list[EncodeError] = []
@@ -38,7 +41,7 @@ class Tried:
     def add(self, place: int, trial: Trial) -> None:
         """Add a trial; another one of the same setting replaces it."""
         self._trials[place] = trial
-        learn(self.settings, place, trial, self.targets)
+        learn(self.settings, place, trial, self.targets, self.sure)
 
     def drop(self, place: int, error: EncodeError) -> None:
         """Note that a setting cannot be used: it meets no target, and says nothing of other settings."""
@@ -47,10 +50,15 @@ class Tried:
         self._trials.pop(place, None)
 
     def next(self, most: int) -> int | None:
-        """Return the setting to try next; None if none is worth it, `most` were tried, or it seems that none can be used."""
-        if len(self) >= (most if self._trials else min(most, MOST_UNUSABLE)):
+        """Return the setting to try next; None if none is worth it, `most` were tried, or it seems that none can be used.
+
+        The last trial is for a setting that probably meets the targets, if there is one that is cheaper than the answer so far.
+        """
+        left = (most if self._trials else min(most, MOST_UNUSABLE)) - len(self)
+        if left <= 0:
             return None
-        return self.settings.next()
+        place = self.settings.next()
+        return self.settings.cheapest(self.sure, place) if left == 1 else place
 
     @property
     def notes(self) -> list[str]:
@@ -70,8 +78,7 @@ class Tried:
             return self.settings.best
 
         def missing(place: int) -> tuple[float, int]:
-            values = self._trials[place].values
-            short = [target.unit(target.limit) - target.unit(values[target.name]) for target in self.targets]
+            short = [target.unit(target.limit) - _score(target, self._trials[place], self.sure) for target in self.targets]
             return max(math.inf if math.isnan(one) else one for one in short), -place
 
         return min(self._trials, key=missing)
@@ -100,6 +107,19 @@ def damage_notes(parameter: Parameter, outdone: Iterable[int]) -> list[str]:
     ]
 
 
-def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target]) -> None:
-    """Add a trial to the settings that were tried, with the value of each target in the unit of its curve."""
-    settings.add(place, [target.unit(trial.values[target.name]) for target in targets], meets=trial.meets)
+def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target], sure: float = 0.5) -> None:
+    """Add a trial to the settings that were tried, with the score of each target in the unit of its curve.
+
+    A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if the
+    whole clip does with a probability of `sure`.
+    """
+    meets = trial.meets if sure == 0.5 else trial.probability >= sure
+    settings.add(place, [_score(target, trial, sure) for target in targets], meets=meets)
+
+
+def _score(target: Target, trial: Trial, sure: float) -> float:
+    """Return the score of a target that counts for a trial, in the unit of the model."""
+    score = target.unit(trial.values[target.name])
+    if target.decibels and score >= HIGHEST:
+        return score
+    return score - NormalDist().inv_cdf(sure) * trial.deviations[target.name]
