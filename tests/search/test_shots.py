@@ -44,7 +44,9 @@ def test_each_shot_has_its_cheapest_setting(clip: str) -> None:
             if shot.meets:
                 met[number].append(shot.setting)
     assert [shot.setting for shot in shots] == [max(settings) for settings in met]
-    assert running.zones() == "".join(f"{shot.first} {shot.first + shot.count} x264 --crf {shot.setting:g}\n" for shot in shots)
+    assert running.zones() == "".join(
+        f"{shot.first} {shot.first + shot.count} x264 reset --crf {shot.setting:g} --preset ultrafast\n" for shot in shots
+    )
     assert running.bytes == sum(shot.trial.bytes for shot in shots)
 
 
@@ -61,8 +63,8 @@ def test_the_command_writes_the_list_and_the_scores(clip: str, tmp_path: Path) -
     result = vkssim("search", clip, *WORDS, "--target", TARGET, "--shots", str(zones), "--scores", str(scores))
     assert result.exit_code == 0, result.stderr
     assert [line.split()[:4] for line in zones.read_text().splitlines()] == [
-        ["0", str(CUT), "x264", "--crf"],
-        [str(CUT), str(FRAMES), "x264", "--crf"],
+        ["0", str(CUT), "x264", "reset"],
+        [str(CUT), str(FRAMES), "x264", "reset"],
     ]
     assert len(json.loads(scores.read_text())["frames"]) == FRAMES
     assert "2 shots" in result.stdout

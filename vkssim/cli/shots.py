@@ -65,6 +65,8 @@ def search_for_shots(
     elif not quiet:
         _print(running)
     short = [shot for shot in running.shots if not shot.meets]
+    if zones.lower().endswith(".txt") and not (as_json or quiet or short):
+        print_text("\n" + "\n\n".join(running.commands(zones)) + "\n")
     if not quiet:
         for path in filter(None, (zones, scores, html, None if short else output)):
             say_written(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from ..frames.demuxer import local_name
@@ -35,17 +36,22 @@ done
 _TO_NOTHING = ("-f", "null", "-")
 
 
-def command_line(path: str, facts: Facts, recipe: Recipe, place: int, *, renumbered: bool = False) -> str:
+def command_line(
+    path: str, facts: Facts, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None
+) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
     The line writes the file `encode_name` in the current folder. Sound, subtitles and attachments are copied. A rendition has
     none, because all of them share one; and since a script has its line, FFmpeg asks nothing there. It turns the pictures as
     the clip says, and numbers frames that have no times of their own (`renumbered`, see `Scan`). An encode in two passes is a
     line with two commands. Its file is not to the byte what a search has measured, because versions of an encoder differ.
+    `zones` are those of libx264, whose setting is `place` elsewhere.
     """
-    output = encode_name(path, recipe, place)
+    output = encode_name(path, recipe, place if zones is None else None)
+    if zones is not None:
+        recipe = replace(recipe, own={**recipe.own, "zones": zones})
     others, asks = (copying_words(facts.others), []) if recipe.size is None else ([], ["-nostdin"])
-    read = [*asks, *_pictures(path), "-i", _operand(path), "-map", f"0:v:{facts.video}"]
+    read = [*asks, *_pictures(path), "-i", operand(path), "-map", f"0:v:{facts.video}"]
     video = ["ffmpeg", *read, *_video(facts, recipe, place, renumbered=renumbered)]
     if not recipe.two_passes:
         return shell_line([*video, *others, output])
@@ -53,20 +59,21 @@ def command_line(path: str, facts: Facts, recipe: Recipe, place: int, *, renumbe
     return f"{shell_line(first)} && {shell_line(second)}"
 
 
-def encode_name(path: str, recipe: Recipe, place: int) -> str:
+def encode_name(path: str, recipe: Recipe, place: int | None) -> str:
     """Return the name of the file that a command writes: the clip, the size of a rendition, the options and the setting.
 
+    If `place` is None, each shot has a setting of its own.
     The name of the clip is cut if the whole would be longer than file systems allow.
     """
     clip = _OF_PICTURES.sub("", Path(path).stem) or "pictures"
     size = () if recipe.size is None else (f"{recipe.size[0]}x{recipe.size[1]}",)
     given = {**recipe.options, **recipe.own}
     options = "_".join(f"{name}-{_NOT_OF_NAMES.sub('-', value)}" for name, value in given.items())[:_MOST_OF_OPTIONS]
-    setting = f"{recipe.parameter.name}{recipe.parameter.text(place)}"
+    setting = "shots" if place is None else f"{recipe.parameter.name}{recipe.parameter.text(place)}"
     end = "_".join(("", *size, *filter(None, (options,)), setting)) + ".mkv"
     while len(os.fsencode(clip + end)) > _MOST_OF_NAME:
         clip = clip[:-1]
-    return _operand(clip + end)
+    return operand(clip + end)
 
 
 def shell_script(commands: Mapping[str, str]) -> str:
@@ -118,7 +125,7 @@ def _pictures(path: str) -> list[str]:
     return [] if pictures is None else [word for name, value in pictures.options.items() for word in (f"-{name}", value)]
 
 
-def _operand(path: str) -> str:
+def operand(path: str) -> str:
     """Return a name that FFmpeg takes neither for an option nor for a protocol, as a file `12:30.mp4` would be."""
     first = path.partition(os.sep)[0]
     return local_name(path) if not is_url(path) and (first.startswith("-") or ":" in first) else path

@@ -118,10 +118,14 @@ class Recipe:
             elif self.encoder.name.endswith("_nvenc"):
                 options["rc"] = "constqp" if self.parameter.name == "qp" else "vbr"
         if self.encoder.own is not None:
-            own = {**more, **_mastering_options(self.encoder.name, facts.mastering), **self.own}
+            own = {**more, **self.own_options(facts)}
             if own:
                 options[self.encoder.own] = ":".join(f"{name}={_escaped(value)}" for name, value in own.items())
         return options
+
+    def own_options(self, facts: Facts) -> dict[str, str]:
+        """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
+        return {**_mastering_options(self.encoder.name, facts.mastering), **self.own}
 
 
 def _escaped(value: str) -> str:

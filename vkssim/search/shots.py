@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import EncodeError, OptionError
 from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
+from .command_line import command_line
 from .defaults import ENCODER, MOST_TRIALS, STEP, TARGET
 from .model import Curve
 from .options import SearchOptions, check_trials, check_types, checked_targets, listed
@@ -20,14 +21,7 @@ from .search import prepare
 from .source import Scan
 from .trial import Progress, TargetScorer, Trial
 from .tried import Tried, first_curves
-
-AV1AN_NAMES = {
-    "libx264": "x264 --crf",
-    "libx265": "x265 --crf",
-    "libsvtav1": "svt-av1 --crf",
-    "libvpx-vp9": "vpx --end-usage=q --cq-level",
-}
-"""The encoders by Av1an's names, each with the option that takes the setting."""
+from .zones import av1an_command, av1an_zones, x264_zones
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
 _SLOPE_OF_SHOT = 0.25  # how far its slope may be, in parts of it
@@ -93,17 +87,25 @@ class ShotSearch(Running[Shot, ScoreReport]):
         return sum(shot.trial.bytes for shot in self.shots)
 
     def zones(self) -> str:
-        """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for an encoder it lacks."""
-        option = AV1AN_NAMES.get(self._recipe.encoder.name)
-        if option is None or self._recipe.parameter.name != "crf":
-            raise OptionError(
-                f"Av1an has no zones for {self.parameter} of {self._recipe.encoder.name}; it has them for crf of"
-                f" {', '.join(AV1AN_NAMES)}"
-            )
-        return "".join(
-            f"{shot.first} {shot.first + shot.count} {option}{'=' if '=' in option else ' '}{shot.setting:g}\n"
-            for shot in self.shots
-        )
+        """Return the shots in the form that Av1an reads with ``--zones``. Raises OptionError for what it cannot say there."""
+        return av1an_zones(self.shots, self._recipe, self._source.facts)
+
+    def commands(self, zones: str) -> list[str]:
+        """Return the command lines that encode the shots with their settings, for a POSIX shell; [] if there are none.
+
+        The first one is Av1an's, which reads `zones()` from a file `zones`. For libx264, FFmpeg's with x264's zones follows.
+        """
+        recipe, path = self._recipe, self._source.path
+        try:
+            self.zones()
+        except OptionError:
+            return []
+        lines = [av1an_command(path, zones, recipe)]
+        if recipe.encoder.name == "libx264":
+            place, renumbered = recipe.parameter.values.index(self.shots[0].setting), self._scan.renumbered
+            found = x264_zones(self.shots)
+            lines.append(command_line(path, self._source.facts, recipe, place, renumbered=renumbered, zones=found))
+        return lines
 
     def _run(self, runner: TrialRunner) -> Generator[Shot, None, ScoreReport]:
         self._look(runner)

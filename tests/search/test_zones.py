@@ -1,0 +1,130 @@
+"""Zones of shots: the file that Av1an reads, and the list of x264."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import av
+import imageio_ffmpeg
+import pytest
+
+import vkssim as library
+from vkssim.errors import OptionError
+from vkssim.search.encoders import encoder_of
+from vkssim.search.recipe import make_recipe
+from vkssim.search.source import Facts, Source
+from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
+
+from ..support.commands import run_program, vkssim
+from .clips import CUT, FRAMES, SCALED, source
+
+pytestmark = pytest.mark.usefixtures("shared_device")
+
+
+@dataclass(frozen=True)
+class Shot:
+    """Some frames with a setting."""
+
+    first: int
+    count: int
+    setting: float
+
+
+SHOTS = (Shot(0, 100, 23.0), Shot(100, 60, 27.5))
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    return Source(source(tmp_path_factory.mktemp("zones") / "clip.mkv")).facts
+
+
+def lines(facts: Facts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
+    kind = encoder_of(encoder)
+    return av1an_zones(SHOTS, make_recipe(kind, kind.parameter(None), facts, options, **more), facts).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "first"),
+    [
+        ("libx264", {"preset": "slow", "tune": "film"}, "0 100 x264 reset --crf 23 --preset slow --tune film"),
+        ("libx264", {"mbtree": "0", "bf": "5", "g": "60"}, "0 100 x264 reset --crf 23 --bframes 5 --keyint 60 --no-mbtree"),
+        (
+            "libx265",
+            {"preset": "fast", "sao": "0", "aq-mode": "3"},
+            "0 100 x265 reset --crf 23 --preset fast --aq-mode 3 --no-sao",
+        ),
+        ("libsvtav1", {"preset": "8", "film-grain": "8"}, "0 100 svt-av1 reset --crf 23 --preset 8 --film-grain 8"),
+        (
+            "libvpx-vp9",
+            {"cpu-used": "4", "row-mt": "1", "deadline": "good"},
+            "0 100 vpx reset --cq-level=23 --end-usage=q --passes 1 --cpu-used=4 --row-mt=1 --good",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_a_zone_has_the_whole_setting(facts: Facts, encoder: str, options: dict[str, str], first: str) -> None:
+    found = lines(facts, encoder, options)
+    assert found[0] == first
+    assert found[1] == first.replace("0 100", "100 160", 1).replace("23", "27.5", 1)
+
+
+def test_the_depth_is_that_of_the_encode(facts: Facts) -> None:
+    """The programs of x264 and x265 write 8 bits unless they are told, and Av1an hands on 10."""
+    assert lines(facts, "libx265", {}, bits=10)[0] == "0 100 x265 reset --crf 23 --output-depth 10"
+    kind = encoder_of("libx264")
+    recipe = make_recipe(kind, kind.parameter(None), facts, {"preset": "slow"})
+    found = shlex.split(av1an_command("-a clip.mkv", "my zones.txt", recipe))
+    expected = "av1an -i|./-a clip.mkv|-e x264 --zones|my zones.txt|--pix-format yuv420p -o|./-a clip_preset-slow_shots.mkv"
+    assert found == [
+        word for part in expected.split("|") for word in ([part] if "clip" in part or "my " in part else part.split())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "options", "text"),
+    [
+        ("libx264", {"maxrate": "2000k"}, "`enc` maxrate: Av1an gives options to x264 itself, which lacks it"),
+        ("libx265", {"flags": "+cgop"}, "`enc` flags: Av1an gives options to x265 itself, which lacks it"),
+    ],
+)
+def test_what_av1an_cannot_say_is_refused(facts: Facts, encoder: str, options: dict[str, str], text: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        lines(facts, encoder, options)
+    assert text in str(caught.value)
+
+
+def test_the_last_frame_of_a_zone_of_x264_belongs_to_it() -> None:
+    assert x264_zones(SHOTS) == "0,99,crf=23/100,159,crf=27.5"
+
+
+def test_the_commands_are_printed_and_the_one_of_x264_encodes_the_zones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source(tmp_path / "clip.mkv")
+    words = ("--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1", "--target", "float_ssim=0.93")
+    result = vkssim("search", "clip.mkv", *words, "--shots", "zones.txt")
+    assert result.exit_code == 0, result.stderr
+    assert "x264 reset --crf " in Path("zones.txt").read_text()
+    av1an, ffmpeg = (line for line in result.stdout.splitlines() if line.startswith(("av1an ", "ffmpeg ")))
+    assert "--zones zones.txt --pix-format yuv420p" in av1an
+    program, *rest = shlex.split(ffmpeg)
+    assert program == "ffmpeg"
+    said = run_program(imageio_ffmpeg.get_ffmpeg_exe(), *rest)
+    assert said.returncode == 0, said.stderr
+    out = Path("clip_preset-ultrafast_shots.mkv")
+    settings = [shot.setting for shot in library.search_shots("clip.mkv", enc=words[1], targets=words[5], **SCALED)]
+    assert f"zones=0,{CUT - 1},crf={settings[0]:g}/{CUT},{FRAMES - 1},crf={settings[1]:g}" in ffmpeg
+    with av.open(str(out)) as container:
+        assert sum(1 for _ in container.decode(video=0)) == FRAMES
+
+
+def test_nothing_is_printed_for_shots_that_miss_the_target(tmp_path: Path) -> None:
+    path = source(tmp_path / "clip.mkv")
+    words = ("--enc", "preset=ultrafast", "--feature", "float_ssim=scale=1", "--target", "float_ssim=0.9999", "--least", "30")
+    result = vkssim("search", path, *words, "--most", "31", "--shots", str(tmp_path / "zones.txt"))
+    assert result.exit_code == 1
+    assert "av1an" not in result.stdout
