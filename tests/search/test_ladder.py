@@ -142,6 +142,12 @@ def test_rungs_of_a_fixed_ladder_that_are_too_narrow_are_left_out(tmp_path: Path
         searched(narrow, heights=[480], fixed="401:100,390:200,400:400,480:800")
 
 
+def test_heights_above_the_source_are_left_out_with_a_note(clip: str) -> None:
+    search = searched(clip, heights=[288, 216, 144], fixed=None, trials=1)
+    assert search.choice.notes[0] == "sizes of the ladder are left out, heights 288, 216: the source's height is 144"
+    assert {one.height for one in search.trials} == {144}
+
+
 def test_rungs_of_a_fixed_ladder_above_the_source_are_named(clip: str) -> None:
     """Also if enough of the others are left for a BD-rate."""
     choice = searched(clip, fixed=f"1080:6000,720:3000,720:2000,{LIMITS['fixed']}", trials=1).choice
@@ -224,7 +230,8 @@ def test_encodes_of_no_bit_rate_are_no_rungs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"heights": [288]}, "`heights` 288: it must be even, between 64 and the source's height, which is 144"),
+        ({"heights": [288, 216]}, "`heights` 288, 216: the source's height is 144; a ladder needs a size that is no larger"),
+        ({"heights": [62]}, "`heights` 62: it must be even, between 64 and the source's height, which is 144"),
         ({"heights": [97]}, "`heights` 97: it must be even"),
         ({"heights": []}, "a ladder needs sizes"),
         ({"fixed": "1080"}, "`fixed` '1080' is not of the form"),

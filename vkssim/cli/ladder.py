@@ -45,7 +45,7 @@ _APPLE, _NONE = "apple", "none"
     section=Section.ENCODER,
     required=True,
     metavar="N,N…",
-    help="Encode with these heights, no larger than the source's; the widths keep the shape.",
+    help="Encode with these heights; those above the source's are left out, and the widths keep the shape.",
 )
 @option(
     "--target",

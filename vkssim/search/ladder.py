@@ -206,7 +206,7 @@ def search_ladder(
     source : str or path
         The clip, a file that FFmpeg reads, in Y'CbCr or grey.
     heights : sequence of int
-        The heights that the ladder may have, in samples; no larger than the source's. The widths keep the shape.
+        The heights that the ladder may have, in samples; those above the source's are left out. The widths keep the shape.
     encoder : str
         FFmpeg's name; see `search`.
     targets : str or sequence of str
@@ -276,10 +276,18 @@ def search_ladder(
     thresholds = parse_targets(listed(targets))
     options = split_options(listed(enc))
     clip = Source(os.fspath(source))
-    sizes = [_size(height, clip.facts) for height in dict.fromkeys(heights)]
-    if not sizes:
+    asked_heights = dict.fromkeys(heights)
+    if not asked_heights:
         raise OptionError("a ladder needs sizes: `heights` 1080,720,540 for instance")
     left: list[str] = []
+    if above := [height for height in asked_heights if height > clip.facts.height]:
+        left.append(_larger("sizes of the ladder", above, clip.facts))
+    sizes = [_size(height, clip.facts) for height in asked_heights if height not in above]
+    if not sizes:
+        raise OptionError(
+            f"`heights` {', '.join(map(str, above))}: the source's height is {clip.facts.height}; a ladder needs a size that is"
+            " no larger"
+        )
     rungs = parse_fixed(fixed)
     compared = [(height, rate) for height, rate in rungs if height <= clip.facts.height]
     small = [height for height, _ in compared if height < clip.facts.height and min(_scaled(height, clip.facts)) < _LEAST_SIDE]
@@ -296,11 +304,8 @@ def search_ladder(
                 f" {'is' if len(compared) == 1 else 'are'} {len(compared)}"
             )
         compared = []  # no Bjøntegaard delta can be computed, so nothing is encoded for it
-    elif above := dict.fromkeys(height for height, _ in rungs if height > clip.facts.height):
-        left.append(
-            f"rungs of the fixed ladder are left out, heights {', '.join(map(str, above))}: the source's height is"
-            f" {clip.facts.height}"
-        )
+    elif larger := [height for height, _ in rungs if height > clip.facts.height]:
+        left.append(_larger("rungs of the fixed ladder", larger, clip.facts))
     others = [_size(height, clip.facts, "fixed") for height, _ in compared]
     recipes = {
         size: make_recipe(kind, values, clip.facts, options, bits=bits, size=size) for size in dict.fromkeys([*sizes, *others])
@@ -333,6 +338,12 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
         if not colon or not (rungs[-1][0] > 0 and 0 < rungs[-1][1] < math.inf):
             raise OptionError(f"`fixed` {part!r} is not of the form HEIGHT:KBPS; several have commas between them")
     return rungs
+
+
+def _larger(what: str, heights: Sequence[int], facts: Facts) -> str:
+    """Return the note that heights are left out."""
+    named = ", ".join(map(str, dict.fromkeys(heights)))
+    return f"{what} are left out, heights {named}: the source's height is {facts.height}"
 
 
 def _scaled(height: int, facts: Facts) -> tuple[int, int]:
