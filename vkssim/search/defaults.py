@@ -9,7 +9,7 @@ ENCODER = "libx264"
 """The encoder of a search that names none: the one whose streams every player reads."""
 
 TARGET = "float_ms_ssim=0.98"
-"""The target of a search that names none. docs/search.md says what it is good for."""
+"""The target of a search that names none: docs/good-score.md says what it looks like."""
 
 SURE = 0.9
 """How probable it has to be that the whole clip meets the targets with the setting that a search answers."""

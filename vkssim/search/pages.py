@@ -165,12 +165,13 @@ def search_page(search: Search) -> str:
                 rate_text(one.kbps),
                 _megabytes(one.bytes),
                 *_score_cells(one, targets),
-                "met" if one.meets else "missed",
+                "met" if is_met else "missed",
             ),
             0,
-            "pass" if one.meets else "fail",
+            "pass" if is_met else "fail",
         )
         for one in sorted(trials, key=lambda one: one.setting)
+        for is_met in (one.meets if one.whole else one.probability >= choice.sure,)
     )
     return render_answer(
         Answer(
