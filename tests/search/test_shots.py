@@ -84,7 +84,7 @@ def test_the_page_of_the_command_has_the_shots_and_their_trials(clip: str, tmp_p
     assert zones.read_text().strip() in text
     rows = re.findall(r"(\d+) to (\d+)</td><td class=\"\">([\d.]+)<", text)
     assert [(int(first), int(last) + 1, setting) for first, last, setting in rows] == [
-        (int(words[0]), int(words[1]), words[4]) for words in map(str.split, zones.read_text().splitlines())
+        (int(words[0]), int(words[1]), words[5]) for words in map(str.split, zones.read_text().splitlines())
     ]
     trials = int(re.findall(r"All trials \((\d+)\)", text)[0])
     assert trials == sum(shot.trials for shot in searched(clip))
