@@ -23,8 +23,7 @@ from vkssim.frames.options import RawDescription, Selection
 from vkssim.host.devices import DeviceInfo
 from vkssim.scoring.options import Clips as PairClips
 from vkssim.scoring.options import ScoreOptions
-from vkssim.scoring.run_settings import RunSettings
-from vkssim.scoring.session import open_sources, score_sources
+from vkssim.scoring.session import open_sources, score_range
 
 _FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 _RATE = 24
@@ -92,7 +91,6 @@ class Worker:
     def __init__(self, features: Sequence[str], info: DeviceInfo, profile: bool) -> None:
         self._features, self._info, self._profile = features, info, profile
         self._engine = SharedBackend(partial(open_backend, "vulkan", device=str(info.uuid), profile=profile))
-        self._stages: dict[str, float] = {}
         self._first = True
 
     def do(self, clips: Clips, start: int, frames: int) -> TaskTime:
@@ -101,9 +99,8 @@ class Worker:
         with ExitStack() as stack:
             pair = PairClips(str(clips.reference), str(clips.distorted), clips.raw)
             options = ScoreOptions(feature_texts(self._features), selection=Selection(start=start, end=start + frames))
-            reference, distorted = (stack.enter_context(clip) for clip in open_sources(pair, options))
-            opener = partial(self._engine.part, 0, 1)
-            report = score_sources((reference, distorted), pair, opener, options, RunSettings(self._profile))
+            sources = open_sources(stack, pair, options)
+            report = score_range(sources, pair, partial(self._engine.part, 0, 1), options, profile=self._profile).report
         seconds, cpu, read = time.perf_counter() - began, _cpu_seconds() - cpu_before, _bytes_read() - bytes_before
         assert len(report.frames) == frames
         kernels, upload = self._device_seconds(report.stage_seconds)
@@ -126,12 +123,10 @@ class Worker:
         )
 
     def _device_seconds(self, stages: Mapping[str, float]) -> tuple[float | None, float | None]:
-        """Of kernels and uploads since the last task: an engine adds up what its stages take for as long as it is open."""
+        """Of kernels and uploads of a task."""
         if not self._profile:
             return None, None
-        spent = {stage: seconds - self._stages.get(stage, 0.0) for stage, seconds in stages.items()}
-        self._stages = dict(stages)
-        return sum(seconds for stage, seconds in spent.items() if stage not in _NOT_KERNELS), spent.get("upload", 0.0)
+        return sum(seconds for stage, seconds in stages.items() if stage not in _NOT_KERNELS), stages.get("upload", 0.0)
 
     def close(self) -> None:
         """Let go of the device; a second call does nothing."""

@@ -13,10 +13,9 @@ import numpy as np
 from measure import raw_clips
 from spreads import Row, compared, measured
 
-from vkssim.distributed.coordinator import Coordinator, Job
 from vkssim.distributed.devices import spec_of
+from vkssim.distributed.engine import Engine, Job
 from vkssim.distributed.processes import ProcessPool
-from vkssim.distributed.scheduler import Scheduler
 from vkssim.distributed.worker_pool import WorkerPool
 from vkssim.frames.layout import PlanarLayout
 from vkssim.frames.options import RawDescription
@@ -61,9 +60,8 @@ def workers(width: int, height: int, bits: int, feature: str, frames: int, devic
 
 
 def _score(engine: WorkerPool, clips: tuple[Path, Path], raw: RawDescription, options: ScoreOptions) -> None:
-    pool = Scheduler(engine, print)
     jobs = [Job(str(number), Clips(str(clips[0]), str(clips[1]), raw)) for number in range(_JOBS)]
-    for _, outcome in Coordinator(pool, options).score(jobs):
+    for _, outcome in Engine(engine, options, tell=print).score(jobs):
         if isinstance(outcome, Exception):
             raise outcome
 

@@ -20,8 +20,7 @@ from vkssim.frames import raw
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.host.executor import Executor
 from vkssim.report.frame_scores import FrameScores
-from vkssim.scoring.ranges import EarlierScores
-from vkssim.scoring.run_store import RunStore
+from vkssim.scoring.journal import Journal
 from vkssim.utils.progress import ProgressBar
 
 from .support.clips import raw_bytes, write, y4m_bytes
@@ -202,11 +201,20 @@ def test_a_run_goes_on_behind_what_is_done(tmp_path: Path, kind: str, subsample:
     """The frames done stay as they are, all but the last, which is scored again."""
     selection = Selection(skip_reference=1, subsample=subsample)
     whole = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection)
-    marked = tuple(replace(frame, metrics={"float_ssim": -1.0 - frame.index}) for frame in whole.frames[:3])
-    monkeypatch.setattr(RunStore, "begin", lambda *_words: EarlierScores(0, marked, (whole.backend,)))
+    marked = {
+        n: (replace(frame, metrics={"float_ssim": -1.0 - n}), None, whole.backend) for n, frame in enumerate(whole.frames[:3])
+    }
+    load = Journal._load
+
+    def with_marked(self: Journal, path: Path) -> None:
+        load(self, path)
+        self.pair(self.key).frames[0, None] = dict(marked)
+        self._file.head = self._identity
+
+    monkeypatch.setattr(Journal, "_load", with_marked)
     told: list[FrameScores] = []
     resumed = _score(tmp_path, kind, LUMA, DISTORTED, selection=selection, resume=tmp_path / "store", on_frames=told.extend)
-    assert resumed.frames == [*marked[:2], *whole.frames[2:]]
+    assert resumed.frames == [marked[0][0], marked[1][0], *whole.frames[2:]]
     assert told == whole.frames[3:]
     assert resumed.warnings == whole.warnings
 
@@ -294,7 +302,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
     def lose(self: Executor, slot: Any) -> int:
         nonlocal waits
         waits += 1
-        if waits in (2, 4):
+        if waits == 2 or waits > 8:  # those of the first loss wait for what was in flight
             raise DeviceLostError("lost in this test")
         return wait(self, slot)
 
@@ -303,7 +311,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
     with pytest.raises(DeviceLostError) as caught:
         _score(tmp_path, "raw", many, many, backend="vulkan")
     scored = caught.value.report.frames
-    assert waits == 4
+    assert waits > 8
     assert 8 < len(scored) < 36
     assert [frame.index for frame in scored] == list(range(len(scored)))
     assert all(frame.metrics == {"float_ssim": 1.0} for frame in scored)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 
-from .distributed.pair import score_pair
+from .distributed.engine import score_pair
 from .errors import VkssimError
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
 from .report.thresholds import parse_pooled, parse_threshold
+from .scoring.identity import open_run_journal
 from .scoring.options import Clips, ScoreOptions, Selector
 from .scoring.run_settings import OnFrames, Progress, RunSettings
-from .scoring.run_store import open_store
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 
@@ -91,10 +91,9 @@ def score_files(
         Pooled values that will be read from the report, such as ``"float_ms_ssim:p5"``. OptionError is raised before anything
         is scored if the report will have no such value.
     resume : str or path, optional
-        A path beside which scores are stored until the run is done, in ``PATH.journal``, and with several devices also in
-        ``PATH.parts``. If an equal run was interrupted, this run continues from its scores, also with more or fewer devices,
-        and `ScoreReport.resumed` counts the frames of the earlier run. OptionError is raised if the files belong to another
-        run.
+        A path beside which scores are stored until the run is done, in ``PATH.journal``. If an equal run was interrupted, this
+        run continues from its scores, also with more or fewer devices, and `ScoreReport.resumed` counts the frames of the
+        earlier run. OptionError is raised if the journal belongs to another run.
 
     Returns
     -------
@@ -121,11 +120,11 @@ def score_files(
         settings = RunSettings(profile, progress, on_frames, thresholds)
         if resume is None:
             return score_pair(clips, options, device, settings)
-        store = stack.enter_context(open_store(resume, clips, options, resume=True, tell=lambda _text: None))
+        journal = stack.enter_context(open_run_journal(resume, clips, options, resume=True, tell=lambda _text: None))
         try:
-            report = score_pair(clips, options, device, replace(settings, store=store))
+            report = score_pair(clips, options, device, replace(settings, journal=journal))
         except VkssimError as error:
-            store.settle([error])
+            journal.settle([error])
             raise
-        store.settle([])
+        journal.settle()
         return report

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from .distributed.coordinator import Coordinator, Job
+from .distributed.engine import Job, score_jobs
 from .distributed.rates import SECONDS
-from .distributed.scheduler import Scheduler
 from .distributed.worker_options import WorkerOptions
 from .errors import LostWorkerWarning
 from .features.plane_metrics import feature_texts
 from .frames.options import PictureOptions, RawDescription, Selection
 from .report.results import ScoreReport
-from .scoring.offset import add_hint
 from .scoring.options import Clips, ScoreOptions, Selector, check_options
+from .scoring.run_settings import RunSettings
 from .utils.choices import DECODERS
 from .utils.progress import progress_bar
 
@@ -88,6 +87,8 @@ def score_many(
 ) -> Iterator[PairScores]:
     """Score many pairs of clips, and yield the result of each as soon as it is finished, in any order.
 
+    Pairs that share their reference are scored together on one device, so that the reference is decoded once.
+
     Parameters
     ----------
     pairs : iterable of (path, path)
@@ -152,18 +153,18 @@ def _scored(
     jobs: Sequence[Job], options: ScoreOptions, where: WorkerOptions, seconds: float, progress: bool
 ) -> Iterator[PairScores]:
     with ExitStack() as stack:
-        bar = progress_bar("pairs") if progress else None
-        if bar is not None:
-            stack.callback(bar.close)
-            bar(0, len(jobs))
-        scheduler = Scheduler(
-            stack.enter_context(where.open()), lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2)
+        bar = stack.enter_context(closing(progress_bar("frames"))) if progress else None
+        settings = RunSettings(progress=bar)
+        outcomes = score_jobs(
+            jobs,
+            options,
+            where,
+            settings,
+            seconds=seconds,
+            tell=lambda trouble: warnings.warn(trouble, LostWorkerWarning, stacklevel=2),
         )
-        outcomes = Coordinator(scheduler, options, seconds=seconds).score(jobs)
-        for done, (job, outcome) in enumerate(outcomes, 1):
+        for done, (job, outcome) in enumerate(stack.enter_context(closing(outcomes)), 1):
             if bar is not None:
-                bar(done, len(jobs))
-            clips = job.clips
-            add_hint(outcome, clips, options, of_many=True)
+                bar.say(f"{done} of {len(jobs)} pairs are finished")
             report, error = (outcome, None) if isinstance(outcome, ScoreReport) else (None, outcome)
-            yield PairScores(int(job.key), clips.reference, clips.distorted, report, error)
+            yield PairScores(int(job.key), job.clips.reference, job.clips.distorted, report, error)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vkssim import score_files
-from vkssim.distributed import coordinator, division, pair
-from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import Scheduler, TaskKey
-from vkssim.distributed.task import Done, Task, WorkerSpec
-from vkssim.distributed.threads import LocalPool
+from vkssim.distributed import division, engine
+from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.scheduler import MakeTask, Scheduler, TaskKey
+from vkssim.distributed.task import Done, Task, Tell, WorkerSpec
+from vkssim.distributed.threads import InlineHandle
+from vkssim.distributed.worker_pool import FixedPool
 from vkssim.errors import VkssimError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import FrameRange, RangeScores
+from vkssim.scoring.ranges import FrameRange
 
 from ..frames.reading import NOTHING_SAID
 
@@ -33,15 +35,29 @@ class AnyOrder(Scheduler):
 
     _random = random.Random(0)
 
-    def put(self, key: TaskKey, task: Task) -> None:
-        super().put(key, task)
+    def put(self, key: TaskKey, make: MakeTask, **how: Any) -> None:
+        super().put(key, make, **how)
         self._random.shuffle(self._queue)
+
+
+class _InTurn(InlineHandle):
+    """One of two workers in this thread: what it does is noted."""
+
+    def __init__(self, ranges: list[FrameRange]) -> None:
+        super().__init__(CPU)
+        self._ranges = ranges
+
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+        future = super().submit(task, tell)
+        if not (task.divides and future.exception() is None and future.result().ranges):
+            self._ranges.append(task.parts[0].frame_range)
+        return future
 
 
 def small_ranges(monkeypatch: pytest.MonkeyPatch, pairs: int = 3, most: int = 100) -> None:
     """Have clips divided into ranges of about `pairs` pairs, `most` ranges at most."""
     monkeypatch.setattr(division, "_LEAST_PAIRS", pairs)
-    monkeypatch.setattr(coordinator, "_RANGES_EACH", most)
+    monkeypatch.setattr(engine, "_RANGES_EACH", most)
 
 
 def in_ranges(
@@ -49,12 +65,10 @@ def in_ranges(
 ) -> tuple[ScoreReport | Exception, Sequence[FrameRange]]:
     """Return the outcome of two clips, and the ranges in the order in which they were scored."""
     ranges: list[FrameRange] = []
-
-    def note(_job: Job, frame_range: FrameRange, _scores: RangeScores, _done: Done | None) -> None:
-        ranges.append(frame_range)
-
-    with LocalPool(CPU) as engine:
-        scorer = Coordinator(AnyOrder(engine, pytest.fail), ScoreOptions(FEATURES, **options), on_range=note)
+    with FixedPool([_InTurn(ranges), _InTurn(ranges)]) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "Scheduler", AnyOrder)
+        patch.setattr(engine, "add_hint", lambda *_arguments, **_how: None)  # the hint at an offset is one of whole clips
+        scorer = Engine(pool, ScoreOptions(FEATURES, **options), tell=pytest.fail)
         ((_, outcome),) = scorer.score([Job("job", Clips(reference, distorted, raw))])
     return outcome, ranges
 
@@ -69,7 +83,7 @@ def same_in_ranges(reference: str | Path, distorted: str | Path, raw: RawDescrip
 def _in_one(reference: str, distorted: str, raw: RawDescription, **options: Any) -> ScoreReport | Exception:
     try:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(pair, "add_hint", lambda *_arguments: None)  # the hint at an offset is one of whole clips
+            patch.setattr(engine, "add_hint", lambda *_arguments, **_how: None)  # the hint at an offset is one of whole clips
             return score_files(reference, distorted, raw=raw, features=FEATURES, backend="cpu", **options)
     except VkssimError as error:
         return error

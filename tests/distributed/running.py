@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..support.commands import start_vkssim
+from ..support.journals import ranges
 from ..support.waiting import PATIENCE
 
 FEATURE = ("--feature", "float_ssim=scale=1")  # whose shaders are compiled the quickest
@@ -57,11 +58,11 @@ def _command(number: int) -> bytes:
         return b""
 
 
-def range_files(output: Path) -> list[Path]:
-    """Return the files with the scores of the ranges of a run, without the file that has the division."""
-    return sorted(path for path in Path(f"{output}.parts").glob("*-*") if path.suffix[1:2].isdecimal())
+def complete_ranges(output: Path) -> list[int]:
+    """Return the first pair of each range of a run that is complete."""
+    return ranges(Path(f"{output}.journal"))
 
 
 def has_first_range(output: Path) -> bool:
     """Return whether the first range was scored, without which the frames of no other range can be reported."""
-    return any(int(path.suffix[1:].partition("-")[0]) == 0 for path in range_files(output))
+    return 0 in complete_ranges(output)

@@ -22,19 +22,19 @@ import vkssim
 from vkssim.distributed import cluster as cluster_module
 from vkssim.distributed import connection
 from vkssim.distributed.cluster import Cluster
-from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler
+from vkssim.distributed.engine import Engine, Job
+from vkssim.distributed.scheduler import MOST_ATTEMPTS, TaskKey
 from vkssim.distributed.task import Done
 from vkssim.errors import NoDeviceError, OptionError, UnsuitableDeviceError, WorkerLostError
 from vkssim.frames.options import RawDescription
 from vkssim.report import render
+from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.range_folder import RangeFolder
-from vkssim.scoring.ranges import FrameRange, RangeScores
-from vkssim.storage.own_folder import OwnFolder
+from vkssim.scoring.run_settings import RunSettings
 
 from ..support.clips import raw_bytes, write
 from ..support.commands import start_program
+from ..support.journals import entries
 from ..support.pictures import clip
 from ..support.waiting import until
 
@@ -150,19 +150,21 @@ class Run:
 def _score(engine: Cluster, jobs: list[Job], folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Run:
     run = Run()
 
-    def on_range(job: Job, frame_range: FrameRange, _scores: RangeScores, done: Done | None) -> None:
-        if done is None:
-            run.found.add((job.key, frame_range.first))
-            return
-        run.ranges[job.key, frame_range.first] += 1
-        run.devices.add(done.device)
-        meanwhile()
+    class Noting(Engine):
+        def _took(self, key: TaskKey, done: Done | Exception) -> None:
+            if isinstance(done, Done) and not done.ranges:
+                (state,) = self._groups[key.group]
+                run.ranges[state.job.key, state.range(key.index).first] += 1
+                run.devices.add(done.device)
+                meanwhile()
+            super()._took(key, done)
 
-    pool = Scheduler(engine, run.warnings.append)
-    coordinator = Coordinator(pool, ScoreOptions(FEATURES), folder=RangeFolder(folder), seconds=0.001, on_range=on_range)
-    for job, outcome in coordinator.score(jobs):
-        assert job.key not in run.outcomes, "it has two outcomes"
-        run.outcomes[job.key] = outcome
+    with open_journal(folder / "results.csv") as journal:
+        run.found |= {(key, first) for key, pair in journal.unfinished.items() for first, _ in pair.ends}
+        options, settings = ScoreOptions(FEATURES), RunSettings(journal=journal)
+        for job, outcome in Noting(engine, options, settings, seconds=0.001, tell=run.warnings.append).score(jobs):
+            assert job.key not in run.outcomes, "it has two outcomes"
+            run.outcomes[job.key] = outcome
     return run
 
 
@@ -185,7 +187,7 @@ def test_the_same_bytes_as_alone(nodes: Any, jobs: list[Job], tmp_path: Path) ->
     handler = signal.getsignal(signal.SIGTERM)
     with Cluster(address=nodes.address, software=True) as engine:
         assert signal.getsignal(signal.SIGTERM) is handler
-        run = _score(engine, jobs, tmp_path / "parts")
+        run = _score(engine, jobs, tmp_path)
     _assert_right(run, jobs, "vulkan")
     assert set(run.ranges) == _full(jobs)
     places = {f"(node {node.node_ip_address})" for node in nodes.list_all_nodes()}
@@ -203,7 +205,7 @@ def test_a_worker_killed_on_the_way(nodes: Any, jobs: list[Job], tmp_path: Path)
                 os.kill(process, signal.SIGKILL)
 
     with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, tmp_path / "parts", kill)
+        run = _score(engine, jobs, tmp_path, kill)
     assert killed
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
@@ -218,7 +220,7 @@ def test_idle_workers_that_are_killed_are_started_again(nodes: Any, jobs: list[J
         assert len(idle) >= count
         for process in idle:
             os.kill(process, signal.SIGKILL)
-        run = _score(engine, jobs, tmp_path / "parts")
+        run = _score(engine, jobs, tmp_path)
     _assert_right(run, jobs, "cpu")
     assert set(run.ranges) == _full(jobs)
 
@@ -233,7 +235,7 @@ def test_a_node_removed_on_the_way_and_one_that_joins(nodes: Any, jobs: list[Job
             nodes.remove_node(removed[0], allow_graceful=False)
 
     with Cluster(address=nodes.address, backend="cpu") as engine:
-        run = _score(engine, jobs, tmp_path / "parts", remove)
+        run = _score(engine, jobs, tmp_path, remove)
         nodes.add_node(node_ip_address=joining, **NODE)
         until(lambda: any(joining in worker.label for worker in engine.workers()))
         assert not [worker for worker in engine.workers() if doomed in worker.label]
@@ -253,7 +255,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
         from vkssim.distributed import worker
         from vkssim.scoring.session import score_range
 
-        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> RangeScores:
+        def deadly(sources: Any, clips: Clips, *others: Any, **options: Any) -> Any:
             if clips.distorted.endswith(poison):
                 os.kill(os.getpid(), signal.SIGKILL)
             return score_range(sources, clips, *others, **options)
@@ -263,7 +265,7 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
     ray.init(nodes.address, log_to_driver=False, runtime_env={"worker_process_setup_hook": poisoned})
     try:
         with Cluster(backend="cpu") as engine:
-            run = _score(engine, jobs, tmp_path / "parts")
+            run = _score(engine, jobs, tmp_path)
         assert ray.is_initialized()
     finally:
         ray.shutdown()
@@ -276,25 +278,25 @@ def test_a_pair_that_ends_every_worker(nodes: Any, jobs: list[Job], tmp_path: Pa
 
 DRIVER = """
 import sys
+from pathlib import Path
 from vkssim.distributed.cluster import Cluster
-from vkssim.distributed.coordinator import Coordinator, Job
-from vkssim.distributed.scheduler import Scheduler
-from vkssim.scoring.range_folder import RangeFolder
+from vkssim.distributed.engine import Engine, Job
 from vkssim.frames.options import RawDescription
+from vkssim.scoring.journal import open_journal
 from vkssim.scoring.options import Clips, ScoreOptions
+from vkssim.scoring.run_settings import RunSettings
 
 address, folder, feature, width, height, reference, *distorted = sys.argv[1:]
 raw = RawDescription(int(width), int(height), "420", 8)
 jobs = [Job(str(number), Clips(reference, path, raw)) for number, path in enumerate(distorted)]
-with Cluster(address=address, backend="cpu") as engine:
-    options = ScoreOptions((feature,))
-    for _ in Coordinator(Scheduler(engine, print), options, folder=RangeFolder(folder), seconds=0.001).score(jobs):
+with Cluster(address=address, backend="cpu") as engine, open_journal(Path(folder) / "results.csv") as journal:
+    for _ in Engine(engine, ScoreOptions((feature,)), RunSettings(journal=journal), seconds=0.001).score(jobs):
         pass
 """
 
 
 def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
-    folder = tmp_path / "parts"
+    folder = tmp_path
     words = [nodes.address, folder, *FEATURES, WIDTH, HEIGHT, jobs[0].clips.reference, *(job.clips.distorted for job in jobs)]
     with start_program(sys.executable, "-c", DRIVER, *map(str, words)) as driver:
         until(lambda: driver.poll() is not None or len(_scored(folder)) > 2)
@@ -311,9 +313,8 @@ def test_the_driver_killed_and_started_again(nodes: Any, jobs: list[Job], tmp_pa
 
 
 def _scored(folder: Path) -> set[tuple[str, int]]:
-    """Return the ranges whose scores are in the folder."""
-    names = [name.split(".") for name in OwnFolder(folder).names()]
-    return {(key, 0 if kind == "whole" else int(kind.partition("-")[0])) for key, kind in names if kind != "parts"}
+    """Return the ranges that are complete in the journal."""
+    return {(entry["pair"], entry["range"][0]) for entry in entries(folder / "results.csv.journal") if "end" in entry}
 
 
 def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +323,7 @@ def test_another_version_is_refused(nodes: Any, jobs: list[Job], tmp_path: Path,
         Cluster(address=nodes.address, backend="cpu") as engine,
         pytest.raises(UnsuitableDeviceError, match=f"has vkssim {vkssim.__version__}, and this is 9.9"),
     ):
-        _score(engine, jobs, tmp_path / "parts")
+        _score(engine, jobs, tmp_path)
 
 
 def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], tmp_path: Path) -> None:
@@ -333,7 +334,7 @@ def test_no_gpu_and_one_that_vulkan_does_not_know(nodes: Any, jobs: list[Job], t
         nodes.add_node(node_ip_address="127.0.0.5", **{**NODE, "num_cpus": 0, "num_gpus": 1})
         until(lambda: _ready(engine))
         with pytest.raises(NoDeviceError, match="Ray assigned GPU 0, which fits 0 of Vulkan's devices"):
-            _score(engine, jobs, tmp_path / "parts")
+            _score(engine, jobs, tmp_path)
 
 
 def _ready(engine: Cluster) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from vkssim.distributed import division
 from vkssim.distributed.division import divided
-from vkssim.distributed.task import Task
+from vkssim.distributed.task import Part, Task
 from vkssim.distributed.worker import Worker
 from vkssim.errors import RangeError
 from vkssim.frames.clip_facts import VideoPackets
@@ -22,8 +23,8 @@ from vkssim.frames.options import PictureOptions, RawDescription, Selection
 from vkssim.frames.raw import RawFile
 from vkssim.frames.seek_index import KeyframeIndex
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.range_file import packed_division, unpacked_division
-from vkssim.scoring.ranges import FrameRange
+from vkssim.scoring.packing import packed_cuts, unpacked_cuts
+from vkssim.scoring.ranges import Event, FrameRange, RangeEnded, RangeScores
 
 from ..frames.reading import NOTHING_SAID, describe
 from ..ladder.ladders import encode
@@ -87,13 +88,8 @@ def test_ranges_begin_with_key_frames(folder: Path, monkeypatch: pytest.MonkeyPa
 def test_how_clips_were_divided_is_found_again(folder: Path, threes: None) -> None:
     ranges = _ranges(folder, "mp4", 5)
     assert len(ranges) > 2
-    packets = VideoPackets(5678, 1.25), None
-    assert unpacked_division(packed_division(ranges, None, "a.parts"), "a.parts") == (ranges, None)
-    data = packed_division(ranges, packets, "a.parts")
-    assert unpacked_division(data, "a.parts") == (ranges, packets)
-    assert unpacked_division(data, "b.parts") is None
-    for torn in (b"", data[:-5], data.replace(b"5", b"6", 1)):
-        assert unpacked_division(torn, "a.parts") is None
+    for packets in (None, (VideoPackets(5678, 1.25), None)):
+        assert unpacked_cuts(json.loads(json.dumps(packed_cuts(ranges, packets)))) == (ranges, packets)
 
 
 def test_marks_of_key_frames() -> None:
@@ -193,6 +189,12 @@ def test_frame_lines_of_other_lengths(tmp_path: Path, threes: None) -> None:
     assert same_in_ranges(write(tmp_path / "ref.y4m", longer), distorted) == 1
 
 
+def _task(clips: Clips, frame_range: FrameRange | None = None) -> Task:
+    """Ask for the division of clips, or for the scores of a range."""
+    part = Part(0, clips, frame_range=frame_range or FrameRange())
+    return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, least=5)
+
+
 def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: None) -> None:
     """A range that is not there any more is refused."""
     reference, distorted, raw = _clips(folder, "raw")
@@ -200,16 +202,17 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
     path.write_bytes(Path(distorted).read_bytes())
     with Worker(CPU) as worker:
         clips = Clips(reference, str(path), raw)
-        ranges = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).ranges
+        ranges = worker.do(_task(clips), pytest.fail).ranges
         path.write_bytes(Path(distorted).read_bytes()[: 12 * raw.layout("").frame_bytes])
-        assert worker.do(Task(clips, ScoreOptions(FEATURES), ranges[0])).scores is not None
+        assert worker.do(_task(clips, ranges[0]), lambda _job, _event: None).frames == ranges[0].stop
         with pytest.raises(RangeError, match="end before pair"):
-            worker.do(Task(clips, ScoreOptions(FEATURES), ranges[-2]))
+            worker.do(_task(clips, ranges[-2]), lambda _job, _event: None)
 
 
 def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     reference, distorted, raw = _clips(folder, "raw")
     asked: set[int] = set()
+    events: list[Event] = []
     read = RawFile.read
 
     def note(self: RawFile, numbers: Any, targets: Any) -> int:
@@ -219,11 +222,12 @@ def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monk
     monkeypatch.setattr(RawFile, "read", note)
     with Worker(CPU) as worker:
         clips = Clips(reference, distorted, raw)
-        ranges = worker.do(Task(clips, ScoreOptions(FEATURES), None, least=5)).ranges
-        done = worker.do(Task(clips, ScoreOptions(FEATURES), ranges[2]))
-    assert done.scores is not None
+        ranges = worker.do(_task(clips), pytest.fail).ranges
+        done = worker.do(_task(clips, ranges[2]), lambda _job, event: events.append(event))
     assert asked == set(range(ranges[2].first, ranges[2].stop or 0))
-    assert [frame.index for frame in done.scores.report.frames] == sorted(asked)
+    assert isinstance(events[-1], RangeEnded)
+    assert isinstance(events[-1].outcome, RangeScores)
+    assert [frame.index for frame in events[-1].outcome.report.frames] == sorted(asked)
     assert done.bytes == 2 * len(asked) * 24 * 32
 
 

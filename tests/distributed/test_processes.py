@@ -21,7 +21,7 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import processes
 from vkssim.distributed.processes import ProcessHandle, _work
-from vkssim.distributed.task import Done, Task, WorkerSpec
+from vkssim.distributed.task import Done, Part, Task, Tell, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.distributed.worker_pool import WorkerDiedError
 from vkssim.errors import InputError, OptionError
@@ -30,7 +30,6 @@ from vkssim.report import render
 from vkssim.report.frame_scores import FrameScores
 from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.storage.own_folder import MARKER
 from vkssim.utils.interruption import SIGNALS
 from vkssim.utils.wording import counted
 
@@ -40,7 +39,7 @@ from ..support.commands import python_process, start_program, vkssim
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .in_ranges import CPU
-from .running import FEATURE, are_gone, ended, family, has_first_range, range_files, started, workers
+from .running import FEATURE, are_gone, complete_ranges, ended, family, has_first_range, started, workers
 
 FEW = 12
 FRAMES = 120 * FEW
@@ -153,7 +152,7 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
     until(lambda: len(workers(process)) == 2)
     worker = max(workers(process))
     os.kill(worker, signal.SIGSTOP)
-    until(lambda: len(range_files(output)) > 1)
+    until(lambda: len(complete_ranges(output)) > 1)
     os.kill(worker, signal.SIGKILL)
     messages = ended(process)
     assert process.returncode == 0
@@ -164,7 +163,7 @@ def test_a_worker_that_is_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 
 def test_workers_end_with_their_parent(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     process = started(*_words(folder, tmp_path / "scores.json", *two))
-    until(lambda: range_files(tmp_path / "scores.json") and len(workers(process)) == 2)
+    until(lambda: complete_ranges(tmp_path / "scores.json") and len(workers(process)) == 2)
     processes = family(process)
     process.kill()
     process.communicate()
@@ -192,7 +191,7 @@ from tests.distributed.test_processes import TASK
 from vkssim.distributed.processes import ProcessHandle
 if __name__ == "__main__":
     worker = ProcessHandle(CPU)
-    worker.submit(TASK).exception()
+    worker.submit(TASK, lambda _job, _event: None).exception()
     fork = os.fork()
     if not fork:
         time.sleep(1000)
@@ -231,7 +230,7 @@ def test_workers_that_are_stopped(folder: Path, tmp_path: Path, two: tuple[str, 
     """
     output = tmp_path / "scores.json"
     process = start_program(sys.executable, "-c", PATIENT, *_words(folder, output, *two), stderr=subprocess.PIPE)
-    until(lambda: len(range_files(output)) > 1)
+    until(lambda: len(complete_ranges(output)) > 1)
     processes = family(process)
     for number in workers(process):
         os.kill(number, signal.SIGSTOP)
@@ -267,7 +266,7 @@ def _send_what_cannot_travel(_spec: WorkerSpec, connection: Connection) -> None:
     class LibraryError(Exception):
         pass
 
-    def fail(self: Worker, task: Task) -> Done:
+    def fail(self: Worker, task: Task, tell: Tell) -> Done:
         raise LibraryError("of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
@@ -284,14 +283,14 @@ class _CodedError(Exception):
 def _send_what_cannot_arrive(_spec: WorkerSpec, connection: Connection) -> None:
     """Do tasks as a worker whose clips fail with an error that cannot be unpickled."""
 
-    def fail(self: Worker, task: Task) -> Done:
+    def fail(self: Worker, task: Task, tell: Tell) -> Done:
         raise _CodedError(7, "of some library")
 
     Worker.do = fail  # type: ignore[method-assign]
     _work(_spec, connection)
 
 
-TASK = Task(Clips("a", "b"), ScoreOptions(("float_ssim",)))
+TASK = Task((Part(0, Clips("a", "b")),), ScoreOptions(("float_ssim",)))
 
 
 @pytest.mark.parametrize("end", [_die_in_the_middle, _stop_in_the_middle])
@@ -302,10 +301,10 @@ def test_a_worker_that_ends_while_it_answers(monkeypatch: pytest.MonkeyPatch, en
     with monkeypatch.context() as patch:
         patch.setattr(processes, "_work", end)
         with pytest.raises(WorkerDiedError, match="exit code -9"):
-            worker.submit(TASK).result(PATIENCE)
+            worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     monkeypatch.undo()
     with pytest.raises(InputError, match="a cannot be read"):
-        worker.submit(TASK).result(PATIENCE)
+        worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
     worker.close()
 
 
@@ -321,7 +320,7 @@ def test_an_error_that_cannot_travel(monkeypatch: pytest.MonkeyPatch, send: Call
     worker = ProcessHandle(CPU)
     for _ in range(2):
         with pytest.raises(RuntimeError, match=message) as raised:
-            worker.submit(TASK).result(PATIENCE)
+            worker.submit(TASK, lambda _job, _event: None).result(PATIENCE)
         assert "in fail" in str(raised.value.__cause__)
     worker.close()
 
@@ -334,7 +333,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     number = signal.SIGTERM
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(range_files(output)) > 2 and has_first_range(output))
+    until(lambda: len(complete_ranges(output)) > 2 and has_first_range(output))
     processes = family(process)
     process.send_signal(number)
     messages = ended(process)
@@ -344,7 +343,7 @@ def test_a_signal_ends_the_run_in_order(folder: Path, tmp_path: Path, two: tuple
     frames = len(partial["frames"])
     assert 0 < frames < FRAMES
     assert partial["frames"] == whole["frames"][:frames]
-    assert partial["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those behind them are missing"]
+    assert partial["warnings"] == [f"the run was stopped after {counted(frames, 'frame')}; those after them are missing"]
     assert f"stopped after {counted(frames, 'frame')}; what was scored is kept; --resume continues from there" in messages
     result = vkssim(*_words(folder, output, *two, "--resume"))
     assert result.exit_code == 0, result.output
@@ -355,7 +354,7 @@ def test_a_terminal_sends_ctrl_c_to_workers_too(folder: Path, tmp_path: Path, tw
     """They leave it to their parent."""
     output = tmp_path / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: range_files(output))
+    until(lambda: complete_ranges(output))
     for number in workers(process):
         os.kill(number, signal.SIGINT)
     messages = ended(process)
@@ -401,12 +400,12 @@ def killed(folder: Path, two: tuple[str, str], tmp_path_factory: pytest.TempPath
     """What a run leaves that was killed on its way."""
     output = tmp_path_factory.mktemp("killed") / "scores.json"
     process = started(*_words(folder, output, *two))
-    until(lambda: len(range_files(output)) > 2)
+    until(lambda: len(complete_ranges(output)) > 2)
     processes = family(process)
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
-    assert {path.name for path in output.parent.iterdir()} == {"scores.json.parts", "scores.json.journal"}
+    assert {path.name for path in output.parent.iterdir()} == {"scores.json.journal"}
     return output.parent
 
 
@@ -420,15 +419,15 @@ def output(killed: Path, tmp_path: Path) -> Path:
 def test_a_killed_run_goes_on(folder: Path, output: Path, two: tuple[str, str]) -> None:
     result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert f"note: the run continues with the ranges in {output}.parts" in result.output
+    assert re.search(r"note: the run continues after \d+ frames that an earlier run scored", result.output)
     assert _is_right(folder, output)
 
 
-def test_ranges_that_are_torn_or_gone_are_scored_again(folder: Path, output: Path, two: tuple[str, str]) -> None:
-    first, second = range_files(output)[:2]
-    first.unlink()
-    for path in [second, *Path(f"{output}.parts").glob("*.parts")]:
-        path.write_bytes(path.read_bytes()[:-9])
+@pytest.mark.parametrize("left", [0.9, 0.5, 0.1])
+def test_what_is_damaged_is_scored_again(folder: Path, output: Path, two: tuple[str, str], left: float) -> None:
+    journal = Path(f"{output}.journal")
+    data = journal.read_bytes()
+    journal.write_bytes(data[: int(len(data) * left)])
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)
 
@@ -449,41 +448,24 @@ def test_a_run_on_one_device_goes_on_with_two(folder: Path, tmp_path: Path, two:
     process.communicate()
     result = vkssim(*[word for word in _words(folder, output, *two, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert re.search(r"note: the run continues with the \d+ frames in .*scores.json.journal", result.output)
+    assert re.search(r"note: the run continues after \d+ frames that an earlier run scored", result.output)
     assert _is_right(folder, output)
 
 
 def test_a_run_on_two_devices_goes_on_with_one(folder: Path, output: Path) -> None:
-    from_the_start = has_first_range(output)
     result = vkssim(*[word for word in _words(folder, output, "--resume") if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert ("the run continues behind" in result.output) == from_the_start
+    assert "the run continues after" in result.output
     assert _is_right(folder, output)
 
 
-def test_a_run_on_two_devices_is_begun_anew_on_one(folder: Path, output: Path) -> None:
-    """The ranges of the two go, and nothing that somebody put beside them: the folder stays vkssim's with it."""
-    other = Path(f"{output}.parts") / "notes.txt"
-    other.write_text("somebody's own")
-    result = vkssim(*[word for word in _words(folder, output) if word != "-q"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str], devices: int) -> None:
+    where = two if devices == 2 else ()
+    result = vkssim(*[word for word in _words(folder, output, *where) if word != "-q"])
     assert result.exit_code == 0, result.output
-    assert (
-        f"note: {output}.parts had ranges of a run that was cut off; with --resume the run would have continued from them"
-        in result.output
-    )
-    assert {path.name for path in other.parent.rglob("*")} == {MARKER, other.name}
-    other.unlink()
-    assert vkssim(*_words(folder, output)).exit_code == 0
-    assert _is_right(folder, output)
-
-
-def test_without_resume_it_begins_anew(folder: Path, output: Path, two: tuple[str, str]) -> None:
-    result = vkssim(*[word for word in _words(folder, output, *two) if word != "-q"])
-    assert result.exit_code == 0, result.output
-    assert (
-        f"note: {output}.parts had ranges of a run that was cut off; with --resume the run would have continued from them"
-        in result.output
-    )
+    had = r"\.journal had \d+ frames of a run that was cut off; with --resume the run would have continued from them"
+    assert re.search(had, result.output)
     assert _is_right(folder, output)
 
 
@@ -508,6 +490,6 @@ def test_what_cannot_be_written_is_kept(folder: Path, tmp_path: Path, two: tuple
     process = python_process("-c", FULL, str(limit), *_words(folder, output, *two))
     assert process.returncode == 2
     assert b"scores.json cannot be written: File too large; --resume continues from there" in process.stderr
-    assert len(range_files(output)) > 4
+    assert len(complete_ranges(output)) > 4
     assert vkssim(*_words(folder, output, *two, "--resume")).exit_code == 0
     assert _is_right(folder, output)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 
 from vkssim.distributed import scheduler as pool_module
 from vkssim.distributed.scheduler import MOST_ATTEMPTS, Scheduler, TaskKey
-from vkssim.distributed.task import Done, Task
+from vkssim.distributed.task import Done, Part, Task, Tell
 from vkssim.distributed.worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 from vkssim.errors import (
     DeviceError,
@@ -22,15 +23,16 @@ from vkssim.errors import (
     VkssimError,
     WorkerLostError,
 )
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.results import ScoreReport
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import FrameRange, RangeScores
+from vkssim.scoring.ranges import RangeBegun
 
 Answer = Callable[[], Done]
 
 
 def _done(seconds: float = 1.0, device: str = "") -> Done:
-    scores = RangeScores.__new__(RangeScores)  # the scheduler does not look at them
-    return Done(scores, [FrameRange()], 1, 1, seconds, device)
+    return Done(1, 1, seconds, device)
 
 
 class FakeHandle(WorkerHandle):
@@ -42,9 +44,9 @@ class FakeHandle(WorkerHandle):
         self.tasks: list[str] = []
         self.waiting: list[Future[Done]] = []
 
-    def submit(self, task: Task) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
         future: Future[Done] = Future()
-        self.tasks.append(task.name)
+        self.tasks.append(f"{task.clips.reference}/{Path(task.clips.distorted).stem}")
         self.waiting.append(future)
         if self.answer is not None:
             self.settle(self.answer)
@@ -113,8 +115,8 @@ def _scheduler(*workers: FakeHandle, tasks: int = 0) -> tuple[Scheduler, FakePoo
 
 
 def _put(scheduler: Scheduler, number: int, job: int = 0) -> None:
-    clips = Clips("ref.mp4", f"{number}.mp4")
-    scheduler.put(TaskKey(job, number), Task(clips, ScoreOptions(("float_ssim",)), name=f"{job}/{number}"))
+    part = Part(job, Clips(f"{job}", f"{number}.mp4"))
+    scheduler.put(TaskKey(job, number), lambda _batch: Task((part,), ScoreOptions(("float_ssim",))))
 
 
 def _indices(scheduler: Scheduler, count: int) -> list[int]:
@@ -273,6 +275,41 @@ def test_what_is_wrong_with_clips_is_not_tried_again(error: Exception) -> None:
     assert warned == []
 
 
+@pytest.mark.parametrize("again", [True, False])
+def test_the_only_worker_opens_a_lost_device_once(again: bool) -> None:
+    """Unless the clips cannot be read a second time. Whoever makes the task knows what is left to do."""
+    worker = FakeHandle("a", _failing(DeviceLostError("lost"), 2))
+    retried: list[TaskKey] = []
+    made: list[int | None] = []
+    scheduler = Scheduler(FakePool(worker), pytest.fail, on_retry=lambda key, _error, _batch: retried.append(key))
+
+    def make(batch: int | None) -> Task:
+        made.append(batch)
+        return Task((Part(0, Clips("r", "d")),), ScoreOptions(("float_ssim",)))
+
+    scheduler.put(TaskKey(3, 0), make, again=again)
+    assert isinstance(scheduler.take()[1], DeviceLostError)
+    assert (retried, made) == (([TaskKey(3, 0)], [None] * 2) if again else ([], [None]))
+
+
+def test_batches_are_halved_while_memory_runs_out() -> None:
+    """Whatever the number of workers: the size is that of the batches that were in use."""
+    report = ScoreReport("r", "d", 1, 1, 8, (), BackendInfo("", "", ""))
+
+    class SmallHandle(FakeHandle):
+        def submit(self, task: Task, tell: Tell) -> Future[Done]:
+            batches.append(task.batch)
+            tell(0, RangeBegun(report, 8 if task.batch is None else task.batch))
+            return super().submit(task, tell)
+
+    batches: list[int | None] = []
+    workers = [SmallHandle(name, _failing(DeviceMemoryError("full"), 2)) for name in "ab"]
+    scheduler = Scheduler(FakePool(*workers), pytest.fail)
+    scheduler.put(TaskKey(0, 0), lambda batch: Task((Part(0, Clips("r", "d")),), ScoreOptions(()), batch=batch))
+    assert isinstance(scheduler.take()[1], Done)
+    assert batches == [None, 4, 2]
+
+
 def test_failures_count_only_one_after_the_other() -> None:
     """A worker that gets something done in between is kept."""
     worker = FakeHandle("a")
@@ -386,9 +423,9 @@ def test_a_late_task_goes_back_to_a_worker_that_died_of_it(clock: list[float]) -
     """Where all have tried it, one that hangs would else be waited for while another one idles."""
 
     class HungHandle(FakeHandle):
-        def submit(self, task: Task) -> Future[Done]:
+        def submit(self, task: Task, tell: Tell) -> Future[Done]:
             clock[0] += 10.0  # much longer than a task takes
-            return super().submit(task)
+            return super().submit(task, tell)
 
     quick, hung = FakeHandle("quick"), HungHandle("hung", None)
     scheduler, pool, _ = _scheduler(quick, tasks=3)

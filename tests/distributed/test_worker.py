@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -12,12 +14,12 @@ from vkssim.backends import vulkan
 from vkssim.backends.base import Backend
 from vkssim.backends.open import open_backend
 from vkssim.distributed import worker as module
-from vkssim.distributed.task import Task, WorkerSpec
+from vkssim.distributed.task import Part, Task, WorkerSpec
 from vkssim.distributed.worker import Worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.host.device import Device
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import joined
+from vkssim.scoring.ranges import BatchScored, EarlierScores, Event, RangeBegun, RangeEnded, RangeScores, joined
 from vkssim.shaders.interface import Shape
 
 from ..support.clips import write, y4m_bytes
@@ -33,7 +35,7 @@ LOST, FULL = RESULTS["DEVICE_LOST"], RESULTS["OUT_OF_DEVICE_MEMORY"]
 def task(tmp_path: Path) -> Task:
     reference = write(tmp_path / "r.y4m", y4m_bytes(LUMA))
     distorted = write(tmp_path / "d.y4m", y4m_bytes(np.roll(LUMA, 1, axis=2)))
-    return Task(Clips(reference, distorted), OPTIONS)
+    return Task((Part(0, Clips(reference, distorted)),), OPTIONS)
 
 
 SPEC = WorkerSpec("cpu", None, "cpu", "here")
@@ -58,42 +60,64 @@ def _worker(device: Device) -> Worker:
     return Worker(WorkerSpec("vulkan", str(device.info.uuid), "software", "here"))
 
 
-def test_memory_that_runs_out_on_the_way(task: Task, device: Device, batches: list[int]) -> None:
-    """Smaller batches may fit; the next task has the usual ones again."""
+def _scores(worker: Worker, task: Task) -> RangeScores:
+    events: list[Event] = []
+    worker.do(task, lambda _job, event: events.append(event))
+    assert isinstance(events[-1], RangeEnded)
+    assert isinstance(events[-1].outcome, RangeScores)
+    return events[-1].outcome
+
+
+def test_a_task_says_how_large_batches_are(task: Task, device: Device, batches: list[int]) -> None:
+    """Smaller ones after the device had no memory for these; the next task has the usual ones again."""
     with _worker(device) as worker:
-        expected = worker.do(task)
+        expected = _scores(worker, task)
     batches.clear()
-    with layer(Fault("vkQueueSubmit", 1, FULL), Fault("vkQueueSubmit", 2, FULL)) as made, _worker(device) as worker:
-        done = worker.do(task)
-        assert (made.injected, batches) == (2, [8, 4, 2])
-        worker.do(task)
-    assert batches == [8, 4, 2, 8]
-    assert done.scores is not None
-    assert expected.scores is not None
-    assert joined([done.scores]).frames == joined([expected.scores]).frames
+    with layer(Fault("vkQueueSubmit", 1, FULL)) as made, _worker(device) as worker:
+        with pytest.raises(DeviceMemoryError):
+            worker.do(task, lambda _job, _event: None)
+        scores = _scores(worker, replace(task, batch=2))
+        _scores(worker, task)
+    assert (made.injected, batches) == (1, [8, 2, 8])
+    assert joined([scores]).frames == joined([expected]).frames
     assert not made.left
 
 
-def test_memory_that_does_not_do_for_a_frame(task: Task, device: Device, batches: list[int]) -> None:
-    with layer(*(Fault("vkQueueSubmit", number, FULL) for number in range(4))), _worker(device) as worker:
-        with pytest.raises(DeviceMemoryError):
-            worker.do(task)
-        assert batches == [8, 4, 2, 1]
-        assert worker.do(task).frames == len(LUMA)
+def test_frames_are_told_of_as_they_are_scored(task: Task) -> None:
+    """With where they are, and when they are shown; those of an earlier try are not, except the last of them."""
+    events: list[Event] = []
+    with Worker(SPEC) as worker:
+        worker.do(task, lambda _job, event: events.append(event))
+    begun, *batches, ended = events
+    assert isinstance(begun, RangeBegun)
+    assert isinstance(ended, RangeEnded)
+    assert isinstance(ended.outcome, RangeScores)
+    assert begun.report.frames == []
+    scored = [event for event in batches if isinstance(event, BatchScored)]
+    assert [event.first for event in scored] == list(range(0, len(LUMA), len(scored[0].frames)))
+    assert [frame for event in scored for frame in event.frames] == ended.outcome.report.frames
+    assert [other for event in scored for other in event.others] == ended.outcome.others
+    earlier = EarlierScores(0, tuple(ended.outcome.report.frames[:7]))
+    events.clear()
+    with Worker(SPEC) as worker:
+        worker.do(replace(task, parts=(replace(task.parts[0], earlier=earlier),)), lambda _job, event: events.append(event))
+    assert next(event.first for event in events if isinstance(event, BatchScored)) == 6
+    assert isinstance(events[-1], RangeEnded)
+    assert events[-1].outcome == replace(ended.outcome, report=ANY)
 
 
 def test_a_lost_device_is_opened_for_the_next_task(task: Task, device: Device, batches: list[int]) -> None:
     """The task itself goes to another worker."""
     with layer(Fault("vkWaitForFences", 1, LOST)) as made, _worker(device) as worker:
         with pytest.raises(DeviceLostError):
-            worker.do(task)
-        assert worker.do(task).frames == len(LUMA)
+            worker.do(task, lambda _job, _event: None)
+        assert worker.do(task, lambda _job, _event: None).frames == len(LUMA)
     assert (made.injected, made.left, batches) == (1, {}, [8, 8])
 
 
 def test_what_a_task_took(task: Task) -> None:
     with Worker(SPEC) as worker:
-        done = worker.do(task)
+        done = worker.do(task, lambda _job, _event: None)
     header = len(y4m_bytes(LUMA[:0]))
     assert (done.frames, done.device) == (len(LUMA), "here")
     assert done.bytes == 2 * (len(y4m_bytes(LUMA)) - header - len(LUMA) * len("FRAME\n"))

@@ -21,7 +21,7 @@ from vkssim import score_files
 from vkssim.backends import decoding, nvdec
 from vkssim.backends.decoding import hardware_decoder, sessions
 from vkssim.backends.nvdec import Answer, Capabilities, NvidiaDriver
-from vkssim.distributed import pair
+from vkssim.distributed import worker_options
 from vkssim.errors import (
     DeviceError,
     DeviceMemoryError,
@@ -29,7 +29,6 @@ from vkssim.errors import (
     NoDeviceError,
     NoLoaderError,
     UnsuitableDeviceError,
-    VkssimError,
 )
 from vkssim.frames import hardware
 from vkssim.frames.clip_decoder import ClipDecoder
@@ -328,28 +327,6 @@ def limit(driver: Answers, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return most
 
 
-def test_clips_are_closed_if_the_workers_cannot_be_started(
-    folder: Path, limit: list[int], device: Device, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run opened the clips before it had workers."""
-    closed: list[str] = []
-    close = ContainerFile.close
-
-    def note_closed(self: ContainerFile) -> None:
-        closed.append(Path(self.info.path).name)
-        close(self)
-
-    def fail(*_words: Any) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(ContainerFile, "close", note_closed)
-    monkeypatch.setattr(pair, "LocalPool", fail)
-    clips = folder / "ref.mp4", folder / "dis.mp4"
-    with pytest.raises((MemoryError, VkssimError)):
-        score_files(*clips, features=FEATURE, device=str(device.info.uuid), decode="auto")
-    assert sorted(closed) == ["dis.mp4", "ref.mp4"]
-
-
 @pytest.mark.parametrize(("decode", "most"), [("auto", 2), ("cuda", 3)])
 def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: Device, decode: str, most: int) -> None:
     """Workers that cannot open the clips are left out, which is said once."""
@@ -430,7 +407,7 @@ def test_the_driver_is_not_asked_for_raw_files(driver: Answers, device: Device, 
 
 def test_a_run_on_several_engines_asks_the_driver(folder: Path, driver: Answers, device: Device, monkeypatch: Any) -> None:
     asked: list[int] = []
-    monkeypatch.setattr(pair, "sessions", lambda decoder: asked.append(sessions(decoder)) or 1)
+    monkeypatch.setattr(worker_options, "sessions", lambda decoder: asked.append(sessions(decoder)) or 1)
     driver["h264", "420", 8] = Answer(True, 7, (4096, 4096), 65536)
     _json((folder / "ref.mp4", folder / "dis.mp4"), device, "auto")
     assert asked == [7]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkssim.ladder.journal import Journal
+from vkssim.scoring.journal import Journal
 
 from .harness import refusals, scratch
 
@@ -12,7 +12,7 @@ def one_input(data: bytes) -> None:
     path = scratch("journal", data)
     with refusals():
         with Journal(path) as journal:
-            known = dict(journal.records)
-            journal.add({"key": "new", "error": None})
+            known, frames = dict(journal.records), journal.frames
+            journal.finish("new", {"key": "new", "error": None})
         with Journal(path) as journal:
-            assert journal.records == {**known, "new": {"key": "new", "error": None}}
+            assert (journal.records, journal.frames) == ({**known, "new": {"key": "new", "error": None}}, frames)

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -22,22 +23,22 @@ from vkssim import errors, score_files
 from vkssim.backends import selftest
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
+from vkssim.distributed import worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames import open as frames_open
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.options import PictureOptions
 from vkssim.host.executor import Executor
-from vkssim.ladder import together
-from vkssim.ladder.journal import Journal
 from vkssim.maps.frames import png
 from vkssim.report.reading import read_report
+from vkssim.scoring.journal import Journal
 from vkssim.types import Planes
 
 from ..support.clips import raw_bytes, write, y4m_bytes
 from ..support.commands import TINY, start_vkssim, vkssim, vkssim_process
 from ..support.damage import flipped_bits
-from ..support.journals import records
+from ..support.journals import frames, records
 from ..support.pictures import clip
 from ..support.waiting import PATIENCE, until
 from .ladders import encode, ladder, lossless, manifest
@@ -366,10 +367,10 @@ def test_a_half_written_line_is_dropped(tmp_path: Path, rungs: Rows, decoded: Co
     first = _batch(tmp_path)
     journal = tmp_path / "results.jsonl.journal"
     lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(lines[:3]) + rest)
+    journal.write_bytes(b"".join(lines[:-1]) + rest)
     decoded.clear()
     assert _batch(tmp_path) == first
-    assert len(decoded) == 2
+    assert not decoded, "all frames of the pair whose record is gone are there"
     assert len(_journal(tmp_path)) == 3
 
 
@@ -391,19 +392,23 @@ def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Row
     first = _batch(tmp_path)
     path = tmp_path / "results.jsonl.journal"
     whole, written = path.read_bytes(), _journal(tmp_path)
-    ends = [place for place, byte in enumerate(whole) if byte == ord("\n")]
-    for number, damaged in enumerate(flipped_bits(whole, every=61)):
+    lines = whole.splitlines(keepends=True)
+    place = 0
+    of_record = []
+    for line in lines:
+        of_record += [place] * (b'{"pair":' in line and b'"record":' in line)
+        place += len(line)
+    for number, damaged in enumerate(flipped_bits(whole, every=97)):
         path.write_bytes(damaged)
         with Journal(path) as journal:
-            good = sum(end < 61 * number // 8 for end in ends)
-            assert list(journal.records.values()) == written[: max(0, good - 1)]
-    for line in range(3):
-        whole = path.read_bytes() if line else whole
-        place = whole.index(b'"mean":0.', sum(map(len, whole.splitlines(keepends=True)[: line + 1]))) + 10
+            good = sum(start + 8 < 97 * number // 8 for start in of_record)
+            assert list(journal.records.values()) in (written[:good], written[: max(0, good - 1)])
+    for place in (whole.index(b'"frames":[[') + 12, *(whole.index(b'"mean":0.', start) + 10 for start in of_record)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
         assert result.exit_code == 0
-        assert f"note: {path} is damaged behind {line} records; the pairs behind them are scored again" in result.stderr
+        damaged = r" is damaged after \d+ records? and \d+ frames?; what is missing is scored again"
+        assert re.search(f"note: {path}{damaged}", result.stderr)
         assert _rows(tmp_path / "results.jsonl") == first
         assert len(_journal(tmp_path)) == 3
 
@@ -423,7 +428,7 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
     process = start_vkssim(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     journal = tmp_path / "results.jsonl.journal"
-    until(lambda: journal.exists() and journal.read_bytes().endswith(b"\n"))
+    until(lambda: records(journal) and frames(journal) > 30)
     process.send_signal(number)
     try:
         _, told = process.communicate(timeout=PATIENCE)
@@ -440,6 +445,30 @@ def test_stopped_and_started_again(tmp_path: Path, number: signal.Signals) -> No
     assert again.returncode == 1, "there is no endless.yuv any more"
     assert _journal(tmp_path)[0] == before[0]
     assert [row["error"] is None for row in _rows(tmp_path / "results.jsonl")] == [True, False, True, True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_pairs_continue_after_their_last_frames(tmp_path: Path, number: signal.Signals) -> None:
+    """Of each pair that was on its way, whose reference is decoded once. The table is that of an undisturbed run."""
+    luma = np.concatenate([clip(8, 64, 96)] * 60)
+    rows = [{"reference": "r.y4m", "distorted": f"{step}.y4m"} for step in (8, 32)]
+    for name, data in (("r.y4m", luma), ("8.y4m", luma // 8 * 8), ("32.y4m", luma // 32 * 32)):
+        write(tmp_path / name, y4m_bytes(data))
+    manifest(tmp_path / "ladder.csv", rows)
+    expected = _batch(tmp_path, name="undisturbed.jsonl")
+    words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
+    process = start_vkssim(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    journal = tmp_path / "results.jsonl.journal"
+    until(lambda: frames(journal) > 100)
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE)
+    before = frames(journal)
+    assert (records(journal), before < 2 * len(luma)) == ([], True)
+    result = vkssim(*words)
+    assert result.exit_code == 0
+    assert f"note: the run continues after {before} frames that an earlier run scored" in result.stderr
+    assert frames(journal) == 2 * len(luma), "none was scored twice, but for one of each pair, which is not written again"
+    assert _rows(tmp_path / "results.jsonl") == expected
 
 
 # -- frames -----------------------------------------------------------------------------------------------------------
@@ -540,7 +569,7 @@ def test_batches_left_by_a_failed_pair_are_free_again(tmp_path: Path, monkeypatc
     assert [row["float_ssim_mean"] for row in rows[1:]] == [1.0, 1.0]
 
 
-def test_progress_is_of_pairs(tmp_path: Path, rungs: Rows) -> None:
+def test_progress_is_of_frames(tmp_path: Path, rungs: Rows) -> None:
     manifest(tmp_path / "ladder.csv", rungs)
     words = ("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "r.csv"), *TINY)
     ours, theirs = pty.openpty()
@@ -551,7 +580,8 @@ def test_progress_is_of_pairs(tmp_path: Path, rungs: Rows) -> None:
         os.close(ours)
         os.close(theirs)
     assert process.returncode == 0
-    assert b"pairs" in told
+    assert b"frames/s" in told
+    assert b"of 3 pairs are finished" in told
 
 
 @pytest.mark.parametrize("command", ["batch", "compare", "bd-rate", "correlate"])
@@ -613,7 +643,7 @@ def test_a_pair_without_memory_has_a_row_that_says_so(tmp_path: Path, rungs: Row
             raise MemoryError
         return frames_open.open_regular(path, *arguments)
 
-    monkeypatch.setattr(together, "open_regular", open_regular)
+    monkeypatch.setattr(worker, "open_regular", open_regular)
     manifest(tmp_path / "ladder.csv", rungs)
     rows = _batch(tmp_path, code=1)
     assert [row["error_type"] for row in rows] == [None, "HostMemoryError", None]

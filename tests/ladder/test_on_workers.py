@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import pytest
 
 from vkssim.host.device import Device
 
-from ..distributed.running import FEATURE, are_gone, ended, family, range_files, started, workers
+from ..distributed.running import FEATURE, are_gone, complete_ranges, ended, family, started, workers
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
-from ..support.journals import records
+from ..support.journals import entries, frames, records
 from ..support.pictures import clip
 from ..support.waiting import until
 from .ladders import encode, lossless, manifest
@@ -96,23 +97,22 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
     """Pairs that were done are not scored again, nor are the finished ranges of the others."""
     words, output = _words(folder, *two), tmp_path / RESULTS
     process = started(*words, cwd=tmp_path)
-    until(lambda: len(range_files(output)) > 2)
+    until(lambda: len(complete_ranges(output)) > 2)
     processes = family(process)
     process.kill()
     process.communicate()
     until(lambda: are_gone(processes))
-    done = _scored(tmp_path)
-    kept = {path: path.stat().st_mtime_ns for path in range_files(output)}
-    assert kept
+    done, journal = _scored(tmp_path), tmp_path / "results.parquet.journal"
+    kept = frames(journal)
     assert not output.exists()
 
-    process = started(*words, cwd=tmp_path)
-    until(lambda: set(range_files(output)) - set(kept))
-    again = {path: path.stat().st_mtime_ns for path in kept if path.exists()}
-    ended(process)
-    assert again.items() <= kept.items()
+    ended(started(*words, cwd=tmp_path))
     names = _scored(tmp_path)
     assert all(names.count(name) == 1 for name in done if name not in FAIL)
+    written = [entry for entry in entries(journal) if "frames" in entry]
+    again = Counter((entry["pair"], entry["first"] + place) for entry in written for place in range(len(entry["frames"])))
+    assert kept > 0
+    assert set(again.values()) == {1}, "nothing was scored twice"
     assert _files(tmp_path).keys() == _expected(folder).keys()
     assert _files(tmp_path) == _expected(folder)
 
@@ -120,7 +120,7 @@ def test_killed_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple
 def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     """Both of them: one alone may have nothing to do at that moment, and then nobody notices."""
     process = started(*_words(folder, *two), cwd=tmp_path)
-    until(lambda: range_files(tmp_path / RESULTS))
+    until(lambda: complete_ranges(tmp_path / RESULTS))
     for worker in workers(process):
         os.kill(worker, signal.SIGKILL)
     assert "ended unexpectedly" in ended(process)
@@ -130,7 +130,7 @@ def test_workers_that_are_killed(folder: Path, tmp_path: Path, two: tuple[str, s
 def test_stopped_it_goes_on_where_it_was(folder: Path, tmp_path: Path, two: tuple[str, str]) -> None:
     words = _words(folder, *two)
     process = started(*words, cwd=tmp_path)
-    until(lambda: range_files(tmp_path / RESULTS))
+    until(lambda: complete_ranges(tmp_path / RESULTS))
     processes = family(process)
     process.send_signal(signal.SIGINT)
     assert "pairs done; the same command continues from there" in ended(process)

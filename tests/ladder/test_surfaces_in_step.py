@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from vkssim import PictureOptions, RawDescription, ScoreReport, score_files
+from vkssim import PictureOptions, ScoreReport, score_files
+from vkssim.distributed import engine, worker, worker_options
+from vkssim.distributed.engine import Job, score_jobs
+from vkssim.distributed.worker_options import WorkerOptions
 from vkssim.errors import DeviceError
 from vkssim.frames.container import ContainerFile
 from vkssim.frames.hardware import HardwareDecoder
-from vkssim.ladder import together
-from vkssim.ladder.together import TogetherScorer
-from vkssim.scoring.options import ScoreOptions
+from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..frames import test_surfaces
 from ..frames.colours import encode_colours
@@ -49,7 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def on_gpu(surfaces: Callable[[int], None], copies: HostCopies, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have the GPU decode each clip that it can; the function that is returned has its decoders fail at a frame."""
-    monkeypatch.setattr(together, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), demanded=False))
+    monkeypatch.setattr(engine, "add_hint", lambda *_words, **_how: None)  # which reads clips once more
+    for module in (worker, worker_options):
+        monkeypatch.setattr(module, "hardware_decoder", lambda *_words: HardwareDecoder("cuda", Gpu(copies), demanded=False))
     return surfaces
 
 
@@ -69,9 +72,14 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def _score(folder: Path, reference: str, distorted: Sequence[str], options: ScoreOptions) -> Outcomes:
-    with TogetherScorer(options, len(distorted)) as scorer:
-        outcomes = dict(scorer.score(str(folder / reference), [str(folder / name) for name in distorted], RawDescription()))
-    return [outcomes[place] for place in range(len(distorted))]
+    jobs = [Job(name, Clips(str(folder / reference), str(folder / name))) for name in distorted]
+    outcomes: dict[str, ScoreReport | Exception] = {}
+    try:
+        for job, outcome in score_jobs(jobs, options, WorkerOptions()):
+            outcomes[job.key] = outcome
+    except DeviceError as error:
+        outcomes |= dict.fromkeys(distorted, error) | outcomes
+    return [outcomes[name] for name in distorted]
 
 
 def _renditions(name: str) -> tuple[str, list[str]]:

@@ -22,7 +22,7 @@ from vkssim.frames.open import open_source
 from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.session import score_sources
+from vkssim.scoring.session import score_range
 from vkssim.utils.facts import facts_of, plain
 
 from ..distributed.in_ranges import same_in_ranges, small_ranges
@@ -326,7 +326,7 @@ def test_what_grants_access_is_in_no_record(folder: Path) -> None:
     urls = "https://user:secret@host/a.mkv?sig=secret", "https://host/b.mp4?sig=secret"
     paths = [str(folder / name) for name in ("ref.mkv", "dis.mp4")]
     with open_source(paths[0], RawDescription()) as first, open_source(paths[1], RawDescription()) as second:
-        report = score_sources((first, second), Clips(*urls), CpuBackend, ScoreOptions((FEATURE,)))
+        report = score_range((first, second), Clips(*urls), CpuBackend, ScoreOptions((FEATURE,))).report
     for form in ("json", "xml", "csv"):
         assert "secret" not in render(report, form)
     assert record_of(report).distorted.path.startswith("https://host/b.mp4?…")

@@ -14,12 +14,11 @@ from typing import Any
 
 import pytest
 
-from vkssim.distributed.task import Task, WorkerSpec
-from vkssim.distributed.threads import LocalPool
+from vkssim.distributed.task import Part, Task, WorkerSpec
+from vkssim.distributed.threads import EnginesPool
 from vkssim.errors import InterruptedRunError
 from vkssim.frames.raw import RawFile
 from vkssim.scoring.options import Clips, ScoreOptions
-from vkssim.scoring.ranges import FrameRange
 from vkssim.utils import thread_pool
 from vkssim.utils.thread_pool import ThreadPool, close_at_end, mark_in_use
 
@@ -187,10 +186,10 @@ def test_a_worker_in_a_read_that_hangs_is_closed(folder: Path, monkeypatch: pyte
 
     monkeypatch.setattr(RawFile, "read", hang)
     monkeypatch.setattr(thread_pool, "SECONDS_TO_END", 0.1)
-    engine = LocalPool(WorkerSpec("cpu", None, "cpu", "cpu"))
+    engine = EnginesPool(WorkerSpec("cpu", None, "cpu", "cpu"), 2)
     clips = Clips(str(folder / "ref.yuv"), str(folder / "dis.yuv"), describe(LUMA))
-    (worker,) = engine.workers()
-    future = worker.submit(Task(clips, ScoreOptions(("float_ssim=scale=1",)), FrameRange()))
+    worker, _ = engine.workers()
+    future = worker.submit(Task((Part(0, clips),), ScoreOptions(("float_ssim=scale=1",))), lambda _job, _event: None)
     assert hangs.wait(PATIENCE)
     engine.close()
     assert not future.done()

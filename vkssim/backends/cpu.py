@@ -13,13 +13,16 @@ from ..report.backend_info import BackendInfo
 from ..types import Doubles, Samples
 from .base import Backend, Batch, empty_planes, find_beyond
 
+INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
+"""What reports say of this backend."""
+
 
 class CpuBackend(Backend):
     """A backend that computes frames when they are submitted."""
 
     def __init__(self, planes: Sequence[PlaneMetrics], slots: int = 2) -> None:
         self._planes = planes
-        self.info = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
+        self.info = INFO
         self.batches = tuple(Batch(self._empty_frame(), self._empty_frame()) for _ in range(slots))
 
     def submit(self, batch: Batch, frames: int) -> None:

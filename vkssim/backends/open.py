@@ -38,9 +38,14 @@ def open_backend(
         from .cpu import CpuBackend
 
         if device is not None:
-            raise OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
+            raise no_devices(device)
         return CpuBackend(planes, slots)
     raise unknown_backend(name)
+
+
+def no_devices(device: object) -> OptionError:
+    """Return the error for a device of the cpu backend."""
+    return OptionError(f"device {device!r} is for the vulkan backend; the cpu backend has no devices")
 
 
 def unknown_backend(name: str) -> OptionError:

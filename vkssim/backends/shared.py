@@ -96,9 +96,9 @@ class Share:
     number: int = 0
     users: int = 1
 
-    def open(self, planes: Sequence[PlaneMetrics]) -> Backend:
-        """Return a backend with these batches, for planes and their metrics."""
-        return self.backend.part(self.number, self.users, planes)
+    def open(self, planes: Sequence[PlaneMetrics], index: int = 0, of: int = 1) -> Backend:
+        """Return a backend with these batches, or with the share that one of several runs has of them."""
+        return self.backend.part(self.number * of + index, self.users * of, planes)
 
 
 class _BackendView(Backend):

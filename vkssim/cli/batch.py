@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..distributed.rates import SECONDS
-from ..errors import DemandError, OutputError
+from ..errors import DemandError
 from ..host import notices
-from ..storage.remote import is_url, named
+from ..storage.remote import named
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
-from ..utils.wording import counted
 from .command import make_command, option
 from .messages import say, say_written, with_flags
 from .options import (
@@ -38,7 +37,6 @@ from .tables import decimals, duration, print_table
 if TYPE_CHECKING:
     from ..distributed.worker_options import WorkerOptions
     from ..frames.options import PictureOptions, RawDescription, Selection
-    from ..ladder.batch import Scored
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
     from ..scoring.options import ScoreOptions
@@ -153,69 +151,44 @@ def command(
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
-    rows = score_manifest(manifest, pairs, path, options, frames, quiet, workers, task_seconds)
+    rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds)
     if not quiet:
         _print(rows, path)
     check_all_scored(rows, path)
 
 
-def score_manifest(
+def score_pairs_of(
     manifest: PathOrUrl,
     pairs: Sequence[Pair],
     path: PathOrUrl,
     options: ScoreOptions,
-    frames: PathOrUrl | None,
     quiet: bool,
-    workers: WorkerOptions | None = None,
-    task_seconds: float = SECONDS,
+    workers: WorkerOptions,
+    frames: PathOrUrl | None = None,
+    seconds: float = SECONDS,
 ) -> list[Row]:
-    """Score pairs with a journal beside `path`, write their table there, and return its rows."""
-    from ..ladder.batch import frames_file, open_journal, score_pairs
-    from ..ladder.tables import as_rows, check_labels, check_results_path, render_rows
-    from ..storage.folder import Folder, check_output, write_output
-    from ..storage.location import suffix_of
-    from ..storage.own_folder import OwnFolder, parts_folder
+    """Score pairs, write their table to `path`, show the progress, and return the rows."""
+    from ..ladder.batch import score_manifest
 
-    check_results_path(path)
-    check_labels(pairs)
     inputs = {str(manifest), *(clip for pair in pairs for clip in (pair.reference_path, pair.distorted_path))}
     check_target(path, "--output", sorted(inputs))
-    check_output(path)
-    folder = None if frames is None else Folder(frames)
-    if folder is not None:
-        folder.check()
-    unfinished = parts_folder(
-        path if is_url(path) else os.path.abspath(path)
-    )  # an absolute path, so that workers elsewhere find it
-    OwnFolder(unfinished).exists()
-
-    def tell(text: str) -> None:
-        if not quiet:
-            say(f"note: {text}")
-
-    with open_journal(path, tell) as journal:
-        progress = ProgressBar("pairs") if sys.stderr.isatty() and not quiet else None
-        if quiet:
-            notices.set_listener(None)
-        try:
-            several = workers is not None and workers.several()
-            scored = _in_ranges(workers, unfinished, task_seconds, progress) if workers is not None and several else None
-            records = score_pairs(pairs, options, journal, folder, progress, scored, with_flags)
-        finally:
-            if progress is not None:
-                progress.close()
-        reports = [
-            folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
-            for pair, record in zip(pairs, records, strict=True)
-        ]
-        rows = as_rows(pairs, records, reports)
-        write_output(render_rows(rows, suffix_of(path)), path)
-        if not quiet:
-            say_written(path)
-        try:
-            OwnFolder(unfinished).discard()
-        except OutputError as error:  # the results are complete all the same
-            tell(str(error))
+    if quiet:
+        notices.set_listener(None)
+    with closing(ProgressBar()) as bar:
+        rows = score_manifest(
+            pairs,
+            path,
+            options,
+            frames=frames,
+            tell=lambda text: None if quiet else say(f"note: {text}"),
+            workers=workers,
+            seconds=seconds,
+            progress=bar if sys.stderr.isatty() and not quiet else None,
+            warn=lambda trouble: say(f"warning: {trouble}"),
+            worded=with_flags,
+        )
+    if not quiet:
+        say_written(path)
     return rows
 
 
@@ -242,16 +215,6 @@ def _print_plan(pairs: Sequence[Pair], options: ScoreOptions, workers: WorkerOpt
     say(
         "note: times go by the rates in docs/scale.md; the device, its storage and the clips may change them several times over"
     )
-
-
-def _in_ranges(workers: WorkerOptions, folder: str, seconds: float, progress: ProgressBar | None) -> Scored:
-    from ..ladder.on_workers import in_ranges
-
-    def show(frames: int, count: int) -> None:
-        if progress is not None:
-            progress.say(f"{counted(frames, 'frame')} on {counted(count, 'worker')}")
-
-    return in_ranges(workers, folder, seconds, lambda trouble: say(f"warning: {trouble}"), show)
 
 
 def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:

@@ -13,7 +13,7 @@ import click
 from ..errors import InputError, OptionError
 from ..utils.sections import Section
 from ..utils.wording import counted
-from .batch import check_all_scored, score_manifest
+from .batch import check_all_scored, score_pairs_of
 from .command import make_command, option
 from .messages import say, say_findings
 from .options import (
@@ -200,7 +200,7 @@ def _scored(
     pairs = read_manifest(table, raw, urls=urls)
     for row in rows:
         number(row, opinion, str(row["distorted"]))
-    scored = score_manifest(table, pairs, path, options, None, quiet, workers)
+    scored = score_pairs_of(table, pairs, path, options, quiet, workers)
     check_all_scored(scored, path)
     return scored
 

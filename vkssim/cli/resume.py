@@ -1,4 +1,4 @@
-"""Open the store of `vkssim score`, or say why there can be none."""
+"""Open the journal of `vkssim score`, or say why there can be none."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .messages import say
 from .output import check_target, to_standard_output
 
 if TYPE_CHECKING:
+    from ..scoring.journal import Journal
     from ..scoring.options import Clips, ScoreOptions
-    from ..scoring.run_store import RunStore
 
 
 def open_journal(
     paths: Sequence[str], form: str | None, clips: Clips, options: ScoreOptions, *, resume: bool, quiet: bool
-) -> RunStore | None:
-    """Return the store beside the first output, closed with the command; None where that is no file, or an input is a pipe.
+) -> Journal | None:
+    """Return the journal beside the first output, closed with the command; None where that is no file, or an input is a pipe.
 
     Raises OptionError where `resume` is asked for and there can be no journal.
     """
@@ -31,7 +31,7 @@ def open_journal(
         if resume:
             raise OptionError(f"--resume is not possible: {reason}")
         return None
-    from ..scoring.run_store import open_store
+    from ..scoring.identity import open_run_journal
     from ..storage.journal_file import journal_path
 
     def tell(text: str) -> None:
@@ -40,9 +40,9 @@ def open_journal(
 
     assert path is not None
     check_target(journal_path(Path(path)), "the journal", [*clips.paths, *paths])
-    store = open_store(path, clips, options, resume=resume, tell=tell)
-    click.get_current_context().with_resource(store)
-    return store
+    journal = open_run_journal(path, clips, options, resume=resume, tell=tell)
+    click.get_current_context().with_resource(journal)
+    return journal
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:

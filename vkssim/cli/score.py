@@ -196,7 +196,7 @@ def command(
 
     Command lines of libvmaf's tool `vmaf` are understood.
     """
-    from ..distributed.pair import score_pair
+    from ..distributed.engine import score_pair
     from ..features.plane_metrics import feature_texts
     from ..report.thresholds import parse_pooled, parse_threshold
     from ..scoring.options import Clips, ScoreOptions

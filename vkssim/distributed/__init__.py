@@ -1,5 +1,5 @@
 """Score pairs of clips on several devices, in ranges of frames that do not depend on each other.
 
 This package knows how one pair is scored and how a device is opened. It does not know which files are written in the end. Read
-`pair` first, then `coordinator` and `worker`.
+`engine` first, then `scheduler` and `worker`.
 """

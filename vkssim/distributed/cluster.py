@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
@@ -16,7 +17,7 @@ from ..utils.spawning import current_folder
 from ..utils.version import __version__
 from ..utils.wording import counted
 from .connection import connect, nodes
-from .task import Done, Task
+from .task import Done, Task, Tell
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
 
 SECONDS_WITHOUT_WORKER = 60.0
@@ -75,12 +76,14 @@ class ClusterHandle(WorkerHandle):
             self.close()
             self._begin()
 
-    def submit(self, task: Task) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
         """See WorkerHandle. The future raises DeviceError where the worker could not begin."""
         error = self.begun.exception()
         if error is None:
             self.label = self.begun.result()
-            self.running = _outcome(self._actor.do.options(name=_name(task)).remote(task))
+            self.running = Future()
+            answer = _outcome(self._actor.do.options(name=_name(task)).remote(task))
+            answer.add_done_callback(partial(_tell_of, self.running, tell))
             return self.running
         self.running = Future()
         known = isinstance(error, VkssimError | WorkerDiedError)
@@ -218,6 +221,20 @@ def _outcome(reference: Any) -> Future[Any]:
     return outcome
 
 
+def _tell_of(outer: Future[Done], tell: Tell, answer: Future[Any]) -> None:
+    """Tell of the events of a task, and set its outcome."""
+    if answer.exception() is not None:
+        outer.set_exception(answer.exception())
+        return
+    events, outcome = answer.result()
+    for job, event in events:
+        tell(job, event)
+    if isinstance(outcome, Exception):
+        outer.set_exception(outcome)
+    else:
+        outer.set_result(outcome)
+
+
 def _pass_on(inner: Future[Any], outer: Future[Any]) -> None:
     error = inner.exception()
     if error is None:
@@ -248,6 +265,5 @@ def _lines(error: Exception) -> list[str]:
 def _name(task: Task) -> str:
     """Return the name of a task on Ray's dashboard."""
     clip = visible(named(task.clips.distorted).rpartition("/")[2])
-    if task.frame_range is None:
-        return f"divide {clip}"
-    return f"score {clip} {task.frame_range.first}-{task.frame_range.stop or ''}"
+    scored = task.parts[0].frame_range
+    return f"divide {clip}" if task.divides else f"score {clip} {scored.first}-{scored.stop or ''}"

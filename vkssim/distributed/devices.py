@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..backends.open import unknown_backend
+from ..backends.open import no_devices, unknown_backend
 from ..errors import NoDeviceError, OptionError
 from ..host.devices import DeviceInfo, DeviceKind, choose_device, list_devices
 from ..host.instance import shared_instance
@@ -31,7 +31,7 @@ def chosen_devices(backend: str, device: Selector) -> list[DeviceInfo]:
     if backend not in BACKENDS:
         raise unknown_backend(backend)
     if backend != "vulkan":
-        raise OptionError(f"device {device!r} is for the vulkan backend; the {backend} backend has no devices")
+        raise no_devices(device)
     devices = list_devices(shared_instance())
     if every:
         return _all(devices)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..errors import VkssimError
-from ..frames.hardware import HardwareDecoder
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.session import open_ordinary_sources
+from ..scoring.session import open_ordinary_sources, open_sources
 from .task import Task
 
 Sources = tuple[FrameSource, FrameSource]
@@ -28,21 +27,23 @@ class OpenPair:
 class OpenSources:
     """Open the clips of tasks, and keep those of the last task where hardware decodes them."""
 
-    def __init__(self, first: OpenPair | None = None) -> None:
-        self._kept = first
+    def __init__(self) -> None:
+        self._kept: OpenPair | None = None
         self._closed = False
 
     @contextmanager
-    def use(self, task: Task, decoder: HardwareDecoder | None) -> Iterator[Sources]:
-        """Give the clips of a task, which are closed behind it unless they are kept. Sound clips are kept."""
-        key = task.clips, replace(task.options, decoder=decoder)
+    def use(self, task: Task, options: ScoreOptions) -> Iterator[Sources]:
+        """Give the clips of a task, opened by `options`. Sound clips are kept; all others are closed afterwards."""
+        key, decoder = (task.clips, options), options.decoder
         kept = self._taken()
         if kept is not None and not (kept.key == key and (_seeks(task) or all(source.at_start for source in kept.sources))):
             kept.stack.close()
             kept = None
         with ExitStack() as stack:
-            sources = open_ordinary_sources(stack, *key) if kept is None else kept.sources
-            if kept is not None:
+            if kept is None:
+                sources = (open_sources if task.pipes else open_ordinary_sources)(stack, *key)
+            else:
+                sources = kept.sources
                 stack.enter_context(kept.stack)
             yield sources
             sound = not any(source.problem or source.damage or source.remarks for source in sources)
@@ -71,4 +72,4 @@ class OpenSources:
 
 def _seeks(task: Task) -> bool:
     """Return whether a task goes to the frame at which it begins, so that it does not matter what was read before."""
-    return task.frame_range is not None and task.frame_range.start is not None
+    return task.parts[0].frame_range.start is not None

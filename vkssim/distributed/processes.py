@@ -11,16 +11,18 @@ import traceback
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from multiprocessing import parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from weakref import WeakSet
 
+from ..scoring.ranges import Event, RangeEnded
 from ..utils.interruption import SIGNALS
 from ..utils.spawning import SPAWN, current_folder
 from ..utils.thread_pool import ThreadPool
-from .task import Done, Task, WorkerSpec
+from .task import Done, Task, Tell, WorkerSpec
 from .worker import Worker
 from .worker_pool import FixedPool, WorkerDiedError, WorkerHandle
 
@@ -38,6 +40,9 @@ _SECONDS_BETWEEN_SIGNS = 1.0
 _Outcome = tuple[Done | Exception, str]
 """The result of a task, or its error with the traceback as text, because pickle leaves tracebacks out."""
 
+_Message = _Outcome | tuple[int, Event] | None
+"""An outcome, an event with the number of its job, or a sign of life."""
+
 
 # -- in the process of a worker ---------------------------------------------------------------------------------------
 
@@ -50,23 +55,26 @@ def _work(spec: WorkerSpec, connection: Connection) -> None:
     threading.Thread(target=_give_signs_of_life, args=[connection, sending], daemon=True).start()
     with suppress(EOFError, OSError), Worker(spec) as worker:
         while True:
-            outcome = _outcome(worker, connection.recv())
-            with sending:
-                _send(outcome, connection)
+            task = connection.recv()
+            outcome = _outcome(worker, task, partial(_send, connection, sending))
+            _send(connection, sending, *outcome)
 
 
-def _outcome(worker: Worker, task: Task) -> _Outcome:
+def _outcome(worker: Worker, task: Task, tell: Tell) -> _Outcome:
     try:
-        return worker.do(task), ""
+        return worker.do(task, tell), ""
     except Exception as error:
         return error, traceback.format_exc()
 
 
-def _send(outcome: _Outcome, connection: Connection) -> None:
-    done, where = outcome
-    if isinstance(done, Exception) and not _can_be_pickled(done):
-        done = RuntimeError(f"{type(done).__name__}: {done}")
-    connection.send((done, where))
+def _send(connection: Connection, sending: threading.Lock, first: int | Done | Exception, second: Event | str) -> None:
+    """Send an event with the number of its job, or an outcome."""
+    if isinstance(first, Exception) and not _can_be_pickled(first):
+        first = RuntimeError(f"{type(first).__name__}: {first}")
+    if isinstance(second, RangeEnded) and isinstance(second.outcome, Exception) and not _can_be_pickled(second.outcome):
+        second = RangeEnded(RuntimeError(f"{type(second.outcome).__name__}: {second.outcome}"))
+    with sending:
+        connection.send((first, second))
 
 
 def _can_be_pickled(error: Exception) -> bool:
@@ -106,16 +114,16 @@ class ProcessHandle(WorkerHandle):
         self._worked = False
         _handles.add(self)
 
-    def submit(self, task: Task) -> Future[Done]:
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
         """See WorkerHandle."""
-        return self._thread.submit(self._do, task)
+        return self._thread.submit(self._do, task, tell)
 
-    def _do(self, task: Task) -> Done:
+    def _do(self, task: Task, tell: Tell) -> Done:
         try:
             if self._process is None:
                 self._start()
             self._connection.send(task)
-            outcome, where = self._answer()
+            outcome, where = self._answer(tell)
         except (EOFError, OSError) as error:
             code = self._end()
             hint = "" if self._worked else '; a script that starts processes does so under `if __name__ == "__main__":`'
@@ -137,27 +145,32 @@ class ProcessHandle(WorkerHandle):
                 self._process = process
         self._limit = SECONDS_TO_BEGIN
 
-    def _answer(self) -> _Outcome:
-        """Wait for the outcome of a task. Raises WorkerDiedError where the process gives no sign of life."""
+    def _answer(self, tell: Tell) -> _Outcome:
+        """Tell of the events of a task, and return its outcome. Raises WorkerDiedError if there is no sign of life."""
         silent = 0.0
         while silent <= self._limit:
             if not self._connection.poll(_SECONDS_BETWEEN_SIGNS):
                 silent += _SECONDS_BETWEEN_SIGNS  # a clock would go on while this process itself is stopped
                 continue
-            outcome = self._receive()
-            if outcome is not None:
-                return outcome
+            message = self._receive()
+            if message is not None:
+                first, second = message
+                if isinstance(second, str):
+                    assert not isinstance(first, int)
+                    return first, second
+                assert isinstance(first, int)
+                tell(first, second)
             silent, self._limit = 0.0, SECONDS_OF_SILENCE
         self._end(kill=True)
         raise WorkerDiedError(f"it gave no sign of life for {self._limit:g} s")
 
-    def _receive(self) -> _Outcome | None:
+    def _receive(self) -> _Message:
         """Receive a message that has begun to arrive. The process is killed if the rest of it does not arrive in time."""
         kill = threading.Timer(SECONDS_OF_SILENCE, self._kill)
         kill.daemon = True
         kill.start()
         try:
-            message: _Outcome | None = self._connection.recv()
+            message: _Message = self._connection.recv()
         finally:
             kill.cancel()
         return message

@@ -7,9 +7,10 @@ from contextlib import suppress
 
 import ray
 
-from ..errors import UnsuitableDeviceError
+from ..errors import UnsuitableDeviceError, VkssimError
 from ..host.devices import list_devices
 from ..host.instance import shared_instance
+from ..scoring.ranges import Event
 from ..utils.version import __version__
 from .assigned import device_of
 from .counters import Counters
@@ -38,12 +39,16 @@ class RemoteWorker:
         self._counters = Counters(spec.label)
         return spec.label
 
-    def do(self, task: Task) -> Done:
-        """See `Worker.do`."""
-        with self._counters.attempt():
-            done = self._worker.do(task)
+    def do(self, task: Task) -> tuple[list[tuple[int, Event]], Done | Exception]:
+        """Return the events of a task, and its result or error; see `Worker.do`. Frames travel when their task has ended."""
+        events: list[tuple[int, Event]] = []
+        try:
+            with self._counters.attempt():
+                done = self._worker.do(task, lambda job, event: events.append((job, event)))
+        except VkssimError as error:
+            return events, error
         self._counters.add(done)
-        return done
+        return events, done
 
 
 def _spec(node: str, backend: str, profile: bool, cpus: int | None) -> WorkerSpec:

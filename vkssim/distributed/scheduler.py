@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from statistics import mean
 
+from ..backends.failure_policy import FailurePolicy
 from ..errors import (
     DecoderBusyError,
     DeviceError,
@@ -22,6 +25,7 @@ from ..errors import (
     VkssimError,
     WorkerLostError,
 )
+from ..scoring.ranges import Event, RangeBegun
 from ..storage.remote import named
 from ..utils.interruption import at_once
 from ..utils.wording import counted
@@ -40,23 +44,37 @@ _SECONDS_UNTIL_LATE = 60.0
 
 @dataclass(frozen=True)
 class TaskKey:
-    """Identify a task by the number of its job and the index of its range."""
+    """The number of a group of jobs, and the index of a range."""
 
-    job: int
+    group: int
     index: int
+
+
+MakeTask = Callable[[int | None], Task]
+"""A function that gets the largest number of frames of a batch, and returns a task with what is left to do at that time."""
+
+OnEvent = Callable[[TaskKey, int, Event], None]
+"""A function that gets each event of a task, with the number of its job."""
+
+OnRetry = Callable[[TaskKey, DeviceError, int | None], None]
+"""A function that is told of a device that failed and is used again, with batches of that size."""
 
 
 @dataclass(eq=False)
 class _PendingTask:
-    """Hold a task without an outcome.
+    """A task without an outcome.
 
-    `tried_by` are the workers that have tried it, and `workers` those that are trying it now, the latest since `started`.
-    `attempts` is the number of failed attempts. `unreadable` says that a worker on another machine could not read the clips.
-    `done` says that nobody needs the outcome any more.
+    `policy` decides about failures of its device. `again` says that its clips can be read a second time. `tried_by` are the
+    workers that have tried it, and `workers` those that are trying it now, the latest since `started`. `attempts` is the number
+    of failed attempts. `unreadable` says that a worker on another machine could not read the clips. `done` says that nobody
+    needs the outcome any more.
     """
 
     key: TaskKey
-    task: Task
+    make: MakeTask
+    again: bool
+    policy: FailurePolicy
+    clip: str = ""
     tried_by: set[WorkerHandle] = field(default_factory=set)
     workers: set[WorkerHandle] = field(default_factory=set)
     started: float = 0.0
@@ -65,21 +83,34 @@ class _PendingTask:
     done: bool = False
 
 
-class Scheduler:
-    """Take tasks in order, and return their outcomes as soon as they are known.
+_Step = tuple[_PendingTask, int, Event]
 
-    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If no task
-    waits, an idle worker also tries a task that takes much longer than usual elsewhere, and the first result counts. `tell`
-    gets warnings about workers that fail.
+
+class Scheduler:
+    """Take tasks in order, and return their outcomes as soon as they are known. This is all that is ever tried again.
+
+    A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If there
+    is no other worker, or memory runs out, the `FailurePolicy` of the task decides. If no task waits, an idle worker also
+    tries a task that takes much longer than usual elsewhere, and the first result counts. `tell` gets warnings about workers
+    that fail.
     """
 
-    def __init__(self, pool: WorkerPool, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        pool: WorkerPool,
+        tell: Callable[[str], None],
+        on_event: OnEvent = lambda _key, _job, _event: None,
+        on_retry: OnRetry = lambda _key, _error, _batch: None,
+    ) -> None:
         self._pool = pool
         self._tell = tell
+        self._on_event = on_event
+        self._on_retry = on_retry
         self._queue: deque[_PendingTask] = deque()
         self._running: dict[Future[Done], tuple[_PendingTask, WorkerHandle]] = {}
         # A signal that ends `concurrent.futures.wait` may leave futures locked, and the threads that set them wait for ever.
-        self._finished: SimpleQueue[Future[Done]] = SimpleQueue()
+        self._finished: SimpleQueue[Future[Done] | _Step] = SimpleQueue()
+        self._thread = threading.get_ident()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
         self._retired: set[WorkerHandle] = set()
         self._busy_decoders: set[str] = set()  # the messages about them, each of which many workers give
@@ -104,33 +135,36 @@ class Scheduler:
         """Return True where fewer tasks wait than there are workers."""
         return len(self._queue) < max(1, len(self._workers))
 
-    def put(self, key: TaskKey, task: Task) -> None:
-        """Add a task under a key that no other task has."""
-        self._queue.append(_PendingTask(key, task))
+    def put(self, key: TaskKey, make: MakeTask, *, again: bool = True, batch: int | None = None) -> None:
+        """Add a task under a key that no other task has, with batches of `batch` frames at most."""
+        self._queue.append(_PendingTask(key, make, again, FailurePolicy(batch)))
 
-    def drop(self, job: int) -> None:
-        """Forget the tasks of a job."""
-        self._queue = deque(pending for pending in self._queue if pending.key.job != job)
+    def drop(self, group: int) -> None:
+        """Forget the tasks of a group."""
+        self._queue = deque(pending for pending in self._queue if pending.key.group != group)
         for pending, _ in self._running.values():
-            pending.done = pending.done or pending.key.job == job
+            pending.done = pending.done or pending.key.group == group
 
     def take(self) -> tuple[TaskKey, Done | Exception]:
         """Wait for the next outcome, and return it with its key: the result of a task, or the error that prevented it.
 
-        Raises DeviceError if no worker is left, WorkerLostError if several tasks in a row were given up, and Interruption for a
-        signal.
+        Raises DeviceError if no worker is left, WorkerLostError if several tasks in a row were given up, Interruption for a
+        signal, and what `on_event` raises.
         """
         while True:
             self.update_workers()
             self._hand_out()
             try:
                 with at_once():
-                    future = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
+                    step = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
             except Empty:
                 continue
-            pending, worker = self._running.pop(future)
+            if isinstance(step, tuple):
+                self._pass_on(*step)
+                continue
+            pending, worker = self._running.pop(step)
             pending.workers.discard(worker)
-            outcome = self._outcome(future, pending, worker)
+            outcome = self._outcome(step, pending, worker)
             if isinstance(outcome, Exception) and pending.workers:  # the other worker decides
                 continue
             if outcome is not None and not pending.done:
@@ -145,9 +179,25 @@ class Scheduler:
                 pending.tried_by.add(worker)
                 pending.workers.add(worker)
                 pending.started = time.monotonic()
-                future = worker.submit(pending.task)
+                alone = not worker.shares_decoder or len(self._workers) == 1
+                task = replace(pending.make(pending.policy.batch), alone=alone)
+                pending.clip = task.clips.distorted
+                future = worker.submit(task, partial(self._take_event, pending))
                 self._running[future] = pending, worker
                 future.add_done_callback(self._finished.put)
+
+    def _take_event(self, pending: _PendingTask, job: int, event: Event) -> None:
+        """Take an event from the thread of a worker, which may be that of the caller."""
+        if threading.get_ident() == self._thread:
+            self._pass_on(pending, job, event)
+        else:
+            self._finished.put((pending, job, event))
+
+    def _pass_on(self, pending: _PendingTask, job: int, event: Event) -> None:
+        if isinstance(event, RangeBegun):
+            pending.policy.batch = event.batch
+        if not pending.done:
+            self._on_event(pending.key, job, event)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
         """Return the first waiting task that the worker may try, or else the running task that is late by the most."""
@@ -175,14 +225,24 @@ class Scheduler:
             done = future.result()
         except WorkerDiedError as error:
             return self._failed(pending, worker, f"a worker on {worker.label} ended unexpectedly ({error})")
-        except (DeviceLostError, DeviceTimeoutError) as error:
+        except (DeviceLostError, DeviceTimeoutError, DeviceMemoryError) as error:
             self._last_error = error
-            return self._failed(pending, worker, str(error))
-        except (DeviceMemoryError, RangeError) as error:
+            if len(self._workers) > 1 and not isinstance(error, DeviceMemoryError):
+                return self._failed(pending, worker, str(error))
+            if pending.done or not (pending.again and pending.policy.allows_another_try(error)):
+                return error
+            self._on_retry(pending.key, error, pending.policy.batch)
+            pending.tried_by.discard(worker)
+            self._requeue(pending)
+            return None
+        except RangeError as error:
             return error
         except DecoderBusyError as error:  # the other workers of the device go on
             self._last_error = error
-            self._retired.add(worker)
+            if len(self._workers) > 1:
+                self._retired.add(worker)
+                self._workers.remove(worker)
+            pending.tried_by.discard(worker)
             if str(error) not in self._busy_decoders:
                 self._busy_decoders.add(str(error))
                 self._tell(str(error))
@@ -204,7 +264,7 @@ class Scheduler:
         except Exception as error:
             return error
         self._failures[worker] = self._given_up = 0
-        if done.scores is not None:
+        if not done.ranges:
             self._durations.append(done.seconds)
         return done
 
@@ -222,7 +282,7 @@ class Scheduler:
             return None
         self._failures.clear()  # the task was the cause, not the workers
         self._given_up += 1
-        clip, attempts = named(pending.task.clips.distorted), counted(pending.attempts, "time")
+        clip, attempts = named(pending.clip), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost

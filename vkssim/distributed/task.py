@@ -2,61 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.ranges import EarlierScores, FrameRange, RangeScores
+from ..scoring.ranges import EarlierScores, Event, FrameRange
 from ..scoring.record import ClipPackets
 from .rates import SECONDS
 
 
 @dataclass(frozen=True)
 class WorkerSpec:
-    """Describe the device of a worker. `device` is the UUID of a Vulkan device; None for the backend ``"cpu"``.
+    """The device of a worker. `device` is a selector of `Scorer`: a UUID in other processes, None for the backend ``"cpu"``.
 
     `kind` is ``"gpu"``, ``"software"`` or, for the backend of that name, ``"cpu"``. `label` is the name in messages. With
     `profile`, the time of each stage is measured.
     """
 
     backend: str
-    device: str | None
+    device: str | int | None
     kind: str
     label: str
     profile: bool = False
 
 
 @dataclass(frozen=True)
-class Task:
-    """Ask for the scores of a range of two clips. If `frame_range` is None, ask for their division, or for all scores.
+class Part:
+    """A range of the clips of one job. `earlier` are the first frames of the range that are already scored."""
 
-    Clips are divided into ranges that take about `seconds` seconds each, and into `least` ranges or more if they are long
-    enough. Clips that cannot be divided are scored as one range. The worker also writes the scores as `name` into `folder`, a
-    `RangeFolder`, if there is one and it can be written. `earlier` are the first frames of the range that are already scored.
+    job: int
+    clips: Clips
+    earlier: EarlierScores = field(default_factory=EarlierScores)
+    frame_range: FrameRange = field(default_factory=FrameRange)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Ask for the scores of the same range of several pairs that share their reference, which is decoded once.
+
+    If `divides`, the task asks for the division of the clips of its only part instead, or for all scores if they cannot be
+    divided. Ranges take about `seconds` seconds each, and there are `least` ranges or more if the clips are long enough. With
+    `by_hardware`, only clips that a hardware decoder decodes are divided. `batch` is the largest number of frames of a batch,
+    None for that of the device. A worker that is not `alone` does not wait for a decoder that is busy. `live` tells of frames
+    as soon as they are scored. `pipes` allows inputs that can be read only once.
     """
 
-    clips: Clips
+    parts: tuple[Part, ...]
     options: ScoreOptions
-    frame_range: FrameRange | None = None
+    divides: bool = False
     seconds: float = SECONDS
     least: int = 1
-    folder: str | None = None
-    name: str = ""
-    earlier: EarlierScores = field(default_factory=EarlierScores)
+    by_hardware: bool = False
+    batch: int | None = None
+    alone: bool = True
+    live: bool = False
+    pipes: bool = False
+
+    @property
+    def clips(self) -> Clips:
+        """Return the clips of the first part."""
+        return self.parts[0].clips
 
 
 @dataclass
 class Done:
-    """Hold the result of a task: `scores`, or the `ranges` into which its clips are divided and their `packets`.
+    """The result of a task besides its events: `ranges` and `packets` if its clips were divided.
 
     `frames` is the number of scored frames, `bytes` the number of bytes that were read from the clips, and `seconds` the time
-    that the task took on `device`. `stored` says that the scores are in the folder of the task.
+    that the task took on `device`.
     """
 
-    scores: RangeScores | None
-    ranges: list[FrameRange]
     frames: int
     bytes: int
     seconds: float
     device: str
+    ranges: Sequence[FrameRange] = ()
     packets: ClipPackets | None = None
-    stored: bool = False
+
+
+Tell = Callable[[int, Event], None]
+"""A function that gets the events of a task, each with the number of its job."""

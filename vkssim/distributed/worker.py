@@ -2,130 +2,237 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack
+from copy import copy
+from dataclasses import replace
 from functools import partial
+from queue import SimpleQueue
 from typing import Self
 
-from ..backends.base import Backend
 from ..backends.decoding import hardware_decoder
-from ..backends.failure_policy import BackendOpener, FailurePolicy
 from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
-from ..errors import DeviceError, InterruptedRunError, OutputError
-from ..features.plane_metrics import PlaneMetrics
+from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
 from ..frames.hardware import HardwareDecoder
+from ..frames.open import open_regular, oriented
+from ..frames.options import RawDescription
+from ..frames.preprocessing import match_pair
+from ..frames.sequence import sequence
 from ..frames.source import FrameSource
+from ..frames.tee import Tee
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.range_folder import RangeFolder
-from ..scoring.ranges import FrameRange, RangeScores
-from ..scoring.run_settings import RunSettings
-from ..scoring.session import score_range, video_packets
+from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded
+from ..scoring.session import BackendOpener, score_range, video_packets
+from ..storage.remote import is_url
+from ..utils.interruption import take
+from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 from .division import divided
-from .open_sources import OpenPair, OpenSources
+from .open_sources import OpenPair, OpenSources, Sources
 from .rates import PIXELS_A_SECOND
-from .task import Done, Task, WorkerSpec
+from .task import Done, Part, Task, Tell, WorkerSpec
+
+_LEAST_BATCHES = 4
+_BATCHES_EACH = 2  # one batch is filled while the device works on the other
 
 
 class Worker:
     """Divide clips, and score their ranges on one device; use with `with`.
 
-    Workers of one device may have shares of one backend. A worker whose device fails opens a backend of its own. A worker uses
-    `clips`, which are open already, for the first task that they fit, and closes them.
+    Workers of one device may have shares of one backend. After its device has failed, a worker opens a backend of its own,
+    which has batches for `in_step` runs at a time. `on_open` gets clips that are about to be divided, so that others can open
+    them meanwhile.
     """
 
-    def __init__(self, spec: WorkerSpec, share: Share | None = None, clips: OpenPair | None = None) -> None:
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        share: Share | None = None,
+        on_open: Callable[[OpenPair], object] = lambda _clips: None,
+        in_step: int = 1,
+    ) -> None:
         self._spec = spec
+        self._on_open = on_open
+        self._slots = max(_LEAST_BATCHES, _BATCHES_EACH * in_step)
         self._pixels_a_second = PIXELS_A_SECOND[spec.kind]
         self._stopped = threading.Event()
         self._decoders: dict[str, HardwareDecoder | None] = {}
-        self._sources = OpenSources(clips)
-        self._policy = FailurePolicy(losses=0)  # the scheduler gives the task of a lost device to another worker
+        self._sources = OpenSources()
+        self._batch: int | None = None
         self._own: SharedBackend | None = None
-        self._share = self._open() if share is None else share
+        self._share = share or self._open()
 
     def _open(self) -> Share:
-        """Return a backend for the next task, or for another try at a task. Its device is opened when it is used."""
+        """Return a backend for the next tasks. Its device is opened when it is used."""
         spec = self._spec
-        opener = partial(open_backend, spec.backend, device=spec.device, profile=spec.profile)
-        self._own = SharedBackend(BackendOpener(opener, self._policy))
+        opener = partial(
+            open_backend, spec.backend, device=spec.device, batch=self._batch, slots=self._slots, profile=spec.profile
+        )
+        self._own = SharedBackend(opener)
         return Share(self._own)
 
-    def do(self, task: Task) -> Done:
-        """Do a task, and return its result.
-
-        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
-        if the clips cannot be scored.
-        """
-        failed = False
-        try:
-            while True:
-                try:
-                    return self._do(task)
-                except DeviceError as error:
-                    failed = True
-                    if not self._policy.allows_another_try(error):
-                        raise
-                    self._reopen(self._policy)
-        finally:
-            if failed:
-                self._reopen(FailurePolicy(losses=0))  # the next task has the usual batches again
-
-    def _reopen(self, policy: FailurePolicy) -> None:
+    def _reopen(self, batch: int | None) -> None:
         self._close_backend()
-        self._policy = policy
+        self._batch = batch
         self._share = self._open()
 
     def _close_backend(self) -> None:
         if self._own is not None:  # other workers use a backend that is shared
             self._own.close()
 
-    def _do(self, task: Task) -> Done:
-        self._check()
+    def do(self, task: Task, tell: Tell) -> Done:
+        """Do a task, and return its result; `tell` gets its events, in the thread that calls this method.
+
+        Raises DeviceError if the device fails, RangeError if the clips must be scored as one range, and other errors of vkssim
+        if the clips of the only part cannot be scored. A part whose end was not told of may be tried again.
+        """
         started = time.perf_counter()
-        with self._sources.use(task, task.options.decoder or self._decoder(task.options.decode)) as sources:
-            read_before = sum(source.bytes_read for source in sources)
-            frame_range = task.frame_range
-            if frame_range is None:
-                pixels = sources[0].info.width * sources[0].info.height
-                pairs = int(task.seconds * self._pixels_a_second / pixels)
-                ranges = divided(sources, task.options.selection, task.options.sync, pairs, task.least)
-                if len(ranges) > 1:
-                    seconds = time.perf_counter() - started
-                    read = sum(source.bytes_read for source in sources) - read_before
-                    packets = video_packets(sources, task.options.selection)
-                    return Done(None, ranges, 0, read, seconds, self._spec.label, packets=packets)
-                frame_range = ranges[0]
-            scores = self._scored(sources, task, frame_range)
-            stored = _store(scores, task)
-            frames = len(scores.report.frames)
-            seconds = time.perf_counter() - started
-            if frames:
-                self._pixels_a_second = frames * scores.report.width * scores.report.height / seconds
-            read = sum(source.bytes_read for source in sources) - read_before
-            return Done(scores, [frame_range], frames, read, seconds, self._spec.label, stored=stored)
+        frames = size = 0
+
+        def count(job: int, event: Event) -> None:
+            nonlocal frames, size
+            self._check()
+            if isinstance(event, RangeBegun):
+                size = event.report.width * event.report.height
+            elif isinstance(event, BatchScored):
+                frames += len(event.frames)
+            tell(job, event)
+
+        self._check()
+        if task.batch != self._batch:
+            self._reopen(task.batch)
+        options = replace(task.options, decoder=self._decoder(task.options.decode, shared=not task.alone))
+        try:
+            done = (self._alone if len(task.parts) == 1 else self._in_step)(task, options, count)
+        except DecoderBusyError:
+            raise
+        except DeviceError:
+            self._reopen(None)  # the next task has the usual batches again
+            raise
+        done.frames, done.seconds = frames, time.perf_counter() - started
+        if frames:
+            self._pixels_a_second = frames * size / done.seconds
+        return done
+
+    def _alone(self, task: Task, options: ScoreOptions, tell: Tell) -> Done:
+        (part,) = task.parts
+        done = Done(0, 0, 0.0, self._spec.label)
+        with self._sources.use(task, options) as sources:
+            before = sum(source.bytes_read for source in sources)
+            ranges = self._divided(task, options, sources) if task.divides else []
+            if len(ranges) > 1:
+                done.ranges, done.packets = ranges, video_packets(sources, options.selection)
+            else:
+                self._score(task, part, options, sources, self._share.open, tell)
+            done.bytes = sum(source.bytes_read for source in sources) - before
+        return done
+
+    def _divided(self, task: Task, options: ScoreOptions, sources: Sources) -> list[FrameRange]:
+        decoder, info = options.decoder, sources[0].info
+        if task.by_hardware:
+            if decoder is None or not all(decoder.decodes(source.clip_facts()) for source in sources):
+                return []
+            self._on_open(OpenPair((task.clips, options), sources, ExitStack()))
+        pairs = int(task.seconds * self._pixels_a_second / (info.width * info.height))
+        return divided(sources, options.selection, options.sync, pairs, task.least)
+
+    def _score(
+        self, task: Task, part: Part, options: ScoreOptions, sources: Sources, opener: BackendOpener, tell: Tell
+    ) -> None:
+        tell_of = partial(tell, part.job)
+        how: dict[str, bool] = {"live": task.live, "profile": self._spec.profile}
+        scores = score_range(sources, part.clips, opener, options, part.frame_range, part.earlier, tell_of, **how)
+        tell_of(RangeEnded(scores))
+
+    # -- several pairs of one reference ------------------------------------------------------------------------------
+
+    def _in_step(self, task: Task, options: ScoreOptions, tell: Tell) -> Done:
+        """Score the parts on a thread each, so that their reference is decoded once."""
+        done = Done(0, 0, 0.0, self._spec.label)
+        parts: list[Part] = []
+        for part in task.parts:
+            missing = _why_missing(part.clips.distorted, part.clips.raw)
+            if missing is None:
+                parts.append(part)
+            else:
+                tell(part.job, RangeEnded(missing))
+        if not parts:
+            return done
+        failures: list[DeviceError] = []
+        with ExitStack() as stack:
+            try:
+                references = _open_reference(stack, task.clips, len(parts), options)
+            except DeviceError:
+                raise
+            except Exception as error:
+                for part in parts:
+                    tell(part.job, RangeEnded(copy(error)))
+                return done
+            # A signal that ends `concurrent.futures.wait` may leave futures locked, and their runs waiting for ever.
+            steps: SimpleQueue[Future[None] | tuple[int, Event]] = SimpleQueue()
+            stop, pool = threading.Event(), ThreadPool(len(parts), "vkssim-score")
+            runs: dict[Future[None], Part] = {}
+            stack.push(partial(_end, stack, pool, stop, runs))
+
+            def put(job: int, event: Event) -> None:
+                if stop.is_set():
+                    raise InterruptedRunError("stopped")
+                steps.put((job, event))
+
+            for index, (part, reference) in enumerate(zip(parts, references, strict=True)):
+                opener = partial(self._share.open, index=index, of=len(parts))
+                run = pool.submit(self._score_in_step, task, part, options, reference, opener, put)
+                runs[run] = part
+            for run in runs:
+                run.add_done_callback(steps.put)
+            left = len(runs)
+            while left:
+                step = take(steps)
+                if isinstance(step, tuple):
+                    tell(*step)
+                    continue
+                left -= 1
+                failure = step.exception()
+                if isinstance(failure, DeviceError):
+                    failures.append(failure)
+                elif isinstance(failure, Exception):
+                    tell(runs[step].job, RangeEnded(failure))
+                elif failure is not None:
+                    raise failure
+            done.bytes = references[0].bytes_read
+        if failures:
+            raise failures[0]
+        return done
+
+    def _score_in_step(
+        self, task: Task, part: Part, options: ScoreOptions, reference: FrameSource, opener: BackendOpener, tell: Tell
+    ) -> None:
+        clips = part.clips
+        with ExitStack() as stack:
+            close_at_end(stack, reference)
+            other = open_regular(clips.distorted, clips.raw, options.selection.stream_distorted, options.decoder)
+            distorted = close_at_end(stack, other)
+            sources = match_pair(reference, distorted, clips.raw, options.pictures, options.chroma)
+            self._score(task, part, options, sources, opener, tell)
+
+    # -- what stays open ---------------------------------------------------------------------------------------------
 
     def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
         """Open the clips of the tasks to come, which `options` have a decoder for."""
         if not self._stopped.is_set():
             self._sources.open_ahead(clips, options)
 
-    def _decoder(self, decode: str) -> HardwareDecoder | None:
+    def _decoder(self, decode: str, *, shared: bool) -> HardwareDecoder | None:
         if decode not in self._decoders:
             self._decoders[decode] = hardware_decoder(decode, self._spec.backend, self._spec.device)
-        return self._decoders[decode]
+        decoder = self._decoders[decode]
+        return replace(decoder, shared=True) if decoder is not None and shared else decoder
 
-    def _scored(self, sources: tuple[FrameSource, FrameSource], task: Task, frame_range: FrameRange) -> RangeScores:
-        settings = RunSettings(profile=self._spec.profile, progress=self._check)
-        return score_range(sources, task.clips, self._open_share, task.options, frame_range, settings, task.earlier)
-
-    def _open_share(self, planes: Sequence[PlaneMetrics]) -> Backend:
-        backend = self._share.open(planes)
-        self._policy.batch = backend.batch_size  # another worker may have opened it
-        return backend
-
-    def _check(self, _done: int = 0, _total: int | None = None) -> None:
+    def _check(self) -> None:
         if self._stopped.is_set():
             raise InterruptedRunError("stopped")
 
@@ -145,12 +252,39 @@ class Worker:
         self.close()
 
 
-def _store(scores: RangeScores, task: Task) -> bool:
-    """Write the scores of a range into the folder of the task, and return whether this worker could do so."""
-    if task.folder is None or scores.problem:
-        return False
+def _open_reference(stack: ExitStack, clips: Clips, readers: int, options: ScoreOptions) -> Sequence[FrameSource]:
+    """Open the reference of several pairs, and return a reader for each.
+
+    A source that needs no decoding is opened for each pair. So is a source whose frames or colours depend on the clip with
+    which it is compared.
+    """
+
+    def opened() -> FrameSource:
+        stream, _ = options.selection.streams
+        return stack.enter_context(open_regular(clips.reference, clips.raw, stream, options.decoder))
+
+    source = opened()
+    if source.concurrent or source.is_rgb or options.sync != "index":
+        return [source, *(opened() for _ in range(readers - 1))]
+    return Tee(oriented(source), readers).readers
+
+
+def _end(
+    stack: ExitStack, pool: ThreadPool, stop: threading.Event, runs: Collection[Future[None]], *_exception: object
+) -> None:
+    """Stop runs whose results nobody needs, as after Ctrl-C. The reference of a run that does not end stays open."""
+    stop.set()
+    if not pool.close() or any(is_in_use(run.exception()) for run in runs if not run.cancelled()):
+        leave_open(stack.pop_all())
+
+
+def _why_missing(path: str, raw: RawDescription) -> InputError | None:
+    """Return the error for a path that does not exist, so that no reference need be opened. None for every other path."""
+    if is_url(path) or os.path.exists(path):
+        return None
     try:
-        RangeFolder(task.folder).write(task.name, scores)
-    except OutputError:  # the coordinator writes the file, or raises the error
-        return False
-    return True
+        if sequence(path) is None:
+            open_regular(path, raw).close()
+    except InputError as error:
+        return error
+    return None

@@ -1,15 +1,24 @@
-"""Choose where workers run."""
+"""Choose where workers run, and start them. Every device that scores clips is opened by a worker."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from ..backends.cpu import INFO
+from ..backends.decoding import hardware_decoder, sessions
+from ..backends.open import no_devices
+from ..backends.open_device import info_of
 from ..errors import OptionError
-from ..scoring.options import Selector
+from ..frames.open import may_be_container, readable_again
+from ..host.devices import DeviceInfo
+from ..report.backend_info import BackendInfo
+from ..scoring.options import Clips, ScoreOptions, Selector
 from ..utils.choices import ENGINES
 from .devices import chosen_devices, single_device, spec_of
 from .task import WorkerSpec
+from .threads import EnginesPool, LocalPool
 from .worker_pool import WorkerPool
 
 
@@ -37,12 +46,17 @@ class WorkerOptions:
         if self.engine != "ray" and (self.address is not None or self.software):
             raise OptionError("`address` and `software` are for `engine=ray`")
 
-    def several(self) -> bool:
-        """Return True where there may be more than one worker."""
-        return self.engine != "local" or len(chosen_devices(self.backend, self.device)) > 1
+    @property
+    def several(self) -> list[DeviceInfo]:
+        """Return the devices of this machine if several are named; see `chosen_devices`."""
+        return chosen_devices(self.backend, self.device)
 
-    def open(self, *, profile: bool = False) -> WorkerPool:
-        """Start the workers. Raises DeviceError where there is no device for them."""
+    def open(self, clips: Sequence[Clips], options: ScoreOptions, in_step: int = 1, profile: bool = False) -> WorkerPool:
+        """Start the workers for clips; `in_step` pairs may share a reference. Raises DeviceError if there is no device.
+
+        One GPU gets several workers if its video engines can decode more clips than one worker does. No `clips` stand for clips
+        that one worker has to score in order.
+        """
         if self.engine == "ray":
             from .cluster import Cluster
 
@@ -52,9 +66,11 @@ class WorkerOptions:
             from .processes import ProcessPool
 
             return ProcessPool(specs)
-        from .threads import LocalPool
-
-        return LocalPool(specs[0])
+        (spec,) = specs
+        engines = _engines(spec, clips, options)
+        if engines // (1 + in_step) > 1:
+            return EnginesPool(spec, engines // 2)
+        return LocalPool(spec, in_step)
 
     def kinds(self) -> tuple[list[str], int]:
         """Return the kind of each worker that `open` would start, see `WorkerSpec`, and the number of cores that they share."""
@@ -64,12 +80,39 @@ class WorkerOptions:
             return kinds(self.backend, self.address, self.software)
         return [spec.kind for spec in self.specs()], os.cpu_count() or 1
 
+    def backends(self) -> list[BackendInfo]:
+        """Return what reports say of the devices of this machine."""
+        if self.backend != "vulkan":
+            return [INFO]
+        return [info_of(device) for device in self.several or [self._single()]]
+
     def specs(self, *, profile: bool = False) -> list[WorkerSpec]:
         """Return the workers of this machine."""
-        several = chosen_devices(self.backend, self.device)
-        if several:
-            return [spec_of(device, profile=profile) for device in several]
+        if self.several:
+            return [spec_of(device, profile=profile) for device in self.several]
         if self.backend != "vulkan":
+            if self.device is not None:
+                raise no_devices(self.device)
             return [WorkerSpec(self.backend, None, "cpu", self.backend, profile)]
         assert self.device is None or isinstance(self.device, str | int)
-        return [spec_of(single_device(self.device), profile=profile)]
+        # A selector means the same device until the process ends; see `backends.open_device`.
+        return [replace(spec_of(self._single(), profile=profile), device=self.device)]
+
+    def _single(self) -> DeviceInfo:
+        assert self.device is None or isinstance(self.device, str | int)
+        return single_device(self.device)
+
+
+def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) -> int:
+    """Return how many clips a GPU can decode side by side if there is something to gain by that, or else 0.
+
+    A decoder keeps one engine busy, and a worker has two of them, one for each clip. So there are half as many workers as
+    engines, rounded down: with more threads, all of them wait longer for Python's lock.
+    """
+    paths = [path for pair in clips for path in pair.paths]
+    if spec.backend != "vulkan" or not paths or not readable_again(paths):
+        return 0
+    if not all(may_be_container(path, clips[0].raw) for path in paths[:2]):  # CUDA is not loaded for other files
+        return 0
+    decoder = hardware_decoder(options.decode, spec.backend, spec.device)
+    return 0 if decoder is None else sessions(decoder)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Self
 
-from .task import Done, Task
+from .task import Done, Task, Tell
 
 
 class WorkerDiedError(Exception):
@@ -20,10 +20,16 @@ class WorkerHandle(ABC):
     label: str
     host: str = ""
     """The machine that the worker runs on."""
+    shares_decoder = False
+    """True if other workers use the same hardware decoder."""
 
     @abstractmethod
-    def submit(self, task: Task) -> Future[Done]:
-        """Have the worker do a task. The future raises WorkerDiedError or the errors of `Worker.do`."""
+    def submit(self, task: Task, tell: Tell) -> Future[Done]:
+        """Have the worker do a task, and tell of its events in order, from any thread, before the future is done.
+
+        The future raises WorkerDiedError or the errors of `Worker.do`. A worker in the thread of the caller does the task at
+        once, and what `tell` raises is raised.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -31,7 +37,10 @@ class WorkerHandle(ABC):
 
 
 class WorkerPool(ABC):
-    """Hold workers; use with `with`."""
+    """Workers; use with `with`."""
+
+    by_hardware = False
+    """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
 
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:

@@ -1,4 +1,4 @@
-"""Score the pairs of a manifest, each reference together with its distorted clips."""
+"""Score the pairs of a manifest, and write the table of their results."""
 
 from __future__ import annotations
 
@@ -6,47 +6,38 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from .. import errors
-from ..errors import DeviceError, DeviceLostError, DeviceMemoryError, HostMemoryError, InterruptedRunError
+from ..distributed.engine import Job, score_jobs
+from ..distributed.rates import SECONDS
+from ..distributed.worker_options import WorkerOptions
+from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InterruptedRunError
 from ..frames.fingerprint import input_states
-from ..frames.open import readable_again
-from ..frames.options import RawDescription
 from ..report import render
 from ..report.numbers import NumberFormat
 from ..report.results import ScoreReport
-from ..scoring.offset import add_hint
+from ..scoring.journal import Journal, Record, open_journal
 from ..scoring.options import ScoreOptions, check_options
-from ..storage.folder import Folder
-from ..storage.journal_file import journal_path
-from ..storage.location import PathOrUrl
+from ..scoring.run_settings import RunSettings
+from ..storage.folder import Folder, check_output, write_output
+from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import is_url, named
 from ..utils.facts import brief
+from ..utils.progress import Bar
 from ..utils.version import __version__
-from .journal import Journal, Record
 from .manifest import Pair
-from .object_journal import ObjectJournal
-from .tables import CLIP_COLUMNS, SCORING
-from .together import MOST_IN_STEP, TogetherScorer
+from .tables import CLIP_COLUMNS, SCORING, Row, as_rows, check_labels, check_results_path, render_rows
 
 _EXACT = NumberFormat(None)
 _LONGEST_NAME = 80
 _NOT_OF_SCORES = ("decode", "decoder")  # options that no score depends on
 _ASKED_AT_ONCE = 32
-_REPEATED = "the device failed at first; it was opened again, and the pair was scored again"
-
-
-Outcomes = Generator[tuple[tuple[str, Pair], ScoreReport | Exception], None, None]
-"""Pairs with their keys, each with its report or its error, in the order in which they are finished."""
-
-Scored = Callable[[Sequence[tuple[str, Pair]], ScoreOptions], Outcomes]
-"""A function that scores pairs with their keys."""
 
 
 def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
@@ -74,16 +65,6 @@ def _as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text: None) -> Journal | ObjectJournal:
-    """Return the journal beside a file of results, local or by URL; use with `with`. `tell` gets notes about damaged records.
-
-    Raises InputError or OutputError.
-    """
-    if is_url(results):
-        return ObjectJournal(Folder(f"{results}.journal"), tell)
-    return Journal(journal_path(Path(results)), tell)
-
-
 def frames_file(pair: Pair, key: str) -> str:
     """Return the name of the file with the scores of each frame.
 
@@ -93,13 +74,47 @@ def frames_file(pair: Pair, key: str) -> str:
     return f"{stem}-{key[:12]}.json"
 
 
+def score_manifest(
+    pairs: Sequence[Pair],
+    path: PathOrUrl,
+    options: ScoreOptions,
+    *,
+    frames: PathOrUrl | None = None,
+    tell: Callable[[str], None] = lambda _text: None,
+    **how: Any,
+) -> list[Row]:
+    """Score pairs with a journal beside `path`, write their table there, and return its rows.
+
+    `tell` gets notes for the user. The other arguments and the errors are those of `score_pairs`. Raises OutputError before
+    anything is scored if the table cannot be written.
+    """
+    check_results_path(path)
+    check_labels(pairs)
+    check_output(path)
+    folder = None if frames is None else Folder(frames)
+    if folder is not None:
+        folder.check()
+    with open_journal(path, tell) as journal:
+        records = score_pairs(pairs, options, journal, folder, **how)
+        reports = [
+            folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
+            for pair, record in zip(pairs, records, strict=True)
+        ]
+        rows = as_rows(pairs, records, reports)
+        write_output(render_rows(rows, suffix_of(path)), path)
+    return rows
+
+
 def score_pairs(
     pairs: Sequence[Pair],
     options: ScoreOptions,
-    journal: Journal | ObjectJournal,
+    journal: Journal,
     frames: Folder | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    scored: Scored | None = None,
+    *,
+    workers: WorkerOptions | None = None,
+    seconds: float = SECONDS,
+    progress: Bar | None = None,
+    warn: Callable[[str], None] = lambda _text: None,
     worded: Callable[[str], str] = str,
 ) -> list[Record]:
     """Return the record of each pair. Pairs that the journal has are not scored again, unless they failed.
@@ -111,13 +126,17 @@ def score_pairs(
     options
         The options for all pairs.
     journal
-        Each record is written to it as soon as its pair is finished.
+        It gets each frame as soon as it is scored, and the record of a pair as soon as the pair is finished.
     frames
         A folder for files with the scores of every frame, one file for each pair, named by `frames_file`.
+    workers
+        The place where pairs are scored. The default is the device of the options.
+    seconds
+        Target duration of a range of frames, if several workers score them.
     progress
-        A function that gets the number of finished pairs and the number of all pairs.
-    scored
-        A function that scores the pairs. The default scores them on one device, and decodes a reference once for several clips.
+        A bar that shows the frames, and how many pairs are finished.
+    warn
+        A function that gets warnings about workers that fail.
     worded
         A function that rewrites the message of an error for its record: the command line inserts the names of its flags.
 
@@ -126,8 +145,8 @@ def score_pairs(
     OptionError
         A feature or an option does not exist. It is raised before anything is scored.
     DeviceError
-        The device cannot be used, or fails. If a device is lost, its pairs are first scored again, once, with a warning in
-        their records. If the device has not enough memory for a pair, only this pair fails.
+        The device cannot be used, or fails. If a device is lost, its pairs continue once, with a warning in their records. If
+        the device has not enough memory for a pair, only this pair fails.
     OutputError
         The journal or a file of `frames` cannot be written.
     InterruptedRunError
@@ -135,6 +154,7 @@ def score_pairs(
 
     """
     check_options(options)
+    workers = workers or WorkerOptions(backend=options.backend, device=options.device)
     keys = keys_of(pairs, options)
     written = None if frames is None else frames.names()
     records = journal.records
@@ -142,17 +162,17 @@ def score_pairs(
     todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # pairs that failed before come last
     total = len(set(keys))
     done = total - len(todo)
-    report_progress = progress or (lambda _done, _total: None)
-    report_progress(done, total)
+    jobs = [Job(key, pair.clips) for key, pair in todo.items()]
+    settings = RunSettings(progress=progress, journal=journal)
     try:
-        with closing((scored or _together)(list(todo.items()), options)) as outcomes:
-            for (key, pair), outcome in outcomes:
-                try:
-                    _add_hint(pair, outcome, options)
-                finally:  # the scores are recorded even if the user stops the run during the search for the hint
-                    _keep(journal, key, pair, outcome, frames, worded)
-                    done += 1
-                report_progress(done, total)
+        with closing(score_jobs(jobs, options, workers, settings, seconds=seconds, tell=warn)) as outcomes:
+            if progress is not None:
+                progress.say(f"{done} of {total} pairs are finished")
+            for job, outcome in outcomes if jobs else ():
+                _keep(journal, job.key, todo[job.key], outcome, frames, worded)
+                done += 1
+                if progress is not None:
+                    progress.say(f"{done} of {total} pairs are finished")
     except (KeyboardInterrupt, InterruptedRunError) as stop:
         stopped = InterruptedRunError(f"stopped with {done} of {total} pairs done; the same command continues from there")
         stopped.signal = getattr(stop, "signal", signal.SIGINT)
@@ -160,69 +180,8 @@ def score_pairs(
     return [journal.records[key] for key in keys]
 
 
-def _together(todo: Sequence[tuple[str, Pair]], options: ScoreOptions) -> Outcomes:
-    groups = list(_groups(todo))
-    with TogetherScorer(options, max(map(len, groups), default=1)) as scorer:
-        for group in groups:
-            with closing(_scored(scorer, group)) as outcomes:
-                yield from outcomes
-
-
-def _scored(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
-    """Yield each pair of a group with its report or its error, in the order in which they are finished.
-
-    Pairs whose device failed are scored again where `failure_policy` allows it.
-    """
-    left, failed = group, False
-    while left:
-        on_failed_device: list[tuple[tuple[str, Pair], DeviceError]] = []
-        for entry, outcome in _scored_once(scorer, left):
-            if _can_be_repeated(outcome, entry[1]):
-                on_failed_device.append((entry, outcome))
-                continue
-            if failed and isinstance(outcome, ScoreReport):
-                outcome.warnings.append(_REPEATED)
-            yield entry, outcome
-        if not (on_failed_device and scorer.reopen_after(on_failed_device[0][1])):
-            yield from on_failed_device
-            break
-        left, failed = [entry for entry, _ in on_failed_device], True
-    if failed:
-        scorer.reopen()
-
-
-def _scored_once(scorer: TogetherScorer, group: Sequence[tuple[str, Pair]]) -> Outcomes:
-    first = group[0][1]
-    distorted = [pair.distorted_path for _, pair in group]
-    with closing(scorer.score(first.reference_path, distorted, first.raw)) as outcomes:
-        for place, outcome in outcomes:
-            yield group[place], outcome
-
-
-def _can_be_repeated(outcome: ScoreReport | Exception, pair: Pair) -> TypeGuard[DeviceError]:
-    """Return whether the device was lost or ran out of memory later in a run whose files can be read again."""
-    lost = isinstance(outcome, DeviceLostError)
-    full = isinstance(outcome, DeviceMemoryError) and outcome.report is not None  # the memory was enough at the start
-    return (lost or full) and readable_again([pair.reference_path, pair.distorted_path])
-
-
-def _groups(todo: Iterable[tuple[str, Pair]]) -> Iterable[list[tuple[str, Pair]]]:
-    """Yield pairs of one reference, at most MOST_IN_STEP in a group, in the order of the references."""
-    by_reference: dict[tuple[str, RawDescription], list[tuple[str, Pair]]] = {}
-    for key, pair in todo:
-        by_reference.setdefault((pair.reference_path, pair.raw), []).append((key, pair))
-    for group in by_reference.values():
-        for start in range(0, len(group), MOST_IN_STEP):
-            yield group[start : start + MOST_IN_STEP]
-
-
-def _add_hint(pair: Pair, outcome: ScoreReport | Exception, options: ScoreOptions) -> None:
-    """Add a warning if the clips of a pair scored low and seem to be shifted."""
-    add_hint(outcome, pair.clips, options, of_many=True)
-
-
 def _keep(
-    journal: Journal | ObjectJournal,
+    journal: Journal,
     key: str,
     pair: Pair,
     outcome: ScoreReport | Exception,
@@ -242,7 +201,7 @@ def _keep(
         frames.write(frames_file(pair, key), render(report, "json", "max").encode())
     # A row of results without a message counts as scored, so an error without one gets its name.
     failure = None if error is None else {"type": _kind(error), "message": worded(str(error) or _kind(error))}
-    journal.add(_record(key, pair, report, failure))
+    journal.finish(key, _record(key, pair, report, failure))
 
 
 def _kind(error: Exception) -> str:

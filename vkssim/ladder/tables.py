@@ -17,6 +17,7 @@ from ..features import FEATURES
 from ..frames.clip_facts import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
+from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, suffix_of
 from ..storage.remote import named
 from ..utils.extras import need
@@ -24,7 +25,6 @@ from ..utils.facts import facts_of, read
 from ..utils.limits import MOST_CELLS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.wording import counted, did_you_mean
-from .journal import Record
 from .manifest import Label, Pair, read_rows
 from .parquet import read_parquet
 

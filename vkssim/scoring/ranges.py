@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -94,17 +94,37 @@ class EarlierScores:
     backends: tuple[BackendInfo, ...] = ()
 
 
-def consecutive(scores: Iterable[EarlierScores], frame_range: FrameRange = FrameRange()) -> EarlierScores:
-    """Return the scores of a range from its first pair up to the first gap; without a range, of the whole clips."""
-    frames: list[FrameScores] = []
-    backends: list[BackendInfo] = []
-    for block in sorted(scores, key=lambda block: block.first):
-        start = frame_range.first + len(frames) - block.first
-        stop = None if frame_range.stop is None else max(0, frame_range.stop - block.first)
-        if start >= 0 and block.frames[start:stop]:
-            frames += block.frames[start:stop]
-            backends += block.backends
-    return EarlierScores(frame_range.first, tuple(frames), tuple(dict.fromkeys(backends)))
+@dataclass(frozen=True)
+class RangeBegun:
+    """A range whose device is open. `report` has no frames, and `batch` is the number of frames of a batch."""
+
+    report: ScoreReport
+    batch: int
+
+
+@dataclass(frozen=True)
+class BatchScored:
+    """Frames that were scored, from the pair of number `first` on.
+
+    `others` are their presentation times in the distorted clip. `pairs` is the number of all pairs, None if it is not known.
+    """
+
+    first: int
+    frames: Sequence[FrameScores]
+    others: Sequence[float | None]
+    pairs: int | None
+    backend: BackendInfo
+
+
+@dataclass(frozen=True)
+class RangeEnded:
+    """The end of a range: its scores, or the error that prevented some of them."""
+
+    outcome: RangeScores | Exception
+
+
+Event = RangeBegun | BatchScored | RangeEnded
+"""The steps of a range that is scored, in order."""
 
 
 @dataclass
@@ -127,14 +147,6 @@ class DividedScores:
         """Return whether a range begins and ends with the same frames that its neighbours found there."""
         seams = [(first, first + 1) for first in (index - 1, index) if {first, first + 1} <= self.scores.keys()]
         return all(self.scores[first].behind == self.scores[second].begins for first, second in seams)
-
-    def in_order(self) -> Iterator[EarlierScores]:
-        """Yield the scores of each range, from the first on, up to a range that is missing or does not fit."""
-        for index, frame_range in enumerate(self.ranges):
-            if index not in self.scores or not self.fits(index):
-                return
-            report = self.scores[index].report
-            yield EarlierScores(frame_range.first, tuple(report.frames), (report.backend,))
 
 
 def merged(range_scores: Sequence[RangeScores]) -> ScoreReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 
@@ -19,9 +19,7 @@ from ..types import ExternalFrame, Samples
 from ..utils.interruption import at_once, result_of
 from ..utils.thread_pool import ThreadPool, mark_in_use
 from ..utils.wording import counted
-from .ranges import FrameRange
-from .run_settings import RunSettings
-from .timing import PairTimes
+from .ranges import BatchScored, FrameRange
 
 _MOST_READERS = 4  # for each file; more threads would only wait for each other between reads
 
@@ -29,9 +27,9 @@ _MOST_READERS = 4  # for each file; more threads would only wait for each other 
 class Run:
     """Read batches, pass them to the device, and collect their scores. Use with `with`.
 
-    If the report has frames already, the run continues behind them. `on_times` gets the times of each pair. Frames whose
-    numbers are in `already_reported` go neither to `settings.on_frames` nor to the store. Only the pairs of
-    `frame_range` are read, from sources that are positioned there already.
+    If the report has frames already, the run continues after them. `others` are the presentation times of all frames in the
+    distorted clip. Only the pairs of `frame_range` are read, from sources that are positioned there already. `on_batch` gets
+    the frames of each batch. A `live` run does not wait for the next batch before it collects one.
     """
 
     def __init__(
@@ -39,36 +37,33 @@ class Run:
         sources: Sequence[FrameSource],
         backend: Backend,
         schedule: Schedule,
-        on_times: Callable[[Sequence[PairTimes]], object],
         report: ScoreReport,
         metrics: FrameMetrics,
-        settings: RunSettings,
-        already_reported: Collection[int] = (),
-        frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
+        frame_range: FrameRange,
+        on_batch: Callable[[BatchScored], object],
+        *,
+        live: bool = False,
     ) -> None:
         self._sources = sources
         self._backend = backend
         self._schedule = schedule
-        self._on_times = on_times
         self._report = report
         self._metrics = metrics
-        self._progress = settings.progress
-        self._on_frames = settings.on_frames
-        self._store = settings.store
-        self._already_reported = already_reported
+        self._on_batch = on_batch
+        self._live = live
         self._frame_range = frame_range
         self._readers = [_Reader(source) for source in sources]
         self._scored_before = len(report.frames)
+        self.others: list[float | None] = []
         self.read_seconds = 0.0
         self.host_seconds = 0.0
         self.shorter = schedule.unmatched
         self._found_beyond = False
 
     def score(self) -> None:
-        """Read, submit and collect until a source ends, beginning behind the frames that are already in the report."""
+        """Read, submit and collect until a source ends, beginning after the frames that are already in the report."""
         backend, schedule, step = self._backend, self._schedule, self._schedule.step
         limit = schedule.stop if self._frame_range.stop is None else schedule.start + self._frame_range.stop * step
-        total = schedule.pairs
         free = deque(backend.batches)
         reading: deque[tuple[Batch, range, list[list[Future[int]]]]] = deque()
         in_flight: deque[tuple[Batch, range]] = deque()
@@ -83,11 +78,9 @@ class Run:
                 reading.append((batch, numbers, self._start_reading(batch, numbers)))
                 next_number = stop
             if in_flight and (
-                not reading
-                or (not free and backend.is_done(in_flight[0][0]))
-                or (self._on_frames is not None and not _all_done(reading[0][2]))
+                not reading or (not free and backend.is_done(in_flight[0][0])) or (self._live and not _all_done(reading[0][2]))
             ):
-                free.append(self._collect(*in_flight.popleft(), total, started))
+                free.append(self._collect(*in_flight.popleft(), started))
             elif reading:
                 batch, numbers, futures = reading.popleft()
                 # Frames behind a bad one may be good, but do not count.
@@ -128,8 +121,8 @@ class Run:
             )
         return min(counts)
 
-    def _collect(self, batch: Batch, numbers: range, total: int | None, started: float) -> Batch:
-        report = self._report
+    def _collect(self, batch: Batch, numbers: range, started: float) -> Batch:
+        report, start = self._report, self._schedule.start
         with at_once():
             means = self._backend.collect(batch)
         collected = time.perf_counter()
@@ -139,22 +132,18 @@ class Run:
             numbers = numbers[: batch.beyond.frame]
             columns = {name: column[: len(numbers)] for name, column in columns.items()}
         if self._scored_before:  # the sources know these times only after they have read the frames
-            first = self._schedule.start + self._frame_range.first * numbers.step
-            self._on_times(self._pair_times(range(first, numbers.start, numbers.step)))
+            first = start + self._frame_range.first * numbers.step
+            self.others += self._times(range(first, numbers.start, numbers.step))[1]
             self._scored_before = 0
-        pair_times = self._pair_times(numbers)
-        self._on_times(pair_times)
-        scored = rows(columns, self._schedule.pairing.indices(numbers), [time for _, time, _ in pair_times])
+        times, others = self._times(numbers)
+        self.others += others
+        scored = rows(columns, self._schedule.pairing.indices(numbers), times)
         report.frames += scored
-        fresh = [frame for frame in scored if frame.index not in self._already_reported]
-        if self._store is not None:
-            self._store.add(fresh)
         report.seconds = time.perf_counter() - started
         self.host_seconds += time.perf_counter() - collected
-        if self._progress is not None:
-            self._progress(len(report.frames), total)
-        if self._on_frames is not None:
-            self._on_frames(fresh)
+        if scored:
+            first = (numbers.start - start) // numbers.step
+            self._on_batch(BatchScored(first, scored, others, self._schedule.pairs, self._backend.info))
         return batch
 
     def _end_at(self, numbers: range, beyond: OutOfRangeSample) -> None:
@@ -164,10 +153,9 @@ class Run:
         source.problem = sample_problem(source.info, frame, beyond.plane, beyond.value)
         self._found_beyond = True
 
-    def _pair_times(self, pairs: range) -> list[PairTimes]:
+    def _times(self, pairs: range) -> tuple[list[float | None], list[float | None]]:
         pairing, (reference, distorted) = self._schedule.pairing, self._sources
-        numbers = zip(pairing.indices(pairs), pairing.reference(pairs), pairing.distorted(pairs), strict=True)
-        return [(index, reference.time(first), distorted.time(second)) for index, first, second in numbers]
+        return list(map(reference.time, pairing.reference(pairs))), list(map(distorted.time, pairing.distorted(pairs)))
 
     def _note_lengths(self) -> None:
         """Note a shorter file whose end the run did not reach: its length was known before, or subsampling skipped its end."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..report.frame_scores import FrameScores
 from ..report.thresholds import Threshold
-from .run_store import RunStore
+from .journal import Journal
 
 Progress = Callable[[int, int | None], None]
 """A function that gets the number of frames scored so far and the total, which is None where it is not known."""
@@ -18,7 +18,7 @@ OnFrames = Callable[[Sequence[FrameScores]], None]
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Hold the callbacks of a run and the store of its scores; see `score_files`.
+    """The callbacks of a run and the journal of its scores; see `score_files`.
 
     `thresholds` are the thresholds that the scores must reach, and the pooled values that the report will be asked for.
     """
@@ -27,4 +27,4 @@ class RunSettings:
     progress: Progress | None = None
     on_frames: OnFrames | None = None
     thresholds: Sequence[Threshold] = ()
-    store: RunStore | None = None
+    journal: Journal | None = None

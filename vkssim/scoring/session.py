@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 
 from ..backends.base import Backend
-from ..errors import InputError, RangeError, VkssimError
+from ..errors import InputError, RangeError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
 from ..frames.clip_end import ClipEnd
 from ..frames.open import open_both, open_regular
@@ -16,27 +17,22 @@ from ..frames.preprocessing import colour_warnings, common_format, match_pair, o
 from ..frames.selection import Schedule
 from ..frames.source import FrameSource, check_unchanged
 from ..report.backend_info import merged_info
-from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
-from ..report.thresholds import check_names
 from ..storage.remote import named
 from ..utils.thread_pool import close_at_end
 from .options import Clips, ScoreOptions
-from .ranges import Cut, EarlierScores, Fingerprints, FrameRange, RangeScores
-from .record import ClipPackets, scoring_record, with_whole_clips
+from .ranges import Cut, EarlierScores, Event, Fingerprints, FrameRange, RangeBegun, RangeScores
+from .record import ClipPackets, scoring_record
 from .run import Run
-from .run_settings import RunSettings
-from .stopped import no_memory_left, stopped_early
-from .timing import Clock, PairTimes
-from .verdict import judge
 
 BackendOpener = Callable[[Sequence[PlaneMetrics]], Backend]
 """A function that opens the backend for the given planes and their metrics."""
 
 
-def open_sources(clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
-    """Open both clips of a pair, the reference first, with the preprocessing that the options ask for."""
-    return open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
+def open_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
+    """Open both clips of a pair, the reference first, preprocessed as the options say. The stack closes them."""
+    sources = open_pair(*clips.paths, clips.raw, options.pictures, options.chroma, options.selection.streams, options.decoder)
+    return close_at_end(stack, sources[0]), close_at_end(stack, sources[1])
 
 
 def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions) -> tuple[FrameSource, FrameSource]:
@@ -48,74 +44,27 @@ def open_ordinary_sources(stack: ExitStack, clips: Clips, options: ScoreOptions)
     return match_pair(*open_both(stack, openings, options.decoder), clips.raw, options.pictures, options.chroma)
 
 
-def score_sources(
-    sources: tuple[FrameSource, FrameSource],
-    clips: Clips,
-    open_backend: BackendOpener,
-    options: ScoreOptions,
-    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
-    done: Sequence[FrameScores] = (),
-) -> ScoreReport:
-    """Score two open sources, reference first, on the backend that `open_backend` gives.
-
-    `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
-    `options.pictures` to the sources. `done` are the first frames of the run, which an earlier try has scored. The backend is
-    closed at the end; the sources are not. Raises VkssimError as `score_files` does.
-    """
-    with ExitStack() as stack:
-        metrics = frame_metrics(sources, options)
-        check_names(settings.thresholds, metrics.names, metrics.similarities)
-        schedule = options.selection.schedule(*sources, options.sync)
-        backend = close_at_end(stack, open_backend(metrics.planes))
-        report = _new_report(sources, clips, metrics, backend, options)
-        if settings.store is not None and not settings.store.begun:
-            earlier = settings.store.begin(options, report.backend, report.names)
-            done, report.backend = earlier.frames, merged_info([report.backend, *earlier.backends])
-        report.frames += done[:-1]  # the last is scored again
-        report.resumed = len(report.frames)
-        clock = Clock(clips.paths, report.rate, _first_times(sources, schedule) if options.sync == "pts" else None)
-        already_reported = {frame.index for frame in done[-1:]}
-        run = Run(sources, backend, schedule, clock.compare, report, metrics, settings, already_reported)
-        try:
-            stack.enter_context(run)
-            run.score()
-            ends = _clip_ends(sources, schedule, len(report.frames))
-            report.scoring = with_whole_clips(report.scoring, video_packets(sources, options.selection), ends, run.shorter)
-            judge(report, ends, clock, run.shorter, strict=options.strict, thresholds=settings.thresholds)
-        except VkssimError as error:
-            error.report = _with_earlier_frames(report, done)
-            raise
-        except MemoryError:
-            raise no_memory_left(_with_earlier_frames(report, done)) from None
-        except KeyboardInterrupt as stop:
-            raise stopped_early(stop, _with_earlier_frames(report, done)) from None
-        finally:
-            if settings.profile:
-                report.stage_seconds = _stage_seconds(run, backend)
-    return report
-
-
-def _with_earlier_frames(report: ScoreReport, done: Sequence[FrameScores]) -> ScoreReport:
-    """Return the report of a run that failed, with the frames of the earlier try. The last of them was to be scored again."""
-    if len(report.frames) < len(done):
-        report.frames = list(done)
-    return report
-
-
 def score_range(
     sources: tuple[FrameSource, FrameSource],
     clips: Clips,
     open_backend: BackendOpener,
     options: ScoreOptions,
-    frame_range: FrameRange,
-    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+    frame_range: FrameRange = FrameRange(),  # noqa: B008 - frozen
     earlier: EarlierScores = EarlierScores(),  # noqa: B008 - frozen
+    tell: Callable[[Event], object] = lambda _event: None,
+    *,
+    live: bool = False,
+    profile: bool = False,
 ) -> RangeScores:
-    """Score a range of the pairs of two sources that are still unread. Everything else is as in `score_sources`.
+    """Score a range of the pairs of two open sources, reference first, that are still unread.
 
-    The frames of `earlier` are read again, because only reading shows how the clips continue, but they are not scored again.
-    This function does not judge the scores: `ranges.joined` does that once all ranges are complete. Raises RangeError where
-    the sources turn out not to be readable in ranges.
+    `clips` gives the names in the report, and says how the clips were opened. The caller has already applied
+    `options.pictures` to the sources. The backend is closed at the end; the sources are not. `tell` gets the events of the
+    range, except its end. The frames of `earlier` are read again, because only reading shows how the clips continue, but only
+    the last of them is scored again. With `live`, frames are told of as soon as they are scored.
+
+    This function does not judge the scores: `ranges.joined` does that once all ranges are complete. Raises RangeError if the
+    sources turn out not to be readable in ranges, and VkssimError as `score_files` does.
     """
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
@@ -124,23 +73,22 @@ def score_range(
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before
         report = _new_report(sources, clips, metrics, backend, options)
+        tell(RangeBegun(replace(report, frames=[], warnings=[*report.warnings]), backend.batch_size))
         report.backend = merged_info([report.backend, *earlier.backends])
         report.frames += earlier.frames[:-1]  # the last is scored again
-        report.resumed = len(report.frames)
-        pair_times: list[PairTimes] = []
-        run = Run(sources, backend, schedule, pair_times.extend, report, metrics, settings, frame_range=frame_range)
+        run = Run(sources, backend, schedule, report, metrics, frame_range, tell, live=live)
         stack.enter_context(run)
         run.score()
         behind = _check_range(frame_range, sources, schedule, report)
-        if settings.profile:
-            seconds = _stage_seconds(run, backend)
+        if profile:
+            seconds = {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
             report.stage_seconds = {stage: seconds[stage] - before.get(stage, 0.0) for stage in seconds}
         return RangeScores(
             report,
-            [other for _, _, other in pair_times],
+            run.others,
             _clip_ends(sources, schedule, frame_range.first + len(report.frames)),
             run.shorter,
-            _first_times(sources, schedule)() if options.sync == "pts" else None,
+            _first_times(sources, schedule) if options.sync == "pts" else None,
             schedule.pairs,
             begins,
             behind,
@@ -222,11 +170,7 @@ def video_packets(sources: tuple[FrameSource, FrameSource], selection: Selection
     return sources[0].packets(), sources[1].packets()
 
 
-def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> Callable[[], tuple[float, float]]:
-    """Return a function that gives the presentation times of the first frames that are not skipped, once they were read."""
+def _first_times(sources: tuple[FrameSource, FrameSource], schedule: Schedule) -> tuple[float, float]:
+    """Return the presentation times of the first frames that are not skipped, once they were read."""
     (reference, distorted), (first, second) = sources, schedule.pairing.skips
-    return lambda: (reference.time(first) or 0.0, distorted.time(second) or 0.0)
-
-
-def _stage_seconds(run: Run, backend: Backend) -> dict[str, float]:
-    return {"read": run.read_seconds, **backend.stage_seconds(), "host": run.host_seconds}
+    return reference.time(first) or 0.0, distorted.time(second) or 0.0

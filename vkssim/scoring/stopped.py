@@ -21,11 +21,11 @@ def stopped_early(stop: KeyboardInterrupt, report: ScoreReport | None) -> Interr
     """Return the error for a run that was stopped before its last frame, and add a warning about this to the report."""
     frames = counted(0 if report is None else len(report.frames), "frame")
     if report is not None:
-        report.warnings.append(f"the run was stopped after {frames}; those behind them are missing")
+        report.warnings.append(f"the run was stopped after {frames}; those after them are missing")
     return stopped_error(stop, f"stopped after {frames}; what was scored is kept", report)
 
 
-def no_memory_left(report: ScoreReport) -> HostMemoryError:
+def no_memory_left(report: ScoreReport | None) -> HostMemoryError:
     """Return the error for a run that ran out of memory, with the scores computed so far."""
     error = HostMemoryError()
     error.report = report

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -100,6 +101,17 @@ class CheckedJournal(Generic[Entry]):
         lines = self._lines.copy()
         self._file.add(lines.pack(*entries))
         self._lines = lines
+
+    def rewrite(self, head: Any, entries: Iterable[Any]) -> None:
+        """Replace everything in one step. Raises OutputError."""
+        lines = CheckedLines(self._kind)
+        self._file.replace(b"".join(lines.pack(entry) for entry in chain([head], entries)))
+        self._lines = lines
+
+    @property
+    def size(self) -> int:
+        """Return the size of the file in bytes."""
+        return self._file.size
 
     def sync(self) -> None:
         """Flush everything to the disk. Raises OutputError."""

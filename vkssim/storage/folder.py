@@ -90,7 +90,7 @@ class Folder:
         }
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove objects of a folder by URL, and ignore missing ones. For local files see `OwnFolder`."""
+        """Remove objects of a folder by URL, and ignore missing ones."""
         with self._errors():
             there = self._remote_names().intersection(names)
             filesystem, root = self._opened()

@@ -11,7 +11,7 @@ from typing import Self
 
 from ..errors import OptionError, OutputError
 from ..host.private import open_private
-from .atomic import sync_folder
+from .atomic import replace_file, sync_folder
 
 try:
     import fcntl
@@ -116,6 +116,17 @@ class JournalFile:
                 raise self._error(error) from None
             raise
         self._end += len(lines)
+
+    def replace(self, lines: bytes) -> None:
+        """Put other lines in place of all lines, in one step. Raises OutputError."""
+        replace_file(lines, self.path)
+        try:
+            os.close(self._descriptor)
+            self._descriptor = -1
+            self._descriptor, self._private = self._open(), False
+        except OSError as error:
+            raise self._error(error) from None
+        self._end = len(lines)
 
     def _make_private(self) -> None:
         """Give the file mode 0600, once it is known to be a journal: it may have been copied with another mode."""

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import html
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from .sanitize import visible
+
+
+class Bar(Protocol):
+    """Show how far a run is: frames that are scored, frames in all, the rate, the time left, and what is being done."""
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that `done` of `total` frames are scored; `total` is None if it is not known."""
+
+    def say(self, text: str) -> None:
+        """Show a text beside the bar."""
+
+    def close(self) -> None:
+        """End the bar."""
 
 
 class ProgressBar:
@@ -14,6 +28,7 @@ class ProgressBar:
 
     def __init__(self, unit: str = "frames") -> None:
         self._unit = unit
+        self._said = ""
         self._bar: Any = None
         self._task: Any = None
 
@@ -33,14 +48,16 @@ class ProgressBar:
             )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
-            self._task = self._bar.add_task("", total=total, rate=0.0, said="")
+            # What an earlier run has done is no part of the rate.
+            self._task = self._bar.add_task("", total=total, completed=done, rate=0.0, said=self._said)
         task = self._bar.tasks[0]
         self._bar.update(self._task, completed=done, total=total, rate=task.speed or 0.0)
 
     def say(self, text: str) -> None:
-        """Show a text behind the bar."""
+        """Show a text beside the bar."""
+        self._said = visible(text)
         if self._bar is not None:
-            self._bar.update(self._task, said=visible(text))
+            self._bar.update(self._task, said=self._said)
 
     def close(self) -> None:
         """Remove the bar from the screen."""
@@ -53,17 +70,23 @@ class NotebookBar:
 
     def __init__(self, unit: str) -> None:
         self._unit = unit
+        self._said = ""
         self._handle: Any = None
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show that `done` of `total` items are scored; `total` is None where it is not known."""
         notebook: Any = import_module("IPython.display")
         known = "" if total is None else f' value="{done}" max="{total}"'
-        picture = notebook.HTML(f"<progress{known}></progress> {done}/{'?' if total is None else total} {self._unit}")
+        count = f"{done}/{'?' if total is None else total} {self._unit}"
+        picture = notebook.HTML(f"<progress{known}></progress> {count} {self._said}".rstrip())
         if self._handle is None:
             self._handle = notebook.display(picture, display_id=True)
         else:
             self._handle.update(picture)
+
+    def say(self, text: str) -> None:
+        """Show a text beside the bar, from the next call on."""
+        self._said = html.escape(visible(text))
 
     def close(self) -> None:
         """Leave the bar where it is, like the other output of the cell."""

@@ -1,0 +1,514 @@
+"""Jobs through the engine: ranges that are kept, found again, refused and put together, on workers in this process."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vkssim import score_files
+from vkssim.backends.base import Batch
+from vkssim.backends.cpu import CpuBackend
+from vkssim.distributed.engine import Engine, Job, score_pair
+from vkssim.distributed.scheduler import MOST_ATTEMPTS
+from vkssim.distributed.task import Done, Task, Tell
+from vkssim.distributed.threads import InlineHandle, LocalPool
+from vkssim.distributed.worker import Worker
+from vkssim.distributed.worker_pool import FixedPool, WorkerDiedError
+from vkssim.errors import (
+    DemandError,
+    DeviceLostError,
+    HostMemoryError,
+    InputError,
+    InterruptedRunError,
+    OptionError,
+    OutputError,
+    RangeError,
+    VkssimError,
+    WorkerLostError,
+)
+from vkssim.report.backend_info import BackendInfo
+from vkssim.report.frame_scores import FrameScores
+from vkssim.report.results import ScoreReport
+from vkssim.scoring.journal import Journal, open_journal
+from vkssim.scoring.options import Clips, ScoreOptions
+from vkssim.scoring.ranges import BatchScored, Event, RangeEnded
+from vkssim.scoring.run_settings import RunSettings
+from vkssim.storage.checked_journal import CheckedJournal
+from vkssim.utils.wording import counted
+
+from ..ladder.ladders import manifest
+from ..support.clips import write, y4m_bytes
+from ..support.commands import TINY, vkssim
+from ..support.damage import flipped_bits
+from ..support.pictures import clip
+from .in_ranges import CPU, FEATURES, small_ranges, told
+
+FRAMES = 20
+INFO = BackendInfo("cpu", platform.machine(), f"NumPy {np.__version__}")
+OPTIONS = ScoreOptions(FEATURES, backend="cpu")
+
+
+@pytest.fixture(autouse=True)
+def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_ranges(monkeypatch, 4)
+
+
+@pytest.fixture
+def clips(tmp_path: Path) -> Clips:
+    luma = clip(FRAMES)
+    return Clips(write(tmp_path / "ref.y4m", y4m_bytes(luma)), write(tmp_path / "dis.y4m", y4m_bytes(luma // 16 * 16)))
+
+
+@pytest.fixture
+def tasks(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """Record the first pairs of the tasks that the workers were given; None for a task that divides."""
+    given: list[int | None] = []
+    do = Worker.do
+
+    def note(self: Worker, task: Task, tell: Tell) -> Done:
+        given.append(None if task.divides else task.parts[0].frame_range.first)
+        return do(self, task, tell)
+
+    monkeypatch.setattr(Worker, "do", note)
+    return given
+
+
+def _fail_at(monkeypatch: pytest.MonkeyPatch, first: int, error: BaseException, times: int = 1) -> None:
+    """Have a worker raise an error in place of scoring the range from that pair on."""
+    left, do = [error] * times, Worker.do
+
+    def failing(self: Worker, task: Task, tell: Tell) -> Done:
+        scored = task.parts[0].frame_range
+        if not task.divides and scored.first == first and not scored.is_whole and left:
+            raise left.pop()
+        return do(self, task, tell)
+
+    monkeypatch.setattr(Worker, "do", failing)
+
+
+def _in_one(clips: Clips) -> ScoreReport:
+    return score_files(clips.reference, clips.distorted, features=FEATURES, backend="cpu")
+
+
+def _two() -> FixedPool:
+    """Two workers in this thread, so that clips are divided."""
+    return FixedPool([InlineHandle(CPU), InlineHandle(CPU)])
+
+
+def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = None, **settings: Any) -> ScoreReport:
+    troubles: list[str] = []
+    key = "pair" if kept is None else kept.key
+    with pool or _two() as workers:
+        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, **settings), tell=troubles.append)
+        with closing(engine.score([Job(key, clips)])) as outcomes:  # type: ignore[type-var]
+            ((_, outcome),) = outcomes
+    if isinstance(outcome, Exception):
+        raise outcome
+    outcome.troubles = troubles
+    return outcome
+
+
+def _kept(folder: Path, *, resume: bool = False, tell: Callable[[str], None] = lambda _text: None) -> Journal:
+    return Journal(folder / "scores.json.journal", tell, identity={"what": 1}, resume=resume)
+
+
+def _cut_off(clips: Clips, folder: Path, monkeypatch: pytest.MonkeyPatch, error: VkssimError, first: int = 8) -> None:
+    """A run whose third range fails."""
+    with monkeypatch.context() as patch:
+        _fail_at(patch, first, error)
+        with _kept(folder) as kept:
+            with pytest.raises(type(error)) as raised:
+                _score(clips, kept)
+            kept.settle([raised.value])
+    assert str(raised.value).endswith("`resume` continues from there")
+    assert raised.value.report is not None
+    assert len(raised.value.report.frames) == first
+
+
+def _left(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# -- cut off ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "error", [InterruptedRunError("stopped"), OutputError("full"), WorkerLostError("it died three times")], ids=str
+)
+def test_only_what_is_missing_is_done(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None], error: VkssimError
+) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, error)
+    assert tasks[:3] == [None, 0, 4]
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+        kept.settle()
+    assert tasks[:1] == [8]
+    assert not {None, 0, 4} & set(tasks)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed >= 8
+    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+
+
+def test_a_range_continues_after_its_last_frame(clips: Clips, tmp_path: Path, scored: list[int]) -> None:
+    """Whatever moment a run ends at, within a range of several devices as well."""
+
+    def stop(done: int, _total: int | None) -> None:
+        if done == 11:
+            raise KeyboardInterrupt
+
+    with _kept(tmp_path) as kept, pytest.raises(InterruptedRunError) as raised:
+        _score(clips, kept, progress=stop)
+    assert raised.value.report is not None
+    assert len(raised.value.report.frames) == 8, "the frames of a range count when it is known to be right"
+    scored.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+    assert (report.resumed, sum(scored)) == (10, FRAMES - 10), "the last frame is scored again"
+    assert told(report) == told(_in_one(clips))
+
+
+def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Path, tasks: list[int | None]) -> None:
+    with _kept(tmp_path) as kept:
+        report = _score(clips, kept)
+    tasks.clear()
+    with _kept(tmp_path, resume=True) as kept:
+        again = _score(clips, kept)
+        kept.settle([DemandError("it is what it is")])
+    assert tasks == []
+    assert (again.frames, again.resumed) == (report.frames, FRAMES)
+    assert told(again) == told(report)
+    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+
+
+def test_damaged_journals_are_not_believed(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None]
+) -> None:
+    """Any bit: what is behind it is scored again."""
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    journal = tmp_path / "scores.json.journal"
+    whole, expected = journal.read_bytes(), told(_in_one(clips))
+    for number, damaged in enumerate(flipped_bits(whole, every=997)):
+        journal.write_bytes(damaged)
+        try:
+            with _kept(tmp_path, resume=True) as kept:
+                if number % 3 == 0:
+                    assert told(_score(clips, kept)) == expected
+        except InputError as error:
+            assert "is not a journal" in str(error) or "is the journal of" in str(error)  # noqa: PT017
+
+
+# -- one device and several -------------------------------------------------------------------------------------------
+
+
+def _on_one(clips: Clips, journal: Journal, stop: int | None = None) -> ScoreReport:
+    """Score on one device, until `stop` frames are there in all."""
+
+    def cut_off(done: int, _total: int | None) -> None:
+        if done == stop:
+            raise KeyboardInterrupt
+
+    settings = RunSettings(progress=cut_off, on_frames=lambda _frames: None, journal=journal)  # batches are of one frame
+    return score_pair(clips, OPTIONS, None, settings)
+
+
+def _stopped_on_one(clips: Clips, folder: Path, stop: int, *, resume: bool = False) -> None:
+    with _kept(folder, resume=resume) as journal:
+        with pytest.raises(InterruptedRunError) as raised:
+            _on_one(clips, journal, stop)
+        journal.settle([raised.value])
+
+
+@pytest.fixture
+def scored(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many frames each batch had that was scored."""
+    counts: list[int] = []
+    submit = CpuBackend.submit
+
+    def note(self: CpuBackend, batch: Batch, frames: int) -> None:
+        counts.append(frames)
+        submit(self, batch, frames)
+
+    monkeypatch.setattr(CpuBackend, "submit", note)
+    return counts
+
+
+@pytest.mark.parametrize("stop", [1, 4, 10, 19])
+def test_what_one_device_scored_is_not_scored_again_in_ranges(
+    clips: Clips, tmp_path: Path, scored: list[int], stop: int
+) -> None:
+    """Of each range that has frames already, the last of these is scored again: its neighbours are read from there on."""
+    _stopped_on_one(clips, tmp_path, stop)
+    scored.clear()
+    notes: list[str] = []
+    with _kept(tmp_path, resume=True, tell=notes.append) as kept:
+        report = _score(clips, kept)
+        kept.settle()
+    again = sum(scored)
+    assert told(report) == told(_in_one(clips))
+    begun = -(-stop // 4)  # ranges are of four frames
+    assert again == FRAMES - stop + begun
+    assert report.resumed == stop - 1
+    assert notes == [f"the run continues after {counted(stop, 'frame')} that an earlier run scored"]
+    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+
+
+def test_ranges_are_not_scored_again_on_one_device(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks: list[int | None]
+) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    tasks.clear()
+    notes: list[str] = []
+    with _kept(tmp_path, resume=True, tell=notes.append) as journal:
+        report = _on_one(clips, journal)
+        journal.settle()
+    assert tasks == [8, 16], "the other worker had scored the range after the one that failed"
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 12
+    assert notes == ["the run continues after 12 frames that an earlier run scored"]
+    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+
+
+def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _stopped_on_one(clips, tmp_path, 6)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 8, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    _stopped_on_one(clips, tmp_path, 14, resume=True)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 16, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    with _kept(tmp_path, resume=True) as journal:
+        report = _on_one(clips, journal)
+        journal.settle()
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed >= 14
+    assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
+
+
+def test_frames_of_one_device_survive_ranges_that_are_refused(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _stopped_on_one(clips, tmp_path, 10)
+    _fail_at(monkeypatch, 12, RangeError("not there"))
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 9
+
+
+def test_the_report_names_every_device_that_took_part(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run goes on where one of its devices is among those that are there now."""
+    other = replace(INFO, device="Made Up 9000")
+    with monkeypatch.context() as patch:
+        patch.setattr("vkssim.backends.cpu.INFO", other)
+        patch.setattr("vkssim.distributed.worker_options.INFO", other)
+        _stopped_on_one(clips, tmp_path, 10)
+    with _kept(tmp_path, resume=True) as journal, pytest.raises(OptionError, match="belongs to another run: device differ"):
+        journal.check([INFO])
+    with _kept(tmp_path, resume=True) as journal:
+        journal.check([INFO, other])
+        report = _score(clips, journal)
+    assert report.backend.device == "; ".join(sorted((INFO.device, other.device)))
+
+
+# -- refused ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", [0, 8, 16])
+def test_a_range_that_is_refused_has_all_scored_in_one(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """Frames are told of once and in order all the same, and what was kept goes."""
+    frames: list[FrameScores] = []
+    steps: list[tuple[int, int | None]] = []
+    _fail_at(monkeypatch, first, RangeError("not there"))
+    with _kept(tmp_path) as kept:
+        report = _score(clips, kept, progress=lambda done, total: steps.append((done, total)), on_frames=frames.extend)
+        assert kept.pair(kept.key).ends.keys() == {(0, None)}
+    assert told(report) == told(_in_one(clips))
+    assert frames == report.frames
+    assert steps[-1] == (FRAMES, FRAMES)
+    assert report.troubles == []
+
+
+def test_a_refused_range_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cut_off(clips, tmp_path, monkeypatch, OutputError("full"))
+    _fail_at(monkeypatch, 16, RangeError("not there"))
+    with _kept(tmp_path, resume=True) as kept:
+        report = _score(clips, kept)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == 0
+
+
+@pytest.mark.parametrize("place", [1, 4])
+def test_ranges_that_do_not_meet_are_scored_in_one(clips: Clips, monkeypatch: pytest.MonkeyPatch, place: int) -> None:
+    """Whichever of two neighbours comes first; no frame of the latter is told of."""
+    do = Worker.do
+
+    def other(self: Worker, task: Task, tell: Tell) -> Done:
+        wrong = task.parts[0].frame_range.first == 4 * place
+
+        def change(job: int, event: Event) -> None:
+            if wrong and isinstance(event, RangeEnded) and not isinstance(event.outcome, Exception):
+                event.outcome.begins = None, 7
+            if wrong and isinstance(event, BatchScored):
+                event = replace(event, frames=[replace(frame, metrics={"float_ssim": 7.0}) for frame in event.frames])
+            tell(job, event)
+
+        return do(self, task, change)
+
+    monkeypatch.setattr(Worker, "do", other)
+    frames: list[FrameScores] = []
+    report = _score(clips, on_frames=frames.extend)
+    assert told(report) == told(_in_one(clips))
+    assert frames == report.frames
+
+
+def test_what_fails_with_all_in_one_range_is_an_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not tried for ever."""
+
+    def refused(self: Worker, task: Task, tell: Tell) -> Done:
+        raise RangeError("never")
+
+    monkeypatch.setattr(Worker, "do", refused)
+    with pytest.raises(RangeError, match="never"):
+        _score(clips)
+
+
+# -- failing workers --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [WorkerDiedError("gone"), DeviceLostError("lost")])
+def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
+    clips: Clips, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    _fail_at(monkeypatch, 8, error, 2)
+    report = _score(clips)
+    assert told(report) == told(_in_one(clips))
+    assert len(report.troubles) == 2
+    assert report.warnings == []
+
+
+def test_what_was_scored_comes_with_the_error(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fail_at(monkeypatch, 8, WorkerDiedError("gone"), MOST_ATTEMPTS)
+    with pytest.raises(WorkerLostError, match=f"was tried {MOST_ATTEMPTS} times and given up") as raised:
+        _score(clips)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+def test_what_was_scored_comes_with_a_lack_of_memory(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    _fail_at(monkeypatch, 8, MemoryError())
+    with pytest.raises(HostMemoryError) as raised:
+        _score(clips)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+def _full_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Let the journal take that many additions, and no more."""
+    add = CheckedJournal.add
+    left = [None] * count
+
+    def full(self: CheckedJournal[Any], entries: Sequence[Any]) -> None:
+        if not left:
+            raise OutputError("the journal is full")
+        left.pop()
+        add(self, entries)
+
+    monkeypatch.setattr(CheckedJournal, "add", full)
+
+
+def test_frames_that_cannot_be_stored_are_in_the_report_of_the_error(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _full_after(monkeypatch, 2 + 4 + 1 + 4)  # the head and the division, then frame by frame, and the end of a range
+    with _kept(tmp_path) as kept, pytest.raises(OutputError, match="the journal is full") as raised:
+        _score(clips, kept)
+    assert raised.value.report is not None
+    assert raised.value.report.frames == _in_one(clips).frames[:8]
+
+
+def test_frames_are_stored_before_they_are_passed_on(clips: Clips, tmp_path: Path) -> None:
+    """A function of the caller's may fail."""
+
+    def fail(_frames: object) -> None:
+        raise RuntimeError("not today")
+
+    for pool in (_two(), LocalPool(CPU)):
+        with _kept(tmp_path) as kept:
+            with pytest.raises(RuntimeError, match="not today"):
+                _score(clips, kept, pool, on_frames=fail)
+            assert kept.frames == 1
+
+
+# -- several jobs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, several: bool) -> None:
+    """One is refused in ranges, one kills its workers, one is no video: the others are as if they were alone."""
+    do = Worker.do
+    raises: dict[str, tuple[int, Exception]] = {"refused": (8, RangeError("no")), "deadly": (4, WorkerDiedError("gone"))}
+
+    def failing(self: Worker, task: Task, tell: Tell) -> Done:
+        first, error = raises.get(Path(task.clips.distorted).stem, (0, None))
+        if error is not None and not task.divides and task.parts[0].frame_range.first == first and first:
+            raise error
+        return do(self, task, tell)
+
+    monkeypatch.setattr(Worker, "do", failing)
+    names = ("dis", "refused", "deadly", "no", "absent", "last")
+    data = Path(clips.distorted).read_bytes()
+    for name in names:
+        if name != "absent":
+            write(tmp_path / f"{name}.y4m", b"no video" if name == "no" else data)
+    with _two() if several else LocalPool(CPU, len(names)) as pool, open_journal(tmp_path / "r.csv") as journal:
+        settings = RunSettings(journal=journal)
+        jobs = [Job(name, Clips(clips.reference, str(tmp_path / f"{name}.y4m"))) for name in names]
+        outcomes = {}
+        for job, outcome in Engine(pool, OPTIONS, settings).score(jobs):
+            outcomes[job.key] = outcome
+            journal.finish(job.key, {"key": job.key, "error": None})
+        assert journal.frames == 0
+    expected = told(_in_one(clips))
+    for name in ("dis", "refused", "last"):
+        assert told(outcomes[name]) == [
+            text.replace("dis.y4m", f"{name}.y4m") if isinstance(text, str) else text for text in expected
+        ]
+    for name, kind in (("no", InputError), ("absent", InputError), *([("deadly", WorkerLostError)] if several else [])):
+        assert isinstance(outcomes[name], kind)
+
+
+def test_progress_is_that_of_all_frames(clips: Clips, tmp_path: Path) -> None:
+    """The frames of clips that were not opened yet are estimated; what is finished counts in full."""
+    short = write(tmp_path / "short.y4m", y4m_bytes(clip(FRAMES // 2)))
+    steps: list[tuple[int, int | None]] = []
+    jobs = [Job("a", clips), Job("b", Clips(short, short))]
+    with LocalPool(CPU) as pool:
+        engine = Engine(pool, OPTIONS, RunSettings(progress=lambda done, total: steps.append((done, total))))
+        assert len(list(engine.score(jobs))) == 2
+    assert (1, 2 * FRAMES) in steps
+    assert (FRAMES, 2 * FRAMES) in steps
+    assert steps[-1] == (FRAMES + FRAMES // 2,) * 2
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
+def test_a_batch_whose_frames_cannot_be_kept_ends(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no pair's fault: none has a row with that error."""
+    _full_after(monkeypatch, 3)
+    path = manifest(tmp_path / "m.csv", [{"reference": clips.reference, "distorted": clips.distorted}])
+    result = vkssim("batch", path, "-o", str(tmp_path / "results.csv"), *TINY)
+    assert (result.exit_code, result.output) == (2, "vkssim: the journal is full\n")
+    assert not (tmp_path / "results.csv").exists()

@@ -1,0 +1,451 @@
+"""The engine: jobs in, reports out. Every way to score goes through it.
+
+A job is a pair of clips. Jobs that share their reference are scored together if one worker does all, so that the reference is
+decoded once; several workers divide each pair into ranges of frames. The scheduler hands tasks to workers and decides what is
+tried again. Whatever is scored comes back as events, so each frame is in the journal as soon as it is scored.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from ..errors import DeviceError, DeviceLostError, InputError, RangeError, VkssimError, WorkerLostError
+from ..frames.open import readable_again
+from ..report.backend_info import merged_info
+from ..report.frame_scores import FrameScores
+from ..report.results import ScoreReport
+from ..scoring.inputs import check_inputs
+from ..scoring.journal import Unfinished, bounds
+from ..scoring.offset import add_hint
+from ..scoring.options import Clips, ScoreOptions, Selector, check_options
+from ..scoring.ranges import BatchScored, DividedScores, Event, FrameRange, RangeBegun, joined, merged
+from ..scoring.run_settings import RunSettings
+from ..scoring.stopped import no_memory_left, stopped_early, stopped_error
+from ..utils.wording import counted
+from .rates import SECONDS
+from .scheduler import Scheduler, TaskKey
+from .task import Done, Part, Task
+from .worker_options import WorkerOptions
+from .worker_pool import WorkerPool
+
+MOST_IN_STEP = 8
+"""The most distorted clips that are decoded at a time. For more clips, the reference is decoded again."""
+
+_RANGES_EACH = 4  # for each worker, of a pair that is scored alone, so that no worker waits long for the last range
+
+Outcome = ScoreReport | Exception
+
+
+@dataclass(frozen=True)
+class Job:
+    """A pair of clips to score. `key`, of lower-case letters and digits, is the name of the pair in the journal."""
+
+    key: str
+    clips: Clips
+
+
+@dataclass
+class _State:
+    """A job while it is scored.
+
+    `scored` are its frames, and `divided` its ranges. `seen` are the numbers of the pairs that are scored; an earlier run had
+    scored `resumed` of them. `told` is the number of the next pair that the caller gets. `report` is that of the first range
+    that began, without frames.
+    """
+
+    number: int
+    job: Job
+    scored: Unfinished
+    divided: DividedScores
+    seen: set[int] = field(default_factory=set)
+    pairs: int | None = None
+    resumed: int = 0
+    told: int = 0
+    report: ScoreReport | None = None
+    warnings: list[str] = field(default_factory=list)
+    started: float = 0.0
+    ended: float = 0.0
+    error: Exception | None = None
+
+    def range(self, index: int) -> FrameRange:
+        """Return a range; the whole clips if they are not divided."""
+        return self.divided.ranges[index] if self.divided.ranges else FrameRange()
+
+    def partial_report(self) -> ScoreReport | None:
+        """Return the report of the frames that follow each other from the first one on; None if there is no such report."""
+        divided, done = self.divided, []
+        for index in range(len(divided.ranges)):
+            if index not in divided.scores:
+                break
+            done.append(divided.scores[index])
+        if done:
+            return self.completed(merged(done))
+        if self.report is None:
+            return None
+        earlier = self.scored.earlier(self.range(0))  # a range that begins elsewhere is not known to be right before it ends
+        infos = [self.report.backend, *earlier.backends]
+        return self.completed(replace(self.report, frames=list(earlier.frames), backend=merged_info(infos)))
+
+    def completed(self, report: ScoreReport) -> ScoreReport:
+        """Return a report with what is known of the run."""
+        report.warnings = [*self.warnings, *(text for text in report.warnings if text not in self.warnings)]
+        report.seconds, report.resumed = max(0.0, self.ended - self.started), self.resumed
+        return report
+
+
+class Engine:
+    """Score jobs on the workers of a pool.
+
+    `seconds` is the target duration of a range. `tell` gets warnings about workers that fail. The progress of `settings` counts
+    the frames of all jobs; the frames of jobs that were not opened yet are estimated from the others. `pipes` allows inputs
+    that can be read only once, which are never tried again.
+    """
+
+    def __init__(
+        self,
+        pool: WorkerPool,
+        options: ScoreOptions,
+        settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+        *,
+        seconds: float = SECONDS,
+        tell: Callable[[str], None] = lambda _text: None,
+        pipes: bool = False,
+    ) -> None:
+        self._pool = pool
+        self._options = options
+        self._settings = settings
+        self._journal = settings.journal
+        self._seconds = seconds
+        self._pipes = pipes
+        self.scheduler = Scheduler(pool, tell, self._on_event, self._on_retry)
+        self._states: dict[int, _State] = {}
+        self._groups: dict[int, list[_State]] = {}
+        self._numbers = count()
+        self._ready: deque[tuple[_State, Outcome]] = deque()
+        self._done_frames = self._done_jobs = self._jobs = 0
+
+    def score(self, jobs: Sequence[Job]) -> Iterator[tuple[Job, Outcome]]:
+        """Yield each job with its report or its error, in the order in which they are finished.
+
+        An error's attribute `report` may hold some of the frames. Raises DeviceError if no worker is left, and OutputError if
+        the journal cannot be written. An error that ends the run has the frames of the first unfinished job in its `report`.
+        """
+        if not jobs:
+            return
+        self._jobs = len(jobs)
+        failure: VkssimError | None = None
+        try:
+            self.scheduler.update_workers()
+            waiting = deque(_grouped(jobs, 1 if self.scheduler.workers > 1 else MOST_IN_STEP))
+            while waiting or self._groups or self._ready:
+                while waiting and self.scheduler.needs_work and not self._ready and failure is None:
+                    self._begin(waiting.popleft(), len(waiting) + 1)
+                while self._ready:
+                    state, outcome = self._ready.popleft()
+                    self._add_hint(state.job, outcome)
+                    yield state.job, outcome
+                if failure is not None:
+                    raise failure
+                if self._groups:
+                    try:
+                        self._took(*self.scheduler.take())
+                    except (DeviceError, WorkerLostError) as error:  # the run ends, and what is complete is not lost
+                        failure = error
+                        for group, states in list(self._groups.items()):
+                            for state in [state for state in states if state.divided.complete]:
+                                self._finish(group, state)
+        except KeyboardInterrupt as stop:
+            raise stopped_early(stop, self._first_report()) from None
+        except VkssimError as error:
+            error.report = error.report or self._first_report()
+            raise
+        except MemoryError:
+            raise no_memory_left(self._first_report()) from None
+
+    def _first_report(self) -> ScoreReport | None:
+        return next((state.partial_report() for state in self._states.values()), None)
+
+    def _add_hint(self, job: Job, outcome: Outcome) -> None:
+        """Add a warning if the clips of a job scored low and seem to be shifted."""
+        try:
+            add_hint(outcome, job.clips, self._options, of_many=self._jobs > 1)
+        except KeyboardInterrupt as stop:
+            report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+            frames = counted(0 if report is None else len(report.frames), "frame")
+            raise stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
+
+    # -- tasks -------------------------------------------------------------------------------------------------------
+
+    def _begin(self, jobs: Sequence[tuple[int, Job]], left: int) -> None:
+        """Give the missing ranges of jobs to the scheduler."""
+        whole: list[_State] = []
+        for number, job in jobs:
+            scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
+            state = self._states[number] = _State(number, job, scored, scored.divided(self._options))
+            divided = state.divided
+            if not all(map(divided.fits, divided.scores)):
+                self._drop_ranges(state)
+            for scores in divided.scores.values():
+                state.pairs = scores.pairs
+            self._count_earlier(state)
+            if not state.divided.ranges:
+                whole.append(state)
+                continue
+            group = self._new_group([state])
+            if divided.complete:
+                if self._journal is not None:
+                    self._journal.begin()
+                self._finish(group, state)
+            else:
+                self._put_ranges(group, state)
+        several = self.scheduler.workers > 1
+        ranges = -(-_RANGES_EACH * self.scheduler.workers // left) if several else 1
+        for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
+            if states:
+                self._put(self._new_group(states), 0, states, divides=several, ranges=ranges)
+
+    def _new_group(self, states: list[_State]) -> int:
+        group = next(self._numbers)
+        self._groups[group] = states
+        return group
+
+    def _count_earlier(self, state: _State) -> None:
+        scored, divided = state.scored, state.divided
+        for index in range(max(1, len(divided.ranges))):
+            frame_range = state.range(index)
+            earlier = len(scored.earlier(frame_range).frames)
+            state.seen.update(range(frame_range.first, frame_range.first + earlier))
+            state.resumed += earlier if index in divided.scores else max(0, earlier - 1)  # the last is scored again
+        while state.told in state.seen:
+            state.told += 1
+
+    def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
+        live = self._settings.on_frames is not None and self.scheduler.workers == 1
+        again = all(readable_again(state.job.clips.paths) for state in states)
+
+        def make(batch: int | None) -> Task:
+            left = [state for state in states if state.error is None and index not in state.divided.scores] or states[:1]
+            earlier = [state.scored.earlier(state.range(index)) for state in left]
+            least = min(len(scores.frames) for scores in earlier)  # clips in step begin with the same frame
+            parts = tuple(
+                Part(state.number, state.job.clips, replace(scores, frames=scores.frames[:least]), state.range(index))
+                for state, scores in zip(left, earlier, strict=True)
+            )
+            return Task(
+                parts,
+                self._options,
+                divides=divides,
+                seconds=self._seconds,
+                least=ranges,
+                by_hardware=self._pool.by_hardware,
+                batch=batch,
+                live=live,
+                pipes=self._pipes,
+            )
+
+        self.scheduler.put(TaskKey(group, index), make, again=again, batch=1 if live else None)
+
+    def _put_ranges(self, group: int, state: _State) -> None:
+        for index in range(len(state.divided.ranges)):
+            if index not in state.divided.scores:
+                self._put(group, index, [state])
+
+    def _took(self, key: TaskKey, done: Done | Exception) -> None:
+        group = key.group
+        if isinstance(done, Done) and done.ranges:
+            (state,) = self._groups[group]
+            state.divided = DividedScores(list(done.ranges), done.packets)
+            state.scored.ranges, state.scored.packets = state.divided.ranges, done.packets
+            if self._journal is not None:
+                self._journal.divide(state.job.key, state.divided.ranges, done.packets)
+            self._put_ranges(group, state)
+            return
+        for state in list(self._groups[group]):
+            divided = state.divided
+            failure = done if isinstance(done, Exception) and key.index not in divided.scores else None
+            refused = isinstance(failure, RangeError) and len(divided.ranges) > 1
+            if refused or (state.error is None and key.index in divided.scores and not divided.fits(key.index)):
+                self._start_over(group, state)
+                continue
+            if state.error is None:
+                state.error = copy(failure)  # each job attaches its own report to its error
+            if state.error is None:
+                self._tell_complete(state)
+            if state.error is not None or divided.complete:
+                self._finish(group, state)
+
+    def _start_over(self, group: int, state: _State) -> None:
+        """Have the clips scored as one range, because their frames are not at the positions that their packets announced."""
+        self.scheduler.drop(group)
+        self._drop_ranges(state)
+        state.divided = DividedScores([FrameRange()])
+        self._put_ranges(group, state)
+
+    def _drop_ranges(self, state: _State) -> None:
+        state.scored.start_over()
+        if self._journal is not None:
+            self._journal.start_over(state.job.key)
+        state.divided = DividedScores()
+        earlier = len(state.scored.earlier(FrameRange()).frames)
+        state.seen, state.resumed = set(range(earlier)), max(0, earlier - 1)
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def _on_event(self, key: TaskKey, number: int, event: Event) -> None:
+        state = self._states.get(number)
+        if state is None:
+            return
+        frame_range = state.range(key.index)
+        if isinstance(event, RangeBegun):
+            state.started = state.started or time.perf_counter()
+            state.report = state.report or event.report
+        elif isinstance(event, BatchScored):
+            scored = ((frame, other, event.backend) for frame, other in zip(event.frames, event.others, strict=True))
+            fresh = state.scored.add(bounds(frame_range), event.first, scored)
+            if self._journal is not None:
+                self._journal.add(state.job.key, bounds(frame_range), fresh)
+            state.seen.update(fresh)
+            state.pairs, state.ended = event.pairs, time.perf_counter()
+            self._report_progress()
+            if frame_range.start is None:  # frames after a seek wait until their range is known to be right
+                self._tell_frames(state, event.first, event.frames)
+        elif isinstance(event.outcome, Exception):
+            state.error = event.outcome
+        elif key.index not in state.divided.scores:
+            state.ended = time.perf_counter()
+            state.divided.ranges = state.divided.ranges or [FrameRange()]
+            state.divided.scores[key.index] = event.outcome
+            if self._journal is not None and not event.outcome.problem:
+                self._journal.end(state.job.key, bounds(frame_range), event.outcome)
+
+    def _tell_complete(self, state: _State) -> None:
+        """Tell of the frames of complete ranges that follow those that were told of."""
+        for index, frame_range in enumerate(state.divided.ranges):
+            if index not in state.divided.scores or frame_range.first > state.told:
+                return
+            self._tell_frames(state, frame_range.first, state.divided.scores[index].report.frames)
+
+    def _tell_frames(self, state: _State, first: int, frames: Sequence[FrameScores]) -> None:
+        new = frames[max(0, state.told - first) :]
+        state.told += len(new)
+        if new and self._settings.on_frames is not None:
+            self._settings.on_frames(new)
+
+    def _on_retry(self, key: TaskKey, error: DeviceError, batch: int | None) -> None:
+        """Warn of a device that failed in each report whose frames were on it."""
+        for state in self._groups.get(key.group, ()):
+            if state.report is None or state.error is not None or key.index in state.divided.scores:
+                continue
+            frames = counted(len(state.seen), "frame")
+            if isinstance(error, DeviceLostError):
+                what = f"was lost after {frames}; it was opened again, and the run continued after them"
+            else:
+                what = f"ran out of memory after {frames}; batches of {batch} were used from there on"
+            state.warnings.append(f"{state.report.backend.device} {what}")
+
+    def _report_progress(self) -> None:
+        if self._settings.progress is None:
+            return
+        known = [state.pairs for state in self._states.values() if state.pairs is not None]
+        jobs = len(known) + self._done_jobs
+        total: int | None = None
+        if jobs:
+            frames = sum(known) + self._done_frames
+            total = frames + round((self._jobs - jobs) * frames / jobs)
+        done = self._done_frames + sum(len(state.seen) for state in self._states.values())
+        self._settings.progress(done, total)
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    def _finish(self, group: int, state: _State) -> None:
+        outcome = self._outcome(state)
+        report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+        self._states.pop(state.number)
+        self._groups[group].remove(state)
+        if not self._groups[group]:
+            self.scheduler.drop(group)
+            del self._groups[group]
+        self._done_jobs += 1
+        self._done_frames += 0 if report is None else len(report.frames)
+        self._ready.append((state, outcome))
+
+    def _outcome(self, state: _State) -> Outcome:
+        error, divided = state.error, state.divided
+        if error is None:
+            scores = [divided.scores[index] for index in range(len(divided.ranges))]
+            try:
+                report = joined(scores, divided.packets, strict=self._options.strict, thresholds=self._settings.thresholds)
+                return state.completed(report)
+            except VkssimError as failure:
+                if failure.report is not None:
+                    failure.report = state.completed(failure.report)
+                return failure
+        if isinstance(error, MemoryError):
+            return no_memory_left(state.partial_report())
+        if isinstance(error, VkssimError) and error.report is None:
+            error.report = state.partial_report()
+        return error
+
+
+def _grouped(jobs: Sequence[Job], most: int) -> list[list[tuple[int, Job]]]:
+    """Return jobs of one reference together, at most `most` in a group, in the order of the references."""
+    references: dict[object, list[tuple[int, Job]]] = {}
+    for number, job in enumerate(jobs):
+        references.setdefault((job.clips.reference, job.clips.raw) if most > 1 else number, []).append((number, job))
+    return [group[start : start + most] for group in references.values() for start in range(0, len(group), most)]
+
+
+def most_in_step(jobs: Sequence[Job]) -> int:
+    """Return the size of the largest group of jobs that one worker scores together."""
+    return max(map(len, _grouped(jobs, MOST_IN_STEP)), default=1)
+
+
+def score_jobs(
+    jobs: Sequence[Job],
+    options: ScoreOptions,
+    where: WorkerOptions,
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+    *,
+    seconds: float = SECONDS,
+    tell: Callable[[str], None] = lambda _text: None,
+    pipes: bool = False,
+) -> Generator[tuple[Job, Outcome], None, None]:
+    """Yield each job with its outcome as `Engine.score` does; see `Engine` for the parameters."""
+    check_options(options, settings.thresholds)
+    if settings.journal is not None:
+        settings.journal.check(where.backends())
+    engines = settings.on_frames is None and options.sync == "index"
+    with where.open([job.clips for job in jobs] if engines else [], options, most_in_step(jobs), settings.profile) as pool:
+        yield from Engine(pool, options, settings, seconds=seconds, tell=tell, pipes=pipes).score(jobs)
+
+
+def score_pair(
+    clips: Clips,
+    options: ScoreOptions,
+    device: Selector = None,
+    settings: RunSettings = RunSettings(),  # noqa: B008 - frozen
+) -> ScoreReport:
+    """Score a pair of clips on the device or the devices that `device` names. Raises VkssimError as `score_files` does."""
+    check_inputs(*clips.paths)
+    where = WorkerOptions(backend=options.backend, device=device)
+    if len(where.several) > 1 and not readable_again(clips.paths):
+        raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
+    key = "pair" if settings.journal is None else settings.journal.key
+    troubles: list[str] = []
+    with closing(score_jobs([Job(key, clips)], options, where, settings, tell=troubles.append, pipes=True)) as outcomes:
+        try:
+            ((_, outcome),) = outcomes
+        except VkssimError as error:
+            outcome = error
+    report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
+    if report is not None:
+        report.troubles = troubles
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome

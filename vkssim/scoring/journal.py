@@ -1,0 +1,463 @@
+"""The journal of a run: every scored frame of its pairs until they are finished, so that a run that was cut off continues.
+
+``OUTPUT.journal`` has checked lines. Each entry names its pair by a key: a digest of all that the pair's scores depend on,
+except the device. Frames are written as soon as they are scored, whoever scored them. When a range of frames is complete, an
+entry has the facts that only reading it could show. When a pair of a batch is finished, its record replaces all of that.
+Beside results that go to a URL, ``OUTPUT.journal`` is a folder of objects with the same entries.
+
+Numbers are JSON with the shortest text that reads back to the same double. What is torn, altered, doubled or out of place is
+scored again, and so is everything after it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import (
+    DeviceError,
+    InputError,
+    InterruptedRunError,
+    OptionError,
+    OutputError,
+    ReadError,
+    VkssimError,
+    WorkerLostError,
+)
+from ..report.backend_info import BackendInfo
+from ..storage.checked_journal import CheckedJournal
+from ..storage.checked_lines import BATCH, RUN, pack_record, unpack_record
+from ..storage.folder import Folder
+from ..storage.journal_file import journal_path
+from ..storage.location import PathOrUrl
+from ..storage.remote import is_url
+from ..utils.limits import LARGEST_JOURNAL_BYTES
+from ..utils.wording import counted
+from .options import ScoreOptions
+from .packing import ScoredFrame, packed_cuts, packed_end, packed_frames, unpacked_cuts, unpacked_end, unpacked_frames
+from .ranges import DividedScores, EarlierScores, FrameRange, RangeScores
+from .record import ClipPackets
+
+Identity = Mapping[str, Any]
+"""Everything that a run's scores depend on, as JSON values, under names that a user understands."""
+
+Record = Mapping[str, Any]
+"""The facts about a pair that is finished, as values of JSON; `key` identifies the pair."""
+
+CUT_OFF = (InterruptedRunError, DeviceError, OutputError, ReadError, WorkerLostError)
+"""The errors after which a run can continue."""
+
+_LEAST_TO_REWRITE = 1 << 24  # bytes of entries that nobody needs any more
+_SECONDS_BETWEEN_OBJECTS = 10.0
+_READ_AT_ONCE = 32
+
+Bounds = tuple[int, int | None]
+"""The first pair of a range, and the pair after its last one; None at the end of the clips."""
+
+
+def bounds(frame_range: FrameRange) -> Bounds:
+    """Return the bounds of a range."""
+    return frame_range.first, frame_range.stop
+
+
+_WHOLE = bounds(FrameRange())
+
+
+@dataclass
+class Unfinished:
+    """The scores of a pair that is not finished.
+
+    `frames` are the frames of each range by the number of their pair. Those of the whole clips were read from the start, so
+    they count in every range; those of another range count in that range alone. `ends` has the facts of complete ranges.
+    """
+
+    ranges: list[FrameRange] = field(default_factory=list)
+    packets: ClipPackets | None = None
+    frames: dict[Bounds, dict[int, ScoredFrame]] = field(default_factory=dict)
+    ends: dict[Bounds, Any] = field(default_factory=dict)
+
+    def add(self, of: Bounds, first: int, scored: Iterable[ScoredFrame]) -> dict[int, ScoredFrame]:
+        """Add consecutive frames of a range, the first of which has that number, and return those that are new."""
+        there = self.frames.setdefault(of, {})
+        fresh = {number: frame for number, frame in enumerate(scored, first) if number not in there}
+        there.update(fresh)
+        return fresh
+
+    def earlier(self, frame_range: FrameRange) -> EarlierScores:
+        """Return the scored frames of a range, from its first pair up to the first gap."""
+        found = self._scored(frame_range)
+        backends = dict.fromkeys(backend for _, _, backend in found)
+        return EarlierScores(frame_range.first, tuple(frame for frame, _, _ in found), tuple(backends))
+
+    def _scored(self, frame_range: FrameRange) -> list[ScoredFrame]:
+        whole, own = self.frames.get(_WHOLE, {}), self.frames.get(bounds(frame_range), {})
+        found: list[ScoredFrame] = []
+        number = frame_range.first
+        while number != frame_range.stop and (frame := own.get(number) or whole.get(number)) is not None:
+            found.append(frame)
+            number += 1
+        return found
+
+    def divided(self, options: ScoreOptions) -> DividedScores:
+        """Return the division with the complete ranges, which were scored with `options`."""
+        ranges = self.ranges or ([FrameRange()] if _WHOLE in self.ends else [])
+        divided = DividedScores(list(ranges), self.packets)
+        for index, frame_range in enumerate(ranges):
+            end = self.ends.get(bounds(frame_range))
+            if end is not None:
+                with suppress(ValueError, TypeError, KeyError):
+                    divided.scores[index] = unpacked_end(end, self._scored(frame_range), options)
+        return divided
+
+    def start_over(self) -> None:
+        """Drop everything that was scored in ranges: their frames are not where the packets announced them."""
+        self.ranges, self.packets, self.ends = [], None, {}
+        self.frames = {of: frames for of, frames in self.frames.items() if of == _WHOLE}
+
+    def take(self, entry: Mapping[str, Any]) -> None:
+        """Do what an entry of the journal says. Raises ValueError, TypeError or KeyError for an entry that is none."""
+        if "cuts" in entry:
+            self.ranges, self.packets = unpacked_cuts(entry)
+        elif "over" in entry:
+            self.start_over()
+        else:
+            first, stop = entry["range"]
+            of = int(first), None if stop is None else int(stop)
+            if "end" in entry:
+                self.ends[of] = entry["end"]
+            else:
+                self.add(of, int(entry["first"]), unpacked_frames(entry))
+
+    def entries(self) -> Iterator[dict[str, Any]]:
+        """Yield the entries that make the same once more."""
+        if self.ranges:
+            yield packed_cuts(self.ranges, self.packets)
+        for of, frames in self.frames.items():
+            run: list[int] = []
+            for number in sorted(frames):
+                if run and (number != run[-1] + 1 or frames[number][2] != frames[run[0]][2]):
+                    yield {"range": of} | packed_frames(run[0], [frames[one] for one in run])
+                    run = []
+                run.append(number)
+            if run:
+                yield {"range": of} | packed_frames(run[0], [frames[one] for one in run])
+        for of, end in self.ends.items():
+            yield {"range": of, "end": end}
+
+
+class Journal:
+    """The journal beside a local output; use with `with`.
+
+    `records` are the records of finished pairs by key, `unfinished` the scores of all other pairs. `identity` is that of a
+    run of one pair: entries of another run are an error with `resume`, and are dropped without it. A batch has none, because
+    its keys say enough. Nothing is changed before the first entry is added or `begin` is called, so a run that fails at once
+    leaves the journal of another run alone. `tell` gets notes for the user.
+
+    Raises InputError if the file is not such a journal, OutputError if it cannot be written or another process has locked it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        tell: Callable[[str], None] = lambda _text: None,
+        *,
+        identity: Identity | None = None,
+        resume: bool = True,
+    ) -> None:
+        self._tell = tell
+        self._identity: dict[str, Any] | None = None if identity is None else json.loads(json.dumps(identity))
+        self.key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        self.records: dict[str, Record] = {}
+        self.unfinished: dict[str, Unfinished] = {}
+        self.begun = False
+        self._resume = resume
+        self._common: dict[str, Any] = {}  # what entries of frames leave out
+        self._load(path)
+        self._common = {}
+        self._found = self.frames
+        if not self._continues:
+            self._lost, self.unfinished = self._found, {}
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+
+    def _load(self, path: Path) -> None:
+        kind, most = (BATCH, LARGEST_JOURNAL_BYTES) if self._identity is None else (RUN, None)
+        self._file = CheckedJournal(path, kind, self._take, most_bytes=most)
+        self._file.entries.clear()
+        self._rewritten = self._file.size
+
+    def _take(self, entry: Any) -> None:
+        if "frames" in entry:
+            common, frames = _split(entry)
+            self._common = common = common or self._common
+            entry = common | frames
+        key = entry["pair"]
+        if not isinstance(key, str):
+            raise TypeError("a pair has a text as its key")
+        if "record" in entry:
+            self.records[key] = as_record(entry["record"])
+            self.unfinished.pop(key, None)
+        else:
+            self.unfinished.setdefault(key, Unfinished()).take(entry)
+
+    @property
+    def _continues(self) -> bool:
+        return self._resume and self._file.head is not None
+
+    @property
+    def frames(self) -> int:
+        """Return how many frames of unfinished pairs there are."""
+        return sum(len(frames) for pair in self.unfinished.values() for frames in pair.frames.values())
+
+    def check(self, backends: Sequence[BackendInfo]) -> None:
+        """Raise OptionError if the entries belong to another run.
+
+        One of the earlier devices must take part again, because any other device may round differently.
+        """
+        if self._identity is None or not self._continues or not self._found:
+            return
+        head = self._file.head
+        differing = [key for key in self._identity if self._identity[key] != head.get(key)]
+        known = {frame[2] for pair in self.unfinished.values() for frames in pair.frames.values() for frame in frames.values()}
+        if not known & set(backends):
+            facts = (fact.name for fact in fields(BackendInfo))
+            alike = {
+                fact: {getattr(info, fact) for info in known} & {getattr(info, fact) for info in backends} for fact in facts
+            }
+            differing += [fact for fact, common in alike.items() if not common] or ["devices"]
+        if differing:
+            raise OptionError(
+                f"{self._file.path} belongs to another run: {', '.join(differing)} differ. Without `resume` the run starts"
+                f" again, and its {counted(self._found, 'frame')} are lost"
+            )
+
+    # -- what is added -----------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Continue from the entries that were found, or drop them; a second call does nothing. Raises OutputError."""
+        if self.begun:
+            return
+        journal, path = self._file, self._file.path
+        of_run = self._identity is not None
+        if self._resume and journal.damaged:
+            self._tell(
+                f"{path} is damaged after {counted(self._found, 'frame')}; the frames after them are scored again"
+                if of_run
+                else f"{path} is damaged after {counted(len(self.records), 'record')} and {counted(self._found, 'frame')};"
+                " what is missing is scored again"
+            )
+        if self._continues:
+            journal.go_on()
+            if self._found:
+                self._tell(f"the run continues after {counted(self._found, 'frame')} that an earlier run scored")
+        else:
+            if journal.head is not None and self._lost:
+                self._tell(
+                    f"{path} had {counted(self._lost, 'frame')} of a run that was cut off; with `resume` the run would have"
+                    " continued from them"
+                )
+            journal.begin(self._identity or {})
+        self.begun = True
+
+    def _write(self, key: str, entry: Mapping[str, Any]) -> None:
+        self.begin()
+        self._file.add([{"pair": key, **entry}])
+
+    def pair(self, key: str) -> Unfinished:
+        """Return the scores of a pair so far."""
+        return self.unfinished.setdefault(key, Unfinished())
+
+    def divide(self, key: str, ranges: list[FrameRange], packets: ClipPackets | None) -> None:
+        """Add the division of a pair into ranges."""
+        self._write(key, packed_cuts(ranges, packets))
+
+    def add(self, key: str, of: Bounds, frames: Mapping[int, ScoredFrame]) -> None:
+        """Add frames with consecutive numbers at once, so that a killed process loses none of them."""
+        if frames:
+            self._add(key, {"range": of} | packed_frames(min(frames), list(frames.values())))
+
+    def _add(self, key: str, entry: Mapping[str, Any]) -> None:
+        """Write frames. An entry leaves out what it has in common with the entry of frames before it."""
+        self.begin()
+        common, frames = _split({"pair": key, **entry})
+        self._file.add([frames if common == self._common else common | frames])
+        self._common = common
+
+    def end(self, key: str, of: Bounds, scores: RangeScores) -> None:
+        """Add the facts of a range whose frames are all there."""
+        end = packed_end(scores)
+        self.pair(key).ends[of] = end
+        self._write(key, {"range": of, "end": end})
+
+    def start_over(self, key: str) -> None:
+        """Add that a pair is scored in one range, because it cannot be scored in several."""
+        self._write(key, {"over": True})
+
+    def finish(self, key: str, record: Record) -> None:
+        """Put the record of a finished pair in place of its frames."""
+        self.unfinished.pop(key, None)
+        self.records[key] = record
+        self._write(key, {"record": record})
+        if self._file.size > 2 * self._rewritten + _LEAST_TO_REWRITE:
+            self._file.rewrite(self._identity or {}, self._entries())
+            self._common = {}
+            self._rewritten = self._file.size
+
+    def _entries(self) -> Iterator[dict[str, Any]]:
+        for key, record in self.records.items():
+            yield {"pair": key, "record": record}
+        for key, pair in self.unfinished.items():
+            yield from ({"pair": key, **entry} for entry in pair.entries())
+
+    # -- at the end --------------------------------------------------------------------------------------------------
+
+    def leave(self, error: VkssimError) -> None:
+        """Add to an error that interrupts the run that `resume` continues it, if frames are stored."""
+        if self.begun and isinstance(error, CUT_OFF) and self.frames:
+            error.args = (f"{error}; `resume` continues from there",)
+
+    def settle(self, failures: Sequence[VkssimError] = ()) -> None:
+        """Drop the frames of a run that is done and whose scores are written, whatever the scores are.
+
+        A run that never began leaves the frames that it found, because they may belong to another run.
+        """
+        for failure in failures:
+            self.leave(failure)
+        if self.begun and not any(isinstance(failure, CUT_OFF) for failure in failures):
+            self.unfinished = {}
+
+    def close(self) -> None:
+        """Close the journal, and remove that of a run of one pair if it has no frames."""
+        with suppress(OutputError):  # the run is done, or has failed with another error
+            if self._identity is not None and not self.frames and (self.begun or not self._found):
+                self._file.remove()
+            elif self.begun:
+                self._file.sync()
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+class RemoteJournal(Journal):
+    """The journal beside results that go to a URL: a folder of objects.
+
+    ``KEY.json`` is the record of a pair. ``KEY.NAME.json`` has some entries of an unfinished pair, and is removed with the
+    record; entries are written every few seconds, and at the end of each range. No lock keeps two processes from using one
+    folder. In that case both score the pairs, and their records are the same.
+
+    Raises InputError if something else has the name of an object, OutputError if an object cannot be read.
+    """
+
+    def __init__(self, folder: Folder, tell: Callable[[str], None] = lambda _text: None) -> None:
+        self._folder = folder
+        self._names: dict[str, list[str]] = {}
+        self._waiting: dict[str, list[Mapping[str, Any]]] = {}
+        self._written = time.monotonic()
+        super().__init__(Path(), tell)
+
+    def _load(self, _path: Path) -> None:
+        names = sorted(name for name in self._folder.names() if name.endswith(".json"))
+        for name in names:
+            if _OBJECT.fullmatch(name) is None:
+                raise InputError(f"{self._folder.path(name)} is not a record of a batch; move it away, or give another -o")
+        with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
+            found = list(zip(names, pool.map(self._read, names), strict=True))
+        for name, entries in sorted(found, key=lambda one: one[0].count(".")):  # a record, which ends a pair, comes first
+            key = name.partition(".")[0]
+            if key not in self.records:
+                self._names.setdefault(key, []).append(name)
+                for entry in entries or ():
+                    with suppress(ValueError, TypeError, KeyError):
+                        self._take(entry)
+        damaged = sum(entries is None for _, entries in found)
+        if damaged:
+            self._tell(
+                f"{counted(damaged, 'record')} in {self._folder} are damaged or of an older version, without checksums; their"
+                " pairs are scored again"
+            )
+
+    def _read(self, name: str) -> list[Any] | None:
+        """Return the entries of an object; None if `_put` did not write it."""
+        try:
+            entries = unpack_record(BATCH, self._folder.read(name) or b"", name)
+            return entries if all(entry["pair"] == name.partition(".")[0] for entry in entries) else None
+        except (ValueError, RecursionError, KeyError, TypeError):
+            return None
+
+    def _put(self, key: str, name: str, entries: Sequence[Mapping[str, Any]]) -> None:
+        self._folder.write(name, pack_record(BATCH, entries, name))
+        self._names.setdefault(key, []).append(name)
+
+    @property
+    def _continues(self) -> bool:
+        return True
+
+    def begin(self) -> None:
+        """Do nothing: there is no head."""
+
+    def _write(self, key: str, entry: Mapping[str, Any]) -> None:
+        if "record" in entry:
+            self._put(key, f"{key}.json", [{"pair": key, **entry}])
+            self._waiting.pop(key, None)
+            self._folder.remove([name for name in self._names.pop(key) if name != f"{key}.json"])
+            return
+        self._waiting.setdefault(key, []).append({"pair": key, **entry})
+        if "frames" not in entry or time.monotonic() - self._written >= _SECONDS_BETWEEN_OBJECTS:
+            self._flush()
+
+    def _add(self, key: str, entry: Mapping[str, Any]) -> None:
+        self._write(key, entry)
+
+    def _flush(self) -> None:
+        self._written = time.monotonic()
+        while self._waiting:
+            key, entries = self._waiting.popitem()
+            self._put(key, f"{key}.{time.time_ns():020d}-{secrets.token_hex(4)}.json", entries)
+
+    def finish(self, key: str, record: Record) -> None:
+        """See Journal."""
+        self.unfinished.pop(key, None)
+        self.records[key] = record
+        self._write(key, {"record": record})
+
+    def close(self) -> None:
+        """Write what waits."""
+        with suppress(OutputError):
+            self._flush()
+
+
+_OBJECT = re.compile(r"[0-9a-f]{64}(\.\d{20}-[0-9a-f]{8})?\.json")
+
+
+def _split(entry: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what an entry of frames says of all its frames, and the frames."""
+    frames = {name: entry[name] for name in ("first", "frames")}
+    return {name: value for name, value in entry.items() if name not in frames}, frames
+
+
+def open_journal(results: PathOrUrl, tell: Callable[[str], None] = lambda _text: None) -> Journal:
+    """Return the journal of a batch beside a file of results, local or by URL. Raises InputError or OutputError."""
+    if is_url(results):
+        return RemoteJournal(Folder(f"{results}.journal"), tell)
+    return Journal(journal_path(Path(results)), tell)
+
+
+def as_record(entry: Any) -> Record:
+    """Return an entry of a journal as a record. Raises TypeError or KeyError if it is not a record."""
+    record: Record = entry
+    if not (isinstance(record["key"], str) and isinstance(record["error"], dict | None)):
+        raise TypeError("a record must have the key of its pair, and its error or null")
+    return record
