@@ -302,7 +302,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
     def lose(self: Executor, slot: Any) -> int:
         nonlocal waits
         waits += 1
-        if waits == 2 or waits > 8:  # those of the first loss wait for what was in flight
+        if waits == 2 or waits > 6:  # those of the first loss wait for what was in flight
             raise DeviceLostError("lost in this test")
         return wait(self, slot)
 
@@ -311,7 +311,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
     with pytest.raises(DeviceLostError) as caught:
         _score(tmp_path, "raw", many, many, backend="vulkan")
     scored = caught.value.report.frames
-    assert waits > 8
+    assert waits > 6
     assert 8 < len(scored) < 36
     assert [frame.index for frame in scored] == list(range(len(scored)))
     assert all(frame.metrics == {"float_ssim": 1.0} for frame in scored)

@@ -79,7 +79,7 @@ def test_a_library_that_no_memory_is_left_for_is_no_fault_of_vkssim(monkeypatch:
     def fail(*_arguments: object, **_options: object) -> None:
         raise error
 
-    monkeypatch.setattr("vkssim.distributed.pair.score_pair", fail)
+    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
     result = vkssim("score", "-r", "a.y4m", "-d", "b.y4m")
     assert result.exit_code == 2
     assert result.stderr.startswith("vkssim: there is not enough memory. ")
@@ -521,7 +521,7 @@ def test_unexpected_error_is_a_message(raw_pair: tuple[str, ...], monkeypatch: p
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a fault of ours")
 
-    monkeypatch.setattr("vkssim.distributed.pair.score_pair", fail)
+    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
     result = vkssim(*raw_pair)
     assert result.exit_code == 2
     assert "unexpected ZeroDivisionError: a fault of ours" in result.stderr

@@ -99,7 +99,7 @@ class Impatient:
         self._queue = scheduler._finished
         self.put = self._queue.put
 
-    def get(self, timeout: float) -> Future[Done]:
+    def get(self, timeout: float) -> object:
         if self._queue.empty():
             raise TimeoutError(timeout)
         return self._queue.get()

@@ -407,8 +407,8 @@ def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Row
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         result = vkssim("batch", str(tmp_path / "ladder.csv"), "-o", str(tmp_path / "results.jsonl"), *TINY)
         assert result.exit_code == 0
-        damaged = r" is damaged after \d+ records? and \d+ frames?; what is missing is scored again"
-        assert re.search(f"note: {path}{damaged}", result.stderr)
+        told = r" is damaged after \d+ records? and \d+ frames?; what is missing is scored again"
+        assert re.search(f"note: {path}{told}", result.stderr)
         assert _rows(tmp_path / "results.jsonl") == first
         assert len(_journal(tmp_path)) == 3
 

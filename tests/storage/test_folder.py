@@ -12,7 +12,7 @@ import pytest
 
 from vkssim.errors import OptionError, OutputError
 from vkssim.ladder import batch
-from vkssim.ladder.object_journal import ObjectJournal
+from vkssim.scoring.journal import RemoteJournal
 from vkssim.storage.folder import Folder, check_output, write_output
 
 from ..support.buckets import Bucket, put_in_place
@@ -175,13 +175,13 @@ def test_damaged_records_are_scored_again(bucket: Bucket, ladder: str) -> None:
     for damaged in damages:
         results.write(one, damaged)
         told: list[str] = []
-        assert len(ObjectJournal(journal, told.append).records) == 2
+        assert len(RemoteJournal(journal, told.append).records) == 2
         assert len(told) == 1
     for damaged in damages[-4:]:
         results.write(one, damaged)
         result = vkssim(*words)
         assert result.exit_code == 0
-        assert "1 records in s3://results/out.csv.journal are damaged" in result.stderr
+        assert "1 of 3 records in s3://results/out.csv.journal are damaged" in result.stderr
         assert {name: results.read(name) for name in results.names()} == whole
 
 

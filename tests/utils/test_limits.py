@@ -25,8 +25,8 @@ from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 from vkssim.ladder import manifest, tables
 from vkssim.ladder import parquet as ours
-from vkssim.ladder.journal import Journal
 from vkssim.report import reading, render
+from vkssim.scoring.journal import Journal
 from vkssim.storage.atomic import check_writable
 from vkssim.storage.reading import read_whole
 from vkssim.types import FrameFormat
@@ -325,7 +325,7 @@ def test_no_memory_before_a_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: Any, **_options: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("vkssim.distributed.pair.score_pair", fail)
+    monkeypatch.setattr("vkssim.distributed.engine.score_pair", fail)
     result = vkssim("score", "-r", "r.y4m", "-d", "d.y4m")
     assert (result.exit_code, "there is not enough memory" in result.stderr) == (2, True)
 

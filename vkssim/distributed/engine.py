@@ -15,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from ..errors import DeviceError, DeviceLostError, InputError, RangeError, VkssimError, WorkerLostError
+from ..errors import DeviceError, DeviceLostError, InputError, InterruptedRunError, RangeError, VkssimError, WorkerLostError
 from ..frames.open import readable_again
 from ..report.backend_info import merged_info
 from ..report.frame_scores import FrameScores
@@ -148,8 +148,10 @@ class Engine:
                     self._begin(waiting.popleft(), len(waiting) + 1)
                 while self._ready:
                     state, outcome = self._ready.popleft()
-                    self._add_hint(state.job, outcome)
+                    stopped = self._add_hint(state.job, outcome)
                     yield state.job, outcome
+                    if stopped is not None:
+                        raise stopped
                 if failure is not None:
                     raise failure
                 if self._groups:
@@ -171,14 +173,15 @@ class Engine:
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
 
-    def _add_hint(self, job: Job, outcome: Outcome) -> None:
-        """Add a warning if the clips of a job scored low and seem to be shifted."""
+    def _add_hint(self, job: Job, outcome: Outcome) -> InterruptedRunError | None:
+        """Add a warning if the clips of a job scored low and seem to be shifted. Return the error if the user stops that."""
         try:
             add_hint(outcome, job.clips, self._options, of_many=self._jobs > 1)
         except KeyboardInterrupt as stop:
             report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
             frames = counted(0 if report is None else len(report.frames), "frame")
-            raise stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report) from None
+            return stopped_error(stop, f"stopped when all of {frames} had been scored; the scores are kept", report)
+        return None
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 

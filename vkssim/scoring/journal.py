@@ -385,8 +385,8 @@ class RemoteJournal(Journal):
         damaged = sum(entries is None for _, entries in found)
         if damaged:
             self._tell(
-                f"{counted(damaged, 'record')} in {self._folder} are damaged or of an older version, without checksums; their"
-                " pairs are scored again"
+                f"{damaged} of {len(names)} records in {self._folder} are damaged or of an older version, without checksums;"
+                " their pairs are scored again"
             )
 
     def _read(self, name: str) -> list[Any] | None:
