@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from vkssim import errors, score_files
+from vkssim import errors, score_files, score_many
 from vkssim.backends import selftest
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli.batch import check_all_scored
@@ -106,6 +106,16 @@ def test_the_reference_is_decoded_once(tmp_path: Path, rungs: Rows, decoded: Cou
     manifest(tmp_path / "ladder.csv", rungs)
     _batch(tmp_path)
     assert decoded == {"clip.mkv": 6, "clip_20.mp4": 6, "clip_30.mp4": 6, "clip_40.mp4": 6}
+
+
+@pytest.mark.parametrize("backend", ["vulkan", "cpu"])
+def test_from_python_the_reference_is_decoded_once(tmp_path: Path, rungs: Rows, decoded: Counter[str], backend: str) -> None:
+    pairs = [(tmp_path / row["reference"], tmp_path / row["distorted"]) for row in rungs]
+    found = list(score_many(pairs, backend=backend, features="float_ssim=scale=1"))
+    assert decoded == {"clip.mkv": 6, "clip_20.mp4": 6, "clip_30.mp4": 6, "clip_40.mp4": 6}
+    assert sorted(pair.number for pair in found) == [0, 1, 2]
+    for pair in found:
+        assert pair.scores().frames == score_files(*pairs[pair.number], backend=backend, features="float_ssim=scale=1").frames
 
 
 def test_more_clips_than_can_be_in_step(tmp_path: Path, decoded: Counter[str]) -> None:

@@ -384,10 +384,7 @@ class RemoteJournal(Journal):
                         self._take(entry)
         damaged = sum(entries is None for _, entries in found)
         if damaged:
-            self._tell(
-                f"{damaged} of {len(names)} records in {self._folder} are damaged or of an older version, without checksums;"
-                " their pairs are scored again"
-            )
+            self._tell(f"{damaged} of {len(names)} records in {self._folder} are damaged; their pairs are scored again")
 
     def _read(self, name: str) -> list[Any] | None:
         """Return the entries of an object; None if `_put` did not write it."""
