@@ -296,6 +296,24 @@ def test_a_run_goes_from_one_device_to_several_and_back(clips: Clips, tmp_path: 
     assert _left(tmp_path) == ["dis.y4m", "ref.y4m"]
 
 
+@pytest.mark.parametrize("stop", [0, 6])
+def test_stored_ranges_that_do_not_meet_are_not_taken(
+    clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    """The frames of a range count only if its neighbours found the same frames at its ends; those of one device count."""
+    if stop:
+        _stopped_on_one(clips, tmp_path, stop)
+    with monkeypatch.context() as patch:
+        _fail_at(patch, 16, OutputError("full"))
+        with _kept(tmp_path, resume=True) as kept, pytest.raises(OutputError):
+            _score(clips, kept)
+    with _kept(tmp_path, resume=True) as kept:
+        kept.pair(kept.key).ends[8, 12]["begins"] = [7, None]
+        report = _score(clips, kept)
+    assert told(report) == told(_in_one(clips))
+    assert report.resumed == max(0, stop - 1)
+
+
 def test_frames_of_one_device_survive_ranges_that_are_refused(
     clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,8 @@ class Engine:
             for scores in divided.scores.values():
                 state.pairs = scores.pairs
             self._count_earlier(state)
+            while state.told in state.seen:
+                state.told += 1
             if not state.divided.ranges:
                 whole.append(state)
                 continue
@@ -220,13 +222,12 @@ class Engine:
 
     def _count_earlier(self, state: _State) -> None:
         scored, divided = state.scored, state.divided
+        state.seen, state.resumed = set(), 0
         for index in range(max(1, len(divided.ranges))):
             frame_range = state.range(index)
             earlier = len(scored.earlier(frame_range).frames)
             state.seen.update(range(frame_range.first, frame_range.first + earlier))
             state.resumed += earlier if index in divided.scores else max(0, earlier - 1)  # the last is scored again
-        while state.told in state.seen:
-            state.told += 1
 
     def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
         live = self._settings.on_frames is not None and self.scheduler.workers == 1
@@ -295,8 +296,7 @@ class Engine:
         if self._journal is not None:
             self._journal.start_over(state.job.key)
         state.divided = DividedScores()
-        earlier = len(state.scored.earlier(FrameRange()).frames)
-        state.seen, state.resumed = set(range(earlier)), max(0, earlier - 1)
+        self._count_earlier(state)
 
     # -- events ------------------------------------------------------------------------------------------------------
 
