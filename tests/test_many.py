@@ -6,6 +6,7 @@ import multiprocessing
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def test_they_come_as_they_are_done(pairs: Pairs, monkeypatch: pytest.MonkeyPatc
     """The first is there before the last was begun."""
     begun: list[str] = []
     do = Worker.do
-    monkeypatch.setattr(Worker, "do", lambda self, task: begun.append(task.clips.distorted) or do(self, task))
+    monkeypatch.setattr(Worker, "do", lambda self, task, *how: begun.append(task.clips.distorted) or do(self, task, *how))
     results = vkssim.score_many(pairs * 4, raw=RAW, features=FEATURES, backend="cpu")
     assert begun == [], "nothing is done until it is asked for"
     assert next(results).number == 0
@@ -129,10 +130,10 @@ def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.Mo
     do = Worker.do
     failures = [WorkerDiedError("gone")]
 
-    def dying(self: Worker, task: Task) -> object:
+    def dying(self: Worker, task: Task, *how: Any) -> object:
         if failures:
             raise failures.pop()
-        return do(self, task)
+        return do(self, task, *how)
 
     monkeypatch.setattr(Worker, "do", dying)
     with pytest.warns(LostWorkerWarning, match=r"on cpu ended unexpectedly \(gone\); its task is tried again"):
@@ -140,8 +141,13 @@ def test_a_worker_that_is_lost_is_a_warning(pairs: Pairs, monkeypatch: pytest.Mo
     assert results[0].report is not None
 
 
-def test_a_bar_counts_pairs(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, int | None]] = []
-    monkeypatch.setattr(ProgressBar, "__call__", lambda _self, done, total: seen.append((done, total)))
-    list(vkssim.score_many(pairs, raw=RAW, features=FEATURES, backend="cpu", progress=True))
-    assert seen == [(done, 4) for done in range(5)]
+def test_a_bar_counts_frames_and_says_how_many_pairs_are_finished(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    said: list[str] = []
+    monkeypatch.setattr(ProgressBar, "__call__", lambda _self, done, _total: seen.append(done))
+    monkeypatch.setattr(ProgressBar, "say", lambda _self, text: said.append(text))
+    results = list(vkssim.score_many(pairs, raw=RAW, features=FEATURES, backend="cpu", progress=True))
+    assert seen == sorted(seen)
+    reports = [one.report or getattr(one.error, "report", None) for one in results]
+    assert seen[-1] == sum(len(report.frames) for report in reports if report is not None)
+    assert said == [f"{done} of 4 pairs are finished" for done in range(1, 5)]

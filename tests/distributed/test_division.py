@@ -195,6 +195,10 @@ def _task(clips: Clips, frame_range: FrameRange | None = None) -> Task:
     return Task((part,), ScoreOptions(FEATURES), divides=frame_range is None, least=5)
 
 
+def _no_event(_job: int, event: Event) -> None:
+    pytest.fail(f"{event} of a task that only divides")
+
+
 def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: None) -> None:
     """A range that is not there any more is refused."""
     reference, distorted, raw = _clips(folder, "raw")
@@ -202,7 +206,7 @@ def test_a_file_cut_while_it_is_scored(folder: Path, tmp_path: Path, threes: Non
     path.write_bytes(Path(distorted).read_bytes())
     with Worker(CPU) as worker:
         clips = Clips(reference, str(path), raw)
-        ranges = worker.do(_task(clips), pytest.fail).ranges
+        ranges = worker.do(_task(clips), _no_event).ranges
         path.write_bytes(Path(distorted).read_bytes()[: 12 * raw.layout("").frame_bytes])
         assert worker.do(_task(clips, ranges[0]), lambda _job, _event: None).frames == ranges[0].stop
         with pytest.raises(RangeError, match="end before pair"):
@@ -222,7 +226,7 @@ def test_a_raw_range_reads_its_own_frames_alone(folder: Path, threes: None, monk
     monkeypatch.setattr(RawFile, "read", note)
     with Worker(CPU) as worker:
         clips = Clips(reference, distorted, raw)
-        ranges = worker.do(_task(clips), pytest.fail).ranges
+        ranges = worker.do(_task(clips), _no_event).ranges
         done = worker.do(_task(clips, ranges[2]), lambda _job, event: events.append(event))
     assert asked == set(range(ranges[2].first, ranges[2].stop or 0))
     assert isinstance(events[-1], RangeEnded)

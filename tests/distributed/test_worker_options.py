@@ -78,7 +78,7 @@ def test_what_does_not_go_together(options: dict[str, object], said: str) -> Non
 
 def test_workers_of_this_machine(three: list[DeviceInfo]) -> None:
     workers = WorkerOptions(device="0,2")
-    assert workers.several()
+    assert workers.several
     assert [spec.kind for spec in workers.specs()] == ["gpu", "software"]
     assert [spec.device for spec in workers.specs()] == [str(three[0].uuid), str(three[2].uuid)]
     (numpy,) = WorkerOptions(backend="cpu").specs()

@@ -6,14 +6,17 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..distributed.rates import SECONDS
-from ..errors import DemandError
+from ..errors import DemandError, OptionError, VkssimError
 from ..host import notices
-from ..storage.remote import named
+from ..storage.atomic import check_writable
+from ..storage.remote import is_url, named
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import make_command, option
@@ -32,6 +35,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrlType, check_target
+from .report import PageOptions, below_limits, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from ..frames.options import PictureOptions, RawDescription, Selection
     from ..ladder.manifest import Pair
     from ..ladder.tables import Row
+    from ..report.thresholds import Threshold
     from ..scoring.options import ScoreOptions
     from ..storage.location import PathOrUrl
 
@@ -64,9 +69,9 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
         ),
     ),
     common=(
-        *("path", "frames", "width", "height", "pixel_format", "bits"),
+        *("path", "html", "frames", "width", "height", "pixel_format", "bits"),
         *("start", "end", "sync", "crop", "scale", "features", "planes"),
-        *("strict", "device", "engine", "plan", "quiet"),
+        *("find_offset", "fail_under", "strict", "device", "engine", "plan", "quiet"),
     ),
 )
 @click.argument("manifest", type=PathOrUrlType())
@@ -87,13 +92,27 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
     type=PathOrUrlType(),
     help="Write the scores of every frame there, one JSON for each pair.",
 )
+@option("--html", section=Section.OUTPUTS, metavar="FILE", help="Write the page of `vkssim report` of the results there.")
 @urls_option
 @raw_options
 @feature_option
 @planes_option
 @selection_options
+@option(
+    "--find-offset",
+    section=Section.FRAMES,
+    is_flag=True,
+    help="Find the offset of each pair, within 120 frames of its own, before it is scored.",
+)
 @sync_option
 @picture_options
+@option(
+    "--fail-under",
+    section=Section.VERDICT,
+    multiple=True,
+    metavar="NAME[:POOLING]=LIMIT",
+    help="Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.",
+)
 @option(
     "--strict",
     section=Section.VERDICT,
@@ -122,13 +141,16 @@ def command(
     manifest: PathOrUrl,
     path: PathOrUrl,
     frames: PathOrUrl | None,
+    html: str | None,
     urls: bool,
     raw: RawDescription,
     features: tuple[str, ...],
     planes: str,
     selection: Selection,
+    find_offset: bool,
     sync: str,
     pictures: PictureOptions,
+    fail_under: tuple[str, ...],
     strict: bool,
     where: dict[str, Any],
     decode: str,
@@ -139,22 +161,75 @@ def command(
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
-    A run cut off goes on where it was when it is started again; a pair that cannot be scored is a row with its error.
+    The columns offset, scale and crop set these options for a row. A run cut off goes on where it was when it is started again;
+    a pair that cannot be scored is a row with its error.
     """
     from ..distributed.worker_options import WorkerOptions
     from ..ladder.manifest import read_manifest
-    from ..scoring.options import ScoreOptions
+    from ..report.thresholds import parse_threshold
+    from ..scoring.options import ScoreOptions, check_options
 
-    options = ScoreOptions(features, planes, selection, sync, pictures, strict, decode=decode, **split_devices(where)[1])
+    _, alone = split_devices(where)
+    options = ScoreOptions(features, planes, selection, sync, pictures, strict, decode=decode, **alone)
+    thresholds = [parse_threshold(text) for text in fail_under]
+    check_options(options, thresholds)
     workers = WorkerOptions(**where, **engine)
     pairs = read_manifest(manifest, raw, urls=urls)
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
+    if html is not None:
+        _check_page(html, path, manifest)
+    if find_offset:
+        pairs = _with_offsets(pairs, options)
     rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds)
     if not quiet:
         _print(rows, path)
+    if html is not None:
+        write_page_of([Path(path)], html, "--html", PageOptions(fail_under=fail_under), raw=raw, urls=urls, force=True, **alone)
+        if not quiet:
+            say_written(html)
     check_all_scored(rows, path)
+    below = below_limits([row["distorted"] for row in rows if not _meets(row, thresholds)], len(rows))
+    if below is not None:
+        raise below
+
+
+def _check_page(html: str, path: PathOrUrl, manifest: PathOrUrl) -> None:
+    """Raise OptionError or OutputError before anything is scored if the page cannot be written."""
+    from ..page.template import check_installed
+
+    check_installed()
+    if is_url(str(path)):
+        raise OptionError(f"--html shows a table on this machine, and --output is {named(path)}; give --output a file")
+    check_target(Path(html), "--html", [str(manifest), str(path)])
+    check_writable(Path(html))
+
+
+def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
+    values = (row.get(f"{threshold.name}_{threshold.pooling}") for threshold in thresholds)
+    return all(value is not None and value >= one.limit for value, one in zip(values, thresholds, strict=True))
+
+
+def _with_offsets(pairs: Sequence[Pair], options: ScoreOptions) -> list[Pair]:
+    """Return the pairs with the offsets at which both clips show the same; a pair without a certain one keeps its own."""
+    from ..scoring.offset import find_offset
+
+    if options.sync != "index":
+        raise OptionError("--find-offset counts frames, and --sync pts pairs them by time; give one of the two")
+    found = []
+    for pair in pairs:
+        own = pair.options(options)
+        try:
+            offset = find_offset(
+                pair.reference_path, pair.distorted_path, raw=pair.raw, selection=own.selection, pictures=own.pictures
+            )
+        except VkssimError as error:
+            say(f"warning: {pair.distorted}: {with_flags(str(error))}")
+            found.append(pair)
+        else:
+            found.append(replace(pair, offset=offset, labels={**pair.labels, "offset": offset}))
+    return found
 
 
 def score_pairs_of(
@@ -232,17 +307,29 @@ def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
 
 
 def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
-    from ..ladder.tables import scores_of
+    from ..ladder.tables import labels_of, scores_of
 
-    means = {f"{name} mean": f"{name}_mean" for name in scores_of(rows)}
+    scores, labels = scores_of(rows), labels_of(rows)
+    pooled = {f"{name} {pooling}": f"{name}_{pooling}" for pooling in ("mean", "p5", "min") for name in scores}
     cells = [
         [
             row["distorted"],
+            *("" if row[name] is None else str(row[name]) for name in labels),
             "failed" if row["frames"] is None else str(row["frames"]),
-            *(decimals(row[name]) for name in means.values()),
+            "" if row["measured_kbps"] is None else f"{row['measured_kbps']:,.0f}",
+            *(decimals(row[name]) for name in pooled.values()),
         ]
         for row in rows
     ]
-    columns = ["distorted", "frames", *means]
-    optional = columns[:2:-1]  # the last score is left out first
-    print_table(named(path), columns, cells, sys.stdout, paths=columns[:1], optional=optional, elsewhere="the file has all")
+    columns = ["distorted", *labels, "frames", "kbit/s", *pooled]
+    optional = [*list(pooled)[:0:-1], *reversed(labels)]  # the means are left out last
+    print_table(
+        named(path),
+        columns,
+        cells,
+        sys.stdout,
+        texts=1 + len(labels),
+        paths=columns[:1],
+        optional=optional,
+        elsewhere="the file has all",
+    )

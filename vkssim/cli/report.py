@@ -136,6 +136,31 @@ def command(
     The pictures come from the clips that the files name, where they can still be read. Files that were not scored alike are
     refused, by the name of what differs.
     """
+    options = PageOptions(worst, budget, fail_under)
+    failed = write_page_of(
+        files, target, "--output", options, raw=raw, ladder=ladder, rate=rate, force=force, urls=urls, **where
+    )
+    if target != "-":
+        say_written(target)
+    if failed is not None:
+        raise failed
+
+
+def write_page_of(
+    files: Sequence[Path],
+    target: str,
+    flag: str,
+    options: PageOptions,
+    *,
+    raw: RawDescription,
+    backend: str,
+    device: str | None,
+    ladder: Sequence[str] = (),
+    rate: str | None = None,
+    force: bool = False,
+    urls: bool = False,
+) -> DemandError | None:
+    """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
     from ..page.dates import date_of_file
@@ -147,17 +172,17 @@ def command(
     from ..scoring.comparability import check_alike
 
     check_installed()
-    thresholds = [parse_threshold(text) for text in fail_under]
+    thresholds = [parse_threshold(text) for text in options.fail_under]
     found = read_clips(files, ladder=ladder, rate=rate)
     reports = [clip.report for clip in found.clips]
     named = [clip.file for clip in found.clips]
     say_findings(check_alike(scored(reports, named), force=force))
     limits = _limits(thresholds, reports)
     sources = [str(path) for path in dict.fromkeys([*files, *(clip.source for clip in found.clips)])]
-    deliver = _destination(target, "--output", [*sources, *_clips_of(reports)])
-    gallery = worst_frames(
-        reports, worst, raw=raw, backend=str(where["backend"]), device=where["device"], urls=urls, budget=round(budget * _MEGA)
-    )
+    deliver = _destination(target, flag, [*sources, *_clips_of(reports)])
+    worst = WORST if options.worst is None else options.worst
+    budget = round(options.budget * _MEGA)
+    gallery = worst_frames(reports, worst, raw=raw, backend=backend, device=device, urls=urls, budget=budget)
     gallery = _with_flags(gallery)
     rates = [clip.rate for clip in found.clips]
     page = render_page(
@@ -172,16 +197,20 @@ def command(
         failed=found.failed,
     )
     deliver(page)
-    if target != "-":
-        say_written(target)
     failed = [
         report.distorted or name
         for name, report, of_clip in zip(named, reports, limits, strict=True)
         if not all(limit.met for limit in of_clip)
     ]
-    if failed:
-        listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
-        raise DemandError(f"{len(failed)} of {len(named)} clips are below their limits (--fail-under): {listed}")
+    return below_limits(failed, len(named))
+
+
+def below_limits(failed: Sequence[str], clips: int) -> DemandError | None:
+    """Return the error that names the clips below their limits, if there are any."""
+    if not failed:
+        return None
+    listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
+    return DemandError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
 def _with_flags(gallery: Gallery) -> Gallery:

@@ -44,10 +44,15 @@ Outcome = ScoreReport | Exception
 
 @dataclass(frozen=True)
 class Job:
-    """A pair of clips to score. `key`, of lower-case letters and digits, is the name of the pair in the journal."""
+    """A pair of clips to score.
+
+    `key`, of lower-case letters and digits, is the name of the pair in the journal. `options` are those of the pair, with the
+    features, planes and devices of the run; None stands for the options of the run.
+    """
 
     key: str
     clips: Clips
+    options: ScoreOptions | None = None
 
 
 @dataclass
@@ -176,7 +181,7 @@ class Engine:
     def _add_hint(self, job: Job, outcome: Outcome) -> InterruptedRunError | None:
         """Add a warning if the clips of a job scored low and seem to be shifted. Return the error if the user stops that."""
         try:
-            add_hint(outcome, job.clips, self._options, of_many=self._jobs > 1)
+            add_hint(outcome, job.clips, job.options or self._options, of_many=self._jobs > 1)
         except KeyboardInterrupt as stop:
             report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
             frames = counted(0 if report is None else len(report.frames), "frame")
@@ -190,7 +195,7 @@ class Engine:
         whole: list[_State] = []
         for number, job in jobs:
             scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
-            state = self._states[number] = _State(number, job, scored, scored.divided(self._options))
+            state = self._states[number] = _State(number, job, scored, scored.divided(job.options or self._options))
             divided = state.divided
             if not all(map(divided.fits, divided.scores)):
                 self._drop_ranges(state)
@@ -243,7 +248,7 @@ class Engine:
             )
             return Task(
                 parts,
-                self._options,
+                states[0].job.options or self._options,
                 divides=divides,
                 seconds=self._seconds,
                 least=ranges,
@@ -383,7 +388,12 @@ class Engine:
         if error is None:
             scores = [divided.scores[index] for index in range(len(divided.ranges))]
             try:
-                report = joined(scores, divided.packets, strict=self._options.strict, thresholds=self._settings.thresholds)
+                report = joined(
+                    scores,
+                    divided.packets,
+                    strict=(state.job.options or self._options).strict,
+                    thresholds=self._settings.thresholds,
+                )
                 return state.completed(report)
             except VkssimError as failure:
                 if failure.report is not None:
@@ -397,10 +407,11 @@ class Engine:
 
 
 def _grouped(jobs: Sequence[Job], most: int) -> list[list[tuple[int, Job]]]:
-    """Return jobs of one reference together, at most `most` in a group, in the order of the references."""
+    """Return jobs of one reference and the same options together, at most `most` in a group, in the order of the references."""
     references: dict[object, list[tuple[int, Job]]] = {}
     for number, job in enumerate(jobs):
-        references.setdefault((job.clips.reference, job.clips.raw) if most > 1 else number, []).append((number, job))
+        shared = (job.clips.reference, job.clips.raw, job.options)
+        references.setdefault(shared if most > 1 else number, []).append((number, job))
     return [group[start : start + most] for group in references.values() for start in range(0, len(group), most)]
 
 

@@ -49,10 +49,14 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
         states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
-    how = _as_json({name: value for name, value in asdict(options).items() if name not in _NOT_OF_SCORES} | {"device": None})
+    own = [pair.options(options) for pair in pairs]
+    hows = {one: _as_json({**asdict(one), "device": None} | dict.fromkeys(_NOT_OF_SCORES)) for one in set(own)}
     raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
-    keys = {entry: _key(states[entry[0]], states[entry[1]], raws[entry[2]], how) for entry in dict.fromkeys(entries)}
-    return [keys[entry] for entry in entries]
+    asked = list(zip(entries, own, strict=True))
+    keys = {
+        (entry, one): _key(states[entry[0]], states[entry[1]], raws[entry[2]], hows[one]) for entry, one in dict.fromkeys(asked)
+    }
+    return [keys[entry] for entry in asked]
 
 
 def _key(reference: str, distorted: str, raw: str, how: str) -> str:
@@ -162,7 +166,7 @@ def score_pairs(
     todo = dict(sorted(left.items(), key=lambda entry: entry[0] in records))  # pairs that failed before come last
     total = len(set(keys))
     done = total - len(todo)
-    jobs = [Job(key, pair.clips) for key, pair in todo.items()]
+    jobs = [Job(key, pair.clips, pair.options(options)) for key, pair in todo.items()]
     settings = RunSettings(progress=progress, journal=journal)
     try:
         with closing(score_jobs(jobs, options, workers, settings, seconds=seconds, tell=warn)) as outcomes:

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, VkssimError
 from ..frames.layout import PIXEL_FORMATS
-from ..frames.options import RawDescription
-from ..scoring.options import Clips
+from ..frames.options import PictureOptions, RawDescription, Selection
+from ..scoring.options import Clips, ScoreOptions
 from ..storage.location import PathOrUrl, join, parent_of, suffix_of
 from ..storage.reading import read_whole
 from ..storage.remote import is_url, named
@@ -28,13 +28,14 @@ Label = str | int | float | bool | None
 JSON_LINES = (".jsonl", ".ndjson")
 """The file endings that are read as JSON lines. Every other file is read as CSV."""
 
+_PICTURES = ("scale", "crop")
 _RAW = {"width": "width", "height": "height", "pixel_format": "pixel_format", "bitdepth": "bits"}
 _LARGEST_NUMBER = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Hold a row of a manifest: the clips to score, and the labels of the row.
+    """A row of a manifest: the clips to score, the labels of the row, and the options that it sets itself.
 
     `reference` and `distorted` are as written in the manifest. `folder`, a path or a URL, is the base of relative names.
     """
@@ -44,6 +45,9 @@ class Pair:
     folder: PathOrUrl
     raw: RawDescription
     labels: Mapping[str, Label]
+    offset: int | None = None
+    scale: str | None = None
+    crop: str | None = None
 
     @property
     def reference_path(self) -> str:
@@ -60,6 +64,15 @@ class Pair:
         """Return both clips, by path or URL."""
         return Clips(self.reference_path, self.distorted_path, self.raw)
 
+    def options(self, options: ScoreOptions) -> ScoreOptions:
+        """Return the options of a run with those that the row sets in their place."""
+        pictures = {name: value for name in _PICTURES if (value := getattr(self, name)) is not None}
+        if pictures:
+            options = replace(options, pictures=replace(options.pictures, **pictures))
+        if self.offset is not None:
+            options = replace(options, selection=replace(options.selection, offset=self.offset))
+        return options
+
     def _place(self, name: str) -> str:
         return name if is_url(name) else join(self.folder, name)
 
@@ -68,9 +81,10 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     """Return the rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder. `width`, `height`, `pixel_format` and
-    `bitdepth` describe raw files and override `raw`. Every other column is a label. The manifest may be a URL. Its rows may
-    name other URLs only with `urls`, otherwise its author could choose the servers that vkssim connects to. Raises InputError,
-    which names the line.
+    `bitdepth` describe raw files and override `raw`. `offset`, `scale` and `crop` set these options for the row, if they are
+    not empty. They are labels as well, as every other column is. Blanks around a cell of CSV do not count. The manifest may be
+    a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that vkssim connects to.
+    Raises InputError, which names the line.
     """
     name, folder = named(path), parent_of(path)
     pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
@@ -128,7 +142,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
                 continue
             if len(cells) != len(header):
                 raise InputError(f"{path}, line {reader.line_num} has {counted(len(cells), 'cell')}, the header {len(header)}")
-            yield reader.line_num, dict(zip(header, cells, strict=True))
+            yield reader.line_num, dict(zip(header, map(str.strip, cells), strict=True))
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
 
@@ -144,7 +158,8 @@ def _pair(where: str, row: dict[str, Any], folder: PathOrUrl, raw: RawDescriptio
             raise InputError(f"{where}: {name} is {type(value).__name__}; a label is text, a number, true, false or null")
         if isinstance(value, int | float) and not abs(value) <= _LARGEST_NUMBER:
             raise InputError(f"{where}: {name} is {value:.3g}; numbers go up to {_LARGEST_NUMBER:.3g}")
-    return Pair(files[0], files[1], folder, replace(raw, **described) if described else raw, labels)
+    raw = replace(raw, **described) if described else raw
+    return Pair(files[0], files[1], folder, raw, labels, **_own_options(where, row))
 
 
 def _file(where: str, row: dict[str, Any], name: str) -> str:
@@ -175,6 +190,26 @@ def _nameable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the row sets. Raises InputError for a value that is not possible."""
+    found: dict[str, Any] = {}
+    texts = {name: str(value).strip() for name in ("offset", *_PICTURES) if (value := row.get(name)) not in (None, "")}
+    try:
+        if "offset" in texts:
+            digits = texts["offset"].removeprefix("-")
+            number = whole_number(digits)
+            if number is None:
+                raise InputError(f"{texts['offset'][:80]!r} is not a whole number")
+            found["offset"] = Selection(offset=-number if digits != texts["offset"] else number).offset
+        for name in _PICTURES:
+            if name in texts:
+                replace(PictureOptions(), **{name: texts[name]})  # type: ignore[arg-type] # not every field is a text
+                found[name] = texts[name]
+    except VkssimError as error:
+        raise InputError(f"{where}: {', '.join(texts)}: {error}") from None
+    return found
 
 
 def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:
