@@ -93,7 +93,7 @@ DAMAGES: dict[str, tuple[Callable[[list[bytes]], bytes], int]] = {
     "exchanged": (lambda lines: b"".join([*lines[:4], lines[5], lines[4], *lines[6:]]), 3),
     "altered": (lambda lines: b"".join([*lines[:2], lines[2].replace(b"[[3,", b"[[4,"), *lines[3:]]), 1),
     "another line": (lambda lines: b"".join([*lines[:3], b"my diary\n", *lines[3:]]), 2),
-    "header altered": (lambda lines: b"".join(lines).replace(b"abc", b"abd"), 0),
+    "header altered": (lambda lines: b"".join(lines).replace(b"abc", b"abx"), 0),
     "header torn": (lambda lines: lines[0][:9], 0),
     "empty": (lambda lines: b"", 0),
     "never on the disk": (lambda lines: bytes(500), 0),
