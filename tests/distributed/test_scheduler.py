@@ -149,6 +149,29 @@ def test_tasks_are_handed_out_in_their_order() -> None:
     assert (worker.tasks, warned) == (["0/0", "0/1", "0/2", "0/3"], [])
 
 
+def test_a_worker_goes_on_with_its_group_then_with_one_that_nobody_has() -> None:
+    """So that it opens few clips."""
+    first, second = FakeHandle("a", None), FakeHandle("b", None)
+    scheduler, _, _ = _scheduler(first, second)
+    for number, group in [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2)]:
+        _put(scheduler, number, group)
+    scheduler.update_workers()
+    scheduler._hand_out()
+    assert (first.tasks, second.tasks) == (["0/0"], ["1/2"])
+    second.settle(_done)
+    assert scheduler.take()[0] == TaskKey(1, 2)
+    scheduler._hand_out()
+    assert second.tasks[1:] == ["1/3"]
+    second.settle(_done)
+    scheduler.take()
+    scheduler._hand_out()
+    assert second.tasks[2:] == ["2/4"], "a group of its own comes before that of the first worker"
+    second.settle(_done)
+    scheduler.take()
+    scheduler._hand_out()
+    assert second.tasks[3:] == ["0/1"]
+
+
 def test_a_slow_worker_does_not_hold_up_the_others() -> None:
     slow, quick = FakeHandle("slow", None), FakeHandle("quick")
     scheduler, _, _ = _scheduler(slow, quick, tasks=5)

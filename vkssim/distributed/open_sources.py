@@ -52,7 +52,12 @@ class OpenSources:
                 self._kept = OpenPair(key, sources, stack.pop_all())
 
     def open_ahead(self, clips: Clips, options: ScoreOptions) -> None:
-        """Open the clips of the tasks to come. An error is left to the first of these tasks, which opens them again."""
+        """Open the clips of the tasks to come, unless those of a task are open.
+
+        An error is left to the first of these tasks, which opens them again.
+        """
+        if self._kept is not None:
+            return
         with ExitStack() as stack, suppress(VkssimError):
             sources = open_ordinary_sources(stack, clips, options)
             if not self._closed:

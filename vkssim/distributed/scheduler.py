@@ -87,7 +87,9 @@ _Step = tuple[_PendingTask, int, Event]
 
 
 class Scheduler:
-    """Take tasks in order, and return their outcomes as soon as they are known. This is all that is ever tried again.
+    """Take tasks, and return their outcomes as soon as they are known. This is all that is ever tried again.
+
+    A worker goes on with the group of its last task, so that several pairs are scored side by side and few clips are opened.
 
     A task whose worker died or lost its device goes to another worker, until it was tried MOST_ATTEMPTS times. If there
     is no other worker, or memory runs out, the `FailurePolicy` of the task decides. If no task waits, an idle worker also
@@ -112,6 +114,7 @@ class Scheduler:
         self._finished: SimpleQueue[Future[Done] | _Step] = SimpleQueue()
         self._thread = threading.get_ident()
         self._failures: Counter[WorkerHandle] = Counter()  # consecutive failures
+        self._groups: dict[WorkerHandle, int] = {}  # that of the last task of each worker
         self._retired: set[WorkerHandle] = set()
         self._busy_decoders: set[str] = set()  # the messages about them, each of which many workers give
         self._given_up = 0  # consecutive tasks
@@ -200,11 +203,18 @@ class Scheduler:
             self._on_event(pending.key, job, event)
 
     def _next_for(self, worker: WorkerHandle) -> _PendingTask | None:
-        """Return the first waiting task that the worker may try, or else the running task that is late by the most."""
-        for pending in self._queue:
-            if self._may_try(pending, worker):
-                self._queue.remove(pending)
-                return pending
+        """Return the waiting task that suits the worker best, or else the running task that is late by the most.
+
+        That is a task of the group that the worker had last, whose clips it may still have open, then one of a group that no
+        worker has, then the first.
+        """
+        allowed = [pending for pending in self._queue if self._may_try(pending, worker)]
+        if allowed:
+            own, running = self._groups.get(worker), {pending.key.group for pending, _ in self._running.values()}
+            best = min(allowed, key=lambda pending: (pending.key.group != own, pending.key.group in running))
+            self._queue.remove(best)
+            self._groups[worker] = best.key.group
+            return best
         known = len(self._durations) >= _LEAST_DURATIONS
         since = time.monotonic() - (_LATE * mean(self._durations) if known else _SECONDS_UNTIL_LATE)
         late = [
