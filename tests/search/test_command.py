@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from vkssim.cli.encoding import EncodeProgress
 from vkssim.report.numbers import told_apart
 from vkssim.search.encoders import Encoder, Parameter
+from vkssim.utils.progress import ProgressBar
 
 from ..support.commands import harmful, run_program, vkssim
 from ..support.golden import FIXTURES
@@ -199,3 +201,18 @@ def test_the_source_is_not_overwritten(clip: str) -> None:
     result = vkssim("search", clip, *WORDS, "--target", "float_ssim=0.9", "-o", clip)
     assert result.exit_code == 2
     assert "would overwrite" in result.stderr
+
+
+def test_the_bar_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bar for the scan, and one for each trial."""
+    said: list[str] = []
+    monkeypatch.setattr(ProgressBar, "__call__", lambda _self, _done, _total: None)
+    monkeypatch.setattr(ProgressBar, "say", lambda _self, text: said.append(text))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show = EncodeProgress(quiet=False)
+    for done, total in [(1, None), (2, None), (1, 9), (2, 9)]:
+        show(done, total)
+    show.close()
+    show(1, 9)
+    show.close()
+    assert said == ["scanning", "trial 1", "trial 2"]

@@ -125,18 +125,28 @@ def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -
 
 
 class EncodeProgress:
-    """Show a progress bar for each step, and remove it before a line is printed; without a terminal show nothing."""
+    """A progress bar for each step, which says what is done, and is removed before a line is printed.
+
+    Without a terminal nothing is shown.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self._shows = sys.stderr.isatty() and not quiet
         self._bar: ProgressBar | None = None
+        self._scans = False
+        self._trials = 0
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that `done` frames of `total` are finished."""
+        """Show that `done` frames of `total` are finished; while the clip is scanned, the total is None."""
         if not self._shows:
             return
+        if self._scans != (total is None):
+            self.close()
         if self._bar is None:
+            self._scans = total is None
+            self._trials += not self._scans
             self._bar = ProgressBar()
+            self._bar.say("scanning" if self._scans else f"trial {self._trials}")
         self._bar(done, total)
 
     def close(self) -> None:

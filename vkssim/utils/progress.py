@@ -41,7 +41,7 @@ class ProgressBar:
             columns = (
                 BarColumn(),
                 MofNCompleteColumn(),
-                TextColumn(f"{self._unit}, {{task.fields[rate]:.1f}} {self._unit}/s,"),
+                TextColumn(f"{self._unit},{{task.fields[rate]}}"),
                 TimeRemainingColumn(),
                 TextColumn("left"),
                 TextColumn("{task.fields[said]}", markup=False),
@@ -49,9 +49,11 @@ class ProgressBar:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             # What an earlier run has done is no part of the rate.
-            self._task = self._bar.add_task("", total=total, completed=done, rate=0.0, said=self._said)
+            self._task = self._bar.add_task("", total=total, completed=done, rate="", said=self._said)
         task = self._bar.tasks[0]
-        self._bar.update(self._task, completed=done, total=total, rate=task.speed or 0.0)
+        # Without a total the items are only counted, and the speed of counting tells nothing.
+        rate = "" if total is None or not task.speed else f" {_brief(task.speed)} {self._unit}/s,"
+        self._bar.update(self._task, completed=done, total=total, rate=rate)
 
     def say(self, text: str) -> None:
         """Show a text beside the bar."""
@@ -63,6 +65,11 @@ class ProgressBar:
         """Remove the bar from the screen."""
         if self._bar is not None:
             self._bar.stop()
+
+
+def _brief(number: float) -> str:
+    """Return a number with a decimal if it is small."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.1f}"
 
 
 class NotebookBar:
