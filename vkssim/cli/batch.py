@@ -161,8 +161,8 @@ def command(
 ) -> None:
     """Score all pairs of a MANIFEST: CSV or JSON lines with `reference`, `distorted` and labels.
 
-    The columns offset, scale and crop set these options for a row. A run cut off goes on where it was when it is started again;
-    a pair that cannot be scored is a row with its error.
+    The columns offset, scale, crop and merge set these options for a row. A run cut off goes on where it was when it is started
+    again; a pair that cannot be scored is a row with its error.
     """
     from ..distributed.worker_options import WorkerOptions
     from ..ladder.manifest import read_manifest

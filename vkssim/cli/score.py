@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -114,6 +115,14 @@ _WORST = 3  # frames in the table below the summary
     metavar="N|max",
     help="Write that many decimals; with max, numbers read back to the same doubles.",
 )
+@option(
+    "--merge",
+    section=Section.OUTPUTS,
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Add the scores of that JSON of libvmaf's tools, such as VMAF, to tables, page and --output. May be repeated.",
+)
 @map_options
 @selection_options
 @option(
@@ -177,6 +186,7 @@ def command(
     html: str | None,
     budget: float,
     precision: str,
+    merge: tuple[Path, ...],
     maps: MapOutput,
     selection: Selection,
     find_offset: bool,
@@ -198,6 +208,8 @@ def command(
     """
     from ..distributed.engine import score_pair
     from ..features.plane_metrics import feature_texts
+    from ..report.merging import merge_report
+    from ..report.reading import read_report
     from ..report.thresholds import parse_pooled, parse_threshold
     from ..scoring.options import Clips, ScoreOptions
     from ..scoring.run_settings import RunSettings
@@ -210,7 +222,9 @@ def command(
         second = "--live" if live else "the report"
         raise OptionError(f"--print and {second} both go to standard output; --output gives the report a file of its own")
     asked = [parse_pooled(text) for text in printed]
-    outputs = outputs_of(paths, form, precision, (reference, distorted))
+    inputs = (reference, distorted, *map(str, merge))
+    outputs = outputs_of(paths, form, precision, inputs)
+    merged = {path: read_report(path) for path in merge}
     maps.check((reference, distorted))
     _, alone = split_devices(where)
     page_options = PageOptions(worst, budget, fail_under, strict)
@@ -244,6 +258,8 @@ def command(
         report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     failure = failures[0] if failures else None
     complete = failure is None or isinstance(failure, DemandError)
+    for path, scores in merged.items():
+        _attempt(failures, merge_report, report, path, scores)
     worked = [output for output in outputs if _attempt(failures, output.write, report)]
     written = [output.path for output in worked if output.path is not None]
     if journal is not None:

@@ -17,9 +17,10 @@ from .. import errors
 from ..distributed.engine import Job, score_jobs
 from ..distributed.rates import SECONDS
 from ..distributed.worker_options import WorkerOptions
-from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InterruptedRunError
+from ..errors import DeviceError, DeviceMemoryError, HostMemoryError, InputError, InterruptedRunError
 from ..frames.fingerprint import input_states
 from ..report import render
+from ..report.merging import merge_report
 from ..report.numbers import NumberFormat
 from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
@@ -49,8 +50,12 @@ def keys_of(pairs: Sequence[Pair], options: ScoreOptions) -> list[str]:
     clips = list(dict.fromkeys(clip for reference, distorted, _ in entries for clip in (reference, distorted)))
     with ThreadPoolExecutor(_ASKED_AT_ONCE if any(map(is_url, clips)) else 1) as pool:
         states = dict(zip(clips, map(_as_json, pool.map(input_states, clips)), strict=True))
-    own = [pair.options(options) for pair in pairs]
-    hows = {one: _as_json({**asdict(one), "device": None} | dict.fromkeys(_NOT_OF_SCORES)) for one in set(own)}
+    own = [(pair.options(options), pair.merge_path) for pair in pairs]
+    hows = {
+        (one, merge): _as_json({**asdict(one), "device": None} | dict.fromkeys(_NOT_OF_SCORES))
+        + ("" if merge is None else _as_json(input_states(merge)))
+        for one, merge in set(own)
+    }
     raws = {raw: _as_json(asdict(raw)) for raw in {raw for _, _, raw in entries}}
     asked = list(zip(entries, own, strict=True))
     keys = {
@@ -201,6 +206,11 @@ def _keep(
     error, report = (outcome, getattr(outcome, "report", None)) if isinstance(outcome, Exception) else (None, outcome)
     if report is not None and not report.frames:
         report = None
+    if report is not None and pair.merge_path is not None:
+        try:
+            merge_report(report, Path(pair.merge_path))
+        except InputError as other:
+            error = error or other
     if report is not None and frames is not None:
         frames.write(frames_file(pair, key), render(report, "json", "max").encode())
     # A row of results without a message counts as scored, so an error without one gets its name.

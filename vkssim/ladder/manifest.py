@@ -48,6 +48,7 @@ class Pair:
     offset: int | None = None
     scale: str | None = None
     crop: str | None = None
+    merge: str | None = None
 
     @property
     def reference_path(self) -> str:
@@ -58,6 +59,11 @@ class Pair:
     def distorted_path(self) -> str:
         """Return the path or URL of the distorted clip."""
         return self._place(self.distorted)
+
+    @property
+    def merge_path(self) -> str | None:
+        """Return the path of the file whose scores are added to those of the row."""
+        return None if self.merge is None else self._place(self.merge)
 
     @property
     def clips(self) -> Clips:
@@ -81,10 +87,10 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     """Return the rows of a manifest.
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder. `width`, `height`, `pixel_format` and
-    `bitdepth` describe raw files and override `raw`. `offset`, `scale` and `crop` set these options for the row, if they are
-    not empty. They are labels as well, as every other column is. Blanks around a cell of CSV do not count. The manifest may be
-    a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that vkssim connects to.
-    Raises InputError, which names the line.
+    `bitdepth` describe raw files and override `raw`. `offset`, `scale`, `crop` and `merge` set these options for the row, if
+    they are not empty. They are labels as well, as every other column is. Blanks around a cell of CSV do not count. The
+    manifest may be a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that
+    vkssim connects to. Raises InputError, which names the line.
     """
     name, folder = named(path), parent_of(path)
     pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
@@ -196,6 +202,11 @@ def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return the options that the row sets. Raises InputError for a value that is not possible."""
     found: dict[str, Any] = {}
     texts = {name: str(value).strip() for name in ("offset", *_PICTURES) if (value := row.get(name)) not in (None, "")}
+    merge = str(row.get("merge") or "").strip()
+    if merge:
+        if is_url(merge) or not _nameable(merge) or len(merge) > LONGEST_PATH or "\0" in merge:
+            raise InputError(f"{where}: merge is {named(merge)[:80]!r}; it must be the name of a file on this machine")
+        found["merge"] = merge
     try:
         if "offset" in texts:
             digits = texts["offset"].removeprefix("-")

@@ -1,0 +1,105 @@
+"""Scores of another tool beside those of a report: VMAF of libvmaf's log."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from ..ladder.ladders import ladder, manifest
+from ..support.clips import raw_bytes, raw_flags, write
+from ..support.commands import TINY, vkssim
+from ..support.pictures import clip
+
+FRAMES = 4
+
+
+def _log(path: Path, numbers: Iterable[int] = range(FRAMES), start: float = 90.0) -> str:
+    """Write a file as libvmaf's tool does."""
+    frames = [{"frameNum": n, "metrics": {"integer_adm2": 0.5, "vmaf": start + n, "psnr_y": 40.25}} for n in numbers]
+    path.write_text(json.dumps({"version": "3.0.0", "fps": 9.5, "frames": frames, "pooled_metrics": {}}))
+    return str(path)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> tuple[str, ...]:
+    """The words that score a pair, and write scores.json."""
+    luma = clip(FRAMES, 32, 32)
+    clips = write(tmp_path / "ref.yuv", raw_bytes(luma)), write(tmp_path / "dis.yuv", raw_bytes(luma // 2))
+    return ("score", *clips, *raw_flags(luma), *TINY, "-o", str(tmp_path / "scores.json"))
+
+
+def test_files_tables_and_pages_have_them(tmp_path: Path, words: tuple[str, ...]) -> None:
+    page = tmp_path / "page.html"
+    result = vkssim(*words, "--merge", _log(tmp_path / "vmaf.json"), "--html", str(page))
+    assert result.exit_code == 0, result.stderr
+    report = json.loads((tmp_path / "scores.json").read_text())
+    assert [frame["metrics"]["vmaf"] for frame in report["frames"]] == [90.0, 91.0, 92.0, 93.0]
+    assert [sorted(frame["metrics"]) for frame in report["frames"]] == [["float_ssim", "psnr_y", "vmaf"]] * FRAMES
+    assert report["pooled_metrics"]["vmaf"]["mean"] == 91.5
+    assert "vmaf" in result.stdout
+    assert f"note: vmaf, psnr_y: from {tmp_path / 'vmaf.json'}" in result.stderr
+    assert "vmaf" in page.read_text()
+
+
+def test_compare_shows_them(tmp_path: Path, words: tuple[str, ...]) -> None:
+    vkssim(*words, "--merge", _log(tmp_path / "vmaf.json"))
+    (tmp_path / "scores.json").rename(tmp_path / "before.json")
+    vkssim(*words, "--merge", _log(tmp_path / "vmaf.json", start=88.0))
+    names = str(tmp_path / "before.json"), str(tmp_path / "scores.json")
+    result = vkssim("compare", *names, "--max-drop", "vmaf=1")
+    assert result.exit_code == 1
+    assert "vmaf mean drops by 2" in result.stderr
+
+
+def test_other_frames_are_an_error_and_the_scores_are_kept(tmp_path: Path, words: tuple[str, ...]) -> None:
+    result = vkssim(*words, "--merge", _log(tmp_path / "vmaf.json", range(1, FRAMES)))
+    assert result.exit_code == 2
+    assert "vmaf.json has no frame 0" in result.stderr
+    frames = json.loads((tmp_path / "scores.json").read_text())["frames"]
+    assert [list(frame["metrics"]) for frame in frames] == [["float_ssim"]] * FRAMES
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [(None, "cannot be read"), ("[]", "is no report"), ('{"frames": []}', "has no score")]
+)
+def test_a_file_that_is_no_log(tmp_path: Path, words: tuple[str, ...], text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "vmaf.json").write_text(text)
+    result = vkssim(*words, "--merge", str(tmp_path / "vmaf.json"))
+    assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+def _rows(table: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(table.read_text().splitlines()))
+
+
+def test_rows_of_a_manifest(tmp_path: Path) -> None:
+    """The scores have columns, of which bd-rate makes curves; a row whose file lacks frames fails, and keeps its own scores."""
+    rungs = [
+        {**row, "codec": codec, "merge": f"{codec}_{row['crf']}.json"}
+        for codec in "ab"
+        for row in ladder(tmp_path, f"clip_{codec}", (18, 26, 34, 42))
+    ]
+    for place, row in enumerate(rungs):
+        row["reference"] = rungs[0]["reference"]
+        _log(tmp_path / row["merge"], range(6), start=90.0 - 5 * (place % 4) - place // 4)
+    table = tmp_path / "results.csv"
+    words = ("batch", manifest(tmp_path / "ladder.csv", rungs), "-o", str(table), *TINY)
+    result = vkssim(*words)
+    assert result.exit_code == 0, result.stderr
+    rows = _rows(table)
+    assert [float(row["vmaf_mean"]) for row in rows] == [92.5, 87.5, 82.5, 77.5, 91.5, 86.5, 81.5, 76.5]
+    result = vkssim("bd-rate", str(table), "--anchor", "codec=a", "--test", "codec=b", "--score", "vmaf", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["deltas"][0]["score"] == "vmaf"
+    _log(tmp_path / "a_18.json", range(5))
+    result = vkssim(*words)
+    assert result.exit_code == 1
+    row = _rows(table)[0]
+    assert "a_18.json has no frame 5" in row["error"]
+    assert row["float_ssim_mean"]
+    assert not row["vmaf_mean"]
