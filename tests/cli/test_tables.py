@@ -104,8 +104,9 @@ def test_compare(width: int, tmp_path: Path) -> None:
 
 
 def test_batch(width: int, capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"distorted": "a/folder/of/its/own/a_rather_long_name_of_a_clip.mp4", "frames": 250}
-    row |= {f"{name}_{pooling}": 0.98635112 for name in NAMES for pooling in ("mean", "harmonic_mean")}
+    row: dict[str, Any] = {"distorted": "a/folder/of/its/own/a_rather_long_name_of_a_clip.mp4", "frames": 250}
+    poolings = ("mean", "harmonic_mean", "p5", "min")
+    row |= {"measured_kbps": 1234.5, **{f"{name}_{pooling}": 0.98635112 for name in NAMES for pooling in poolings}}
     batch._print([row], "results.csv")
     heads = _check(capsys.readouterr().out, width, (6,))
     assert {"distorted", "frames", *NAMES} <= set(heads)

@@ -322,7 +322,8 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
         for row in rows
     ]
     columns = ["distorted", *labels, "frames", "kbit/s", *pooled]
-    optional = [*list(pooled)[:0:-1], *reversed(labels)]  # the means are left out last
+    means, low = list(pooled)[: len(scores)], list(pooled)[len(scores) :]
+    optional = [*reversed(low), *reversed(labels), "kbit/s", *means[:0:-1]]  # the first is left out first
     print_table(
         named(path),
         columns,

@@ -252,6 +252,7 @@ class Scheduler:
             if len(self._workers) > 1:
                 self._retired.add(worker)
                 self._workers.remove(worker)
+                worker.close()  # clips that it keeps open occupy the decoder, too
             pending.tried_by.discard(worker)
             if str(error) not in self._busy_decoders:
                 self._busy_decoders.add(str(error))

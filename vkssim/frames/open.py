@@ -8,10 +8,10 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import BinaryIO, cast
 
-from ..errors import InputError
+from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
@@ -103,6 +103,10 @@ def open_both(
     opening = run_in_thread("vkssim-open", second)
     try:
         return close_at_end(stack, first()), close_at_end(stack, result_of(opening))
+    except DecoderBusyError:
+        with suppress(VkssimError):
+            result_of(opening).close()  # at once, for another worker may need the decoder that the second file has
+        raise
     except BaseException:
         opening.add_done_callback(_close_opened)
         raise

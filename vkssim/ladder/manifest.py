@@ -88,12 +88,16 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
 
     Columns `reference` and `distorted` are files, relative to the manifest's folder. `width`, `height`, `pixel_format` and
     `bitdepth` describe raw files and override `raw`. `offset`, `scale`, `crop` and `merge` set these options for the row, if
-    they are not empty. They are labels as well, as every other column is. Blanks around a cell of CSV do not count. The
+    they are not empty. They are labels as well, as every other column is. Blanks around a text do not count. The
     manifest may be a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that
     vkssim connects to. Raises InputError, which names the line.
     """
     name, folder = named(path), parent_of(path)
-    pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in read_rows(path)]
+    rows = (
+        (line, {column: value.strip() if isinstance(value, str) else value for column, value in row.items()})
+        for line, row in read_rows(path)
+    )
+    pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in rows]
     for pair in () if urls else pairs:
         for clip in filter(is_url, (pair.reference, pair.distorted)):
             raise InputError(f"{name} names the URL {named(clip)}; with `urls` vkssim connects to the URLs of a manifest")
@@ -148,7 +152,7 @@ def _csv_rows(path: str, text: Iterable[str]) -> Iterator[tuple[int, dict[str, A
                 continue
             if len(cells) != len(header):
                 raise InputError(f"{path}, line {reader.line_num} has {counted(len(cells), 'cell')}, the header {len(header)}")
-            yield reader.line_num, dict(zip(header, map(str.strip, cells), strict=True))
+            yield reader.line_num, dict(zip(header, cells, strict=True))
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num} is not CSV: {error}") from None
 

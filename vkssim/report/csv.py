@@ -1,5 +1,6 @@
 """Render a report as CSV: a header, then a row for each frame. A score that does not exist is an empty field.
 
+The column `time` has seconds from the first frame of the reference; it is there if the times of all frames are known.
 The last column has no name. Its first row holds the record of how the frames were scored, as JSON; its other rows are empty.
 libvmaf ends each line with a comma, so programs that read its files skip such a column.
 """
@@ -12,7 +13,7 @@ import json
 
 from ..utils.facts import plain
 from ..utils.sanitize import cell
-from .numbers import NumberFormat
+from .numbers import NumberFormat, shortest
 from .results import ScoreReport
 
 
@@ -21,8 +22,11 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     scoring = [] if report.scoring is None else [json.dumps(plain(report.scoring), separators=(",", ":"))]
-    writer.writerow(["Frame", *map(cell, report.names), *([""] * len(scoring))])
+    timed = bool(report.frames) and all(frame.time is not None for frame in report.frames)
+    writer.writerow(["Frame", *map(cell, report.names), *(["time"] if timed else []), *([""] * len(scoring))])
     for frame in report.frames:
-        writer.writerow([frame.index, *(numbers.text(frame.metrics[name], "") for name in report.names), *scoring])
+        scores = [numbers.text(frame.metrics[name], "") for name in report.names]
+        time = [shortest(frame.time)] if timed and frame.time is not None else []
+        writer.writerow([frame.index, *scores, *time, *scoring])
         scoring = [""] * len(scoring)
     return text.getvalue()
