@@ -209,10 +209,10 @@ def test_the_bar_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ProgressBar, "__call__", lambda _self, _done, _total: None)
     monkeypatch.setattr(ProgressBar, "say", lambda _self, text: said.append(text))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    show = EncodeProgress(quiet=False)
+    show = EncodeProgress(quiet=False, usual=1)
     for done, total in [(1, None), (2, None), (1, 9), (2, 9)]:
         show(done, total)
     show.close()
     show(1, 9)
     show.close()
-    assert said == ["scanning", "trial 1", "trial 2"]
+    assert said == ["scanning", "trial 1 of about 1", "trial 2"]

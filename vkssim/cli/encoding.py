@@ -127,10 +127,11 @@ def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -
 class EncodeProgress:
     """A progress bar for each step, which says what is done, and is removed before a line is printed.
 
-    Without a terminal nothing is shown.
+    Without a terminal nothing is shown. `usual` is the number of trials that most runs need, if that is known.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, usual: int | None = None) -> None:
+        self._usual = usual
         self._shows = sys.stderr.isatty() and not quiet
         self._bar: ProgressBar | None = None
         self._scans = False
@@ -146,8 +147,12 @@ class EncodeProgress:
             self._scans = total is None
             self._trials += not self._scans
             self._bar = ProgressBar()
-            self._bar.say("scanning" if self._scans else f"trial {self._trials}")
+            self._bar.say("scanning" if self._scans else self._trial())
         self._bar(done, total)
+
+    def _trial(self) -> str:
+        rest = "" if self._usual is None or self._trials > self._usual else f" of about {self._usual}"
+        return f"trial {self._trials}{rest}"
 
     def close(self) -> None:
         """Remove the bar; the next step has a new one."""
