@@ -59,7 +59,7 @@ def names_in(path: Path, form: str) -> list[str]:
         (f"{RAW} --output output.xml", "output.xml", "xml", BOTH),
         (f"{RAW} --output output", "output", "xml", BOTH),
         (f"{RAW} --output output.log --json", "output.log", "json", BOTH),
-        (f"{Y4M} --output output.csv --csv --threads 4", "output.csv", "csv", BOTH),
+        (f"{Y4M} --output output.csv --csv --threads 4", "output.csv", "csv", [*BOTH, "time"]),  # raw files have no times
         (f"{Y4M} --output output.sub --sub --quiet", "output.sub", "sub", BOTH),
         (f"{Y4M} -n --feature float_ssim --feature float_ms_ssim -o s.xml", "s.xml", "xml", BOTH[::-1]),
         (
