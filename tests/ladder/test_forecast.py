@@ -47,6 +47,7 @@ def test_raw_clips_cost_the_planes_that_are_scored(tmp_path: Path, raw: list[dic
 def test_frames_that_are_left_out_cost_nothing(tmp_path: Path, raw: list[dict[str, str]]) -> None:
     every_other = ScoreOptions(("float_ssim",), selection=Selection(subsample=2))
     assert _forecast(tmp_path, raw, every_other).frames == FRAMES // 2
+    assert _forecast(tmp_path, [{**row, "offset": "2"} for row in raw]).frames == FRAMES - 2, "the options of a row count"
 
 
 def test_containers_cost_their_files_and_their_decoding(tmp_path: Path) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..distributed.rates import SECONDS
-from ..errors import DemandError, OptionError, VkssimError
+from ..errors import DemandError, OptionError
 from ..host import notices
-from ..storage.atomic import check_writable
 from ..storage.remote import is_url, named
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
@@ -25,7 +24,9 @@ from .options import (
     backend_options,
     decode_option,
     engine_options,
+    fail_under_option,
     feature_option,
+    find_offset_option,
     picture_options,
     planes_option,
     raw_options,
@@ -35,7 +36,7 @@ from .options import (
     urls_option,
 )
 from .output import PathOrUrlType, check_target
-from .report import PageOptions, below_limits, write_page_of
+from .report import PageOptions, below_limits, check_page, write_page_of
 from .tables import decimals, duration, print_table
 
 if TYPE_CHECKING:
@@ -98,21 +99,10 @@ _MOST_FAILURES = 8  # the most failures that a plan lists
 @feature_option
 @planes_option
 @selection_options
-@option(
-    "--find-offset",
-    section=Section.FRAMES,
-    is_flag=True,
-    help="Find the offset of each pair, within 120 frames of its own, before it is scored.",
-)
+@find_offset_option
 @sync_option
 @picture_options
-@option(
-    "--fail-under",
-    section=Section.VERDICT,
-    multiple=True,
-    metavar="NAME[:POOLING]=LIMIT",
-    help="Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.",
-)
+@fail_under_option("Fail with exit code 1 if a pooled score of a pair is lower; see `vkssim score`. May be repeated.")
 @option(
     "--strict",
     section=Section.VERDICT,
@@ -178,11 +168,10 @@ def command(
     if plan:
         _print_plan(pairs, options, workers, task_seconds)
         return
-    if html is not None:
-        _check_page(html, path, manifest)
-    if find_offset:
-        pairs = _with_offsets(pairs, options)
-    rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds)
+    check_page(html, [str(manifest), str(path)])
+    if html is not None and is_url(str(path)):
+        raise OptionError(f"--html shows a table on this machine, and --output is {named(path)}; give --output a file")
+    rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds, find_offset)
     if not quiet:
         _print(rows, path)
     if html is not None:
@@ -195,41 +184,15 @@ def command(
         raise below
 
 
-def _check_page(html: str, path: PathOrUrl, manifest: PathOrUrl) -> None:
-    """Raise OptionError or OutputError before anything is scored if the page cannot be written."""
-    from ..page.template import check_installed
-
-    check_installed()
-    if is_url(str(path)):
-        raise OptionError(f"--html shows a table on this machine, and --output is {named(path)}; give --output a file")
-    check_target(Path(html), "--html", [str(manifest), str(path)])
-    check_writable(Path(html))
-
-
 def _meets(row: Row, thresholds: Sequence[Threshold]) -> bool:
-    values = (row.get(f"{threshold.name}_{threshold.pooling}") for threshold in thresholds)
-    return all(value is not None and value >= one.limit for value, one in zip(values, thresholds, strict=True))
+    from ..report.thresholds import Verdict
 
+    def is_met(threshold: Threshold) -> bool:
+        value = row.get(f"{threshold.name}_{threshold.pooling}")
+        limit = threshold.limit
+        return limit is None or Verdict(threshold, math.nan if value is None else value, limit).met
 
-def _with_offsets(pairs: Sequence[Pair], options: ScoreOptions) -> list[Pair]:
-    """Return the pairs with the offsets at which both clips show the same; a pair without a certain one keeps its own."""
-    from ..scoring.offset import find_offset
-
-    if options.sync != "index":
-        raise OptionError("--find-offset counts frames, and --sync pts pairs them by time; give one of the two")
-    found = []
-    for pair in pairs:
-        own = pair.options(options)
-        try:
-            offset = find_offset(
-                pair.reference_path, pair.distorted_path, raw=pair.raw, selection=own.selection, pictures=own.pictures
-            )
-        except VkssimError as error:
-            say(f"warning: {pair.distorted}: {with_flags(str(error))}")
-            found.append(pair)
-        else:
-            found.append(replace(pair, offset=offset, labels={**pair.labels, "offset": offset}))
-    return found
+    return all(map(is_met, thresholds))
 
 
 def score_pairs_of(
@@ -241,6 +204,7 @@ def score_pairs_of(
     workers: WorkerOptions,
     frames: PathOrUrl | None = None,
     seconds: float = SECONDS,
+    find_offsets: bool = False,
 ) -> list[Row]:
     """Score pairs, write their table to `path`, show the progress, and return the rows."""
     from ..ladder.batch import score_manifest
@@ -255,6 +219,7 @@ def score_pairs_of(
             path,
             options,
             frames=frames,
+            find_offsets=find_offsets,
             tell=lambda text: None if quiet else say(f"note: {text}"),
             workers=workers,
             seconds=seconds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import Choice as WordChoice
 from .command import option
-from .output import check_target, json_text
+from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
@@ -88,17 +88,6 @@ def encoder_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for add in reversed(_OPTIONS):
         command = add(command)
     return command
-
-
-def check_page(html: str | None, others: Sequence[str]) -> None:
-    """Raise OptionError or OutputError if the page of `--html` cannot be written beside the other files. None is no page."""
-    from ..page.template import check_installed
-    from ..storage.folder import check_output
-
-    if html is not None:
-        check_installed()
-        check_target(html, "--html", others)
-        check_output(html)
 
 
 def score_cells(trial: Trial, limits: Mapping[str, float]) -> list[str]:

@@ -12,10 +12,11 @@ from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_F
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, check_page, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import check_target, print_text
+from .report import check_page
 from .tables import print_table
 
 if TYPE_CHECKING:

@@ -85,6 +85,12 @@ sync_option = option(
     show_default=True,
     help="Pair frames by number, or by presentation time.",
 )
+find_offset_option = option(
+    "--find-offset",
+    section=Section.FRAMES,
+    is_flag=True,
+    help="Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
+)
 pooling_option = option(
     "--pooling",
     section=Section.METRICS,
@@ -93,6 +99,12 @@ pooling_option = option(
     metavar="NAME",
     help="Use that pooled value of each clip: mean, harmonic_mean, min, p5 and so on.",
 )
+
+
+def fail_under_option(does: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds the limits of pooled scores to a command; `does` is their help."""
+    return option("--fail-under", section=Section.VERDICT, multiple=True, metavar="NAME[:POOLING]=LIMIT", help=does)
+
 
 force_option = option(
     "--force",

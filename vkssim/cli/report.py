@@ -14,7 +14,7 @@ from ..page.defaults import PICTURE_BUDGET, WORST
 from ..utils.sections import Section
 from .command import make_command, option
 from .messages import say_findings, say_written, with_flags
-from .options import backend_options, force_option, raw_options, urls_option
+from .options import backend_options, fail_under_option, force_option, raw_options, urls_option
 from .output import check_target, print_text
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     help="Show that many of the worst moments of each reference as pictures, with all its clips.",
 )
 @budget_option
-@option(
-    "--fail-under",
-    section=Section.VERDICT,
-    multiple=True,
-    metavar="NAME[:POOLING]=LIMIT",
-    help="Show whether each clip reaches that, and exit with 1 where one does not; see `vkssim score`. May be repeated.",
+@fail_under_option(
+    "Show whether each clip reaches that, and exit with 1 where one does not; see `vkssim score`. May be repeated."
 )
 @option(
     "--ladder",
@@ -290,6 +286,17 @@ def page_output(
         write_page(render_page([report], gallery, limits=[limits], dates=[date_of_now()]))
 
     return deliver
+
+
+def check_page(html: str | None, others: Sequence[str]) -> None:
+    """Raise OptionError or OutputError if the page of `--html` cannot be written beside the other files. None is no page."""
+    from ..page.template import check_installed
+    from ..storage.folder import check_output
+
+    if html is not None:
+        check_installed()
+        check_target(html, "--html", others)
+        check_output(html)
 
 
 def _destination(target: str, flag: str, inputs: Sequence[str]) -> Callable[[str], None]:

@@ -24,7 +24,9 @@ from .messages import say, say_written
 from .options import (
     backend_options,
     decode_option,
+    fail_under_option,
     feature_option,
+    find_offset_option,
     picture_options,
     planes_option,
     raw_options,
@@ -125,12 +127,7 @@ _WORST = 3  # frames in the table below the summary
 )
 @map_options
 @selection_options
-@option(
-    "--find-offset",
-    section=Section.FRAMES,
-    is_flag=True,
-    help="Find the offset at which both clips show the same, within 120 frames of --offset, and compare with that.",
-)
+@find_offset_option
 @sync_option
 @picture_options
 @option(
@@ -145,13 +142,9 @@ _WORST = 3  # frames in the table below the summary
     type=click.IntRange(0),
     help=f"Show that many of the worst frames. Default: {_WORST}, on the page of --html {WORST}.",
 )
-@option(
-    "--fail-under",
-    section=Section.VERDICT,
-    multiple=True,
-    metavar="NAME[:POOLING]=LIMIT",
-    help="Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10,"
-    " p50. May be repeated.",
+@fail_under_option(
+    "Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10, p50."
+    " May be repeated."
 )
 @option(
     "--strict",
@@ -211,6 +204,7 @@ def command(
     from ..report.merging import merge_report
     from ..report.reading import read_report
     from ..report.thresholds import parse_pooled, parse_threshold
+    from ..scoring.offset import offset_of
     from ..scoring.options import Clips, ScoreOptions
     from ..scoring.run_settings import RunSettings
     from .live import LiveLines
@@ -230,13 +224,14 @@ def command(
     page_options = PageOptions(worst, budget, fail_under, strict)
     page = page_output(html, [reference, distorted, *paths], page_options, raw=raw, **alone)
     summary_to = sys.stderr if live or printed or to_standard_output(paths, form) else sys.stdout
-    if find_offset:
-        selection = _with_offset(reference, distorted, raw, selection, pictures, sync)
     progress = ProgressBar() if sys.stderr.isatty() and not quiet else None
     if quiet:
         notices.set_listener(None)
     pair = Clips(reference, distorted, raw)
     options = ScoreOptions(feature_texts(features), planes, selection, sync, pictures, strict, where["backend"], decode=decode)
+    if find_offset:
+        selection = replace(selection, offset=offset_of(pair, options))
+        options = replace(options, selection=selection)
     thresholds = [*map(parse_threshold, fail_under), *asked]
     lines = LiveLines(precision, ends_run=not (paths or html or maps.folder)) if live else None
     journal = open_journal(paths, form, pair, options, resume=resume, quiet=quiet)
@@ -305,18 +300,6 @@ def _name_clips(files: tuple[str, ...], reference: str | None, distorted: str | 
     rest = iter(files)
     first, second = (next(rest) if name is None else name for name in named)
     return first, second
-
-
-def _with_offset(
-    reference: str, distorted: str, raw: RawDescription, selection: Selection, pictures: PictureOptions, sync: str
-) -> Selection:
-    """Return the selection with the offset at which both clips show the same."""
-    from ..scoring.offset import find_offset
-
-    if sync != "index":
-        raise OptionError("--find-offset counts frames, and --sync pts pairs them by time; give one of the two")
-    offset = find_offset(reference, distorted, raw=raw, selection=selection, pictures=pictures)
-    return replace(selection, offset=offset)
 
 
 def _print_tables(report: ScoreReport, worst: int, profile: bool, file: TextIO) -> None:

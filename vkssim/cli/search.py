@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +9,16 @@ import click
 from click.core import ParameterSource
 
 from ..errors import DemandError, OptionError
-from ..report.numbers import shortest
+from ..report.numbers import percent, shortest
 from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.sections import Section
 from ..utils.wording import counted
 from .command import make_command, option
-from .encoding import EncodeProgress, check_page, encoder_options, score_cells, scores_text, search_json
+from .encoding import EncodeProgress, encoder_options, score_cells, scores_text, search_json
 from .messages import say, say_written
 from .options import backend_options, split_devices
 from .output import print_text
+from .report import check_page
 from .shots import search_for_shots
 from .tables import print_table
 
@@ -207,7 +207,7 @@ def _print(running: Search, choice: Choice) -> None:
             f"{trial.setting:g}",
             "whole" if trial.whole else "samples",
             *score_cells(trial, running.limits),
-            ("yes" if trial.meets else "no") if trial.whole else _percent(trial.probability),
+            ("yes" if trial.meets else "no") if trial.whole else percent(trial.probability),
             f"{trial.kbps:,.0f}",
             f"{trial.bytes / 1e6:,.3f}",
             f"{trial.seconds:.1f}",
@@ -225,12 +225,12 @@ def _sentences(running: Search, choice: Choice) -> str:
     targets = " and ".join(f"{name}={shortest(limit)}" for name, limit in running.limits.items())
     sure = f"with a probability of {100 * choice.sure:g} % or more"
     if not choice.meets:
-        often, near = ("", "") if trial.whole else (f" {sure}", f", with {_percent(choice.probability)}")
+        often, near = ("", "") if trial.whole else (f" {sure}", f", with {percent(choice.probability)}")
         return f"No setting of {choice.encoder} meets {targets}{often}; {setting} comes nearest{near}.\n"
     size = f"{trial.bytes / 1e6:,.3f} MB, {trial.kbps:,.0f} kbit/s"
     cheapest = f"{setting} of {choice.encoder} is the cheapest setting with which the whole clip meets {targets}"
     if not trial.whole:
-        answer = f"{cheapest} {sure} ({_percent(choice.probability)}): about {size}. --whole checks it."
+        answer = f"{cheapest} {sure} ({percent(choice.probability)}): about {size}. --whole checks it."
     elif choice.certainty >= choice.sure:
         answer = f"{cheapest}: {size}."
     else:
@@ -238,12 +238,6 @@ def _sentences(running: Search, choice: Choice) -> str:
             f"With {setting} of {choice.encoder} the whole clip meets {targets}: {size}. A cheaper setting may do so as well."
         )
     return f"{answer}\n\n{choice.command}\n"
-
-
-def _percent(probability: float) -> str:
-    """Return a probability in percent, rounded down, so that none looks larger than it is."""
-    percent = math.floor(100 * probability)
-    return "> 99 %" if percent >= 99 else f"{percent} %"
 
 
 def _shortfall(running: Search, choice: Choice) -> str:

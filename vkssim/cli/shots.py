@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DemandError, OptionError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
-from .encoding import check_page, score_cells, scores_text
+from .encoding import score_cells, scores_text
 from .messages import say, say_written
 from .output import check_target, json_text, print_text
+from .report import check_page
 from .tables import print_table
 
 if TYPE_CHECKING:

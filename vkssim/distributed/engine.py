@@ -66,6 +66,7 @@ class _State:
 
     number: int
     job: Job
+    options: ScoreOptions
     scored: Unfinished
     divided: DividedScores
     seen: set[int] = field(default_factory=set)
@@ -153,7 +154,7 @@ class Engine:
                     self._begin(waiting.popleft(), len(waiting) + 1)
                 while self._ready:
                     state, outcome = self._ready.popleft()
-                    stopped = self._add_hint(state.job, outcome)
+                    stopped = self._add_hint(state, outcome)
                     yield state.job, outcome
                     if stopped is not None:
                         raise stopped
@@ -178,10 +179,10 @@ class Engine:
     def _first_report(self) -> ScoreReport | None:
         return next((state.partial_report() for state in self._states.values()), None)
 
-    def _add_hint(self, job: Job, outcome: Outcome) -> InterruptedRunError | None:
+    def _add_hint(self, state: _State, outcome: Outcome) -> InterruptedRunError | None:
         """Add a warning if the clips of a job scored low and seem to be shifted. Return the error if the user stops that."""
         try:
-            add_hint(outcome, job.clips, job.options or self._options, of_many=self._jobs > 1)
+            add_hint(outcome, state.job.clips, state.options, of_many=self._jobs > 1)
         except KeyboardInterrupt as stop:
             report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
             frames = counted(0 if report is None else len(report.frames), "frame")
@@ -195,7 +196,8 @@ class Engine:
         whole: list[_State] = []
         for number, job in jobs:
             scored = Unfinished() if self._journal is None else self._journal.pair(job.key)
-            state = self._states[number] = _State(number, job, scored, scored.divided(job.options or self._options))
+            options = job.options or self._options
+            state = self._states[number] = _State(number, job, options, scored, scored.divided(options))
             divided = state.divided
             if not all(map(divided.fits, divided.scores)):
                 self._drop_ranges(state)
@@ -248,7 +250,7 @@ class Engine:
             )
             return Task(
                 parts,
-                states[0].job.options or self._options,
+                states[0].options,
                 divides=divides,
                 seconds=self._seconds,
                 least=ranges,
@@ -388,12 +390,7 @@ class Engine:
         if error is None:
             scores = [divided.scores[index] for index in range(len(divided.ranges))]
             try:
-                report = joined(
-                    scores,
-                    divided.packets,
-                    strict=(state.job.options or self._options).strict,
-                    thresholds=self._settings.thresholds,
-                )
+                report = joined(scores, divided.packets, strict=state.options.strict, thresholds=self._settings.thresholds)
                 return state.completed(report)
             except VkssimError as failure:
                 if failure.report is not None:

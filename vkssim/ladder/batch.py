@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..report.merging import merge_report
 from ..report.numbers import NumberFormat
 from ..report.results import ScoreReport
 from ..scoring.journal import Journal, Record, open_journal
+from ..scoring.offset import offset_of
 from ..scoring.options import ScoreOptions, check_options
 from ..scoring.run_settings import RunSettings
 from ..storage.folder import Folder, check_output, write_output
@@ -89,13 +90,16 @@ def score_manifest(
     options: ScoreOptions,
     *,
     frames: PathOrUrl | None = None,
+    find_offsets: bool = False,
     tell: Callable[[str], None] = lambda _text: None,
+    warn: Callable[[str], None] = lambda _text: None,
     **how: Any,
 ) -> list[Row]:
     """Score pairs with a journal beside `path`, write their table there, and return its rows.
 
-    `tell` gets notes for the user. The other arguments and the errors are those of `score_pairs`. Raises OutputError before
-    anything is scored if the table cannot be written.
+    With `find_offsets`, each pair gets the offset that `offset_of` finds; one without a certain offset keeps its own, with a
+    warning. `tell` gets notes for the user. The other arguments and the errors are those of `score_pairs`. Raises OutputError
+    before anything is scored if the table cannot be written.
     """
     check_results_path(path)
     check_labels(pairs)
@@ -103,8 +107,10 @@ def score_manifest(
     folder = None if frames is None else Folder(frames)
     if folder is not None:
         folder.check()
+    if find_offsets:
+        pairs = [_with_offset(pair, pair.options(options), warn) for pair in pairs]
     with open_journal(path, tell) as journal:
-        records = score_pairs(pairs, options, journal, folder, **how)
+        records = score_pairs(pairs, options, journal, folder, warn=warn, **how)
         reports = [
             folder.path(frames_file(pair, record["key"])) if folder is not None and "frames" in record else None
             for pair, record in zip(pairs, records, strict=True)
@@ -112,6 +118,15 @@ def score_manifest(
         rows = as_rows(pairs, records, reports)
         write_output(render_rows(rows, suffix_of(path)), path)
     return rows
+
+
+def _with_offset(pair: Pair, options: ScoreOptions, warn: Callable[[str], None]) -> Pair:
+    try:
+        offset = offset_of(pair.clips, options)
+    except InputError as error:
+        warn(f"{named(pair.distorted)}: {error}")
+        return pair
+    return replace(pair, offset=offset, labels={**pair.labels, "offset": offset})
 
 
 def score_pairs(

@@ -58,7 +58,7 @@ def forecast(pairs: Sequence[Pair], options: ScoreOptions, kinds: Sequence[str],
 
     def look(pair: Pair) -> _Expected | str:
         try:
-            return _expected(pair, options, kinds[0], cores / len(kinds))
+            return _expected(pair, pair.options(options), kinds[0], cores / len(kinds))
         except (VkssimError, OSError) as error:
             return str(error)
 

@@ -205,26 +205,33 @@ def _nameable(text: str) -> bool:
 def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return the options that the row sets. Raises InputError for a value that is not possible."""
     found: dict[str, Any] = {}
-    texts = {name: str(value).strip() for name in ("offset", *_PICTURES) if (value := row.get(name)) not in (None, "")}
     merge = str(row.get("merge") or "").strip()
     if merge:
         if is_url(merge) or not _nameable(merge) or len(merge) > LONGEST_PATH or "\0" in merge:
             raise InputError(f"{where}: merge is {named(merge)[:80]!r}; it must be the name of a file on this machine")
         found["merge"] = merge
-    try:
-        if "offset" in texts:
-            digits = texts["offset"].removeprefix("-")
-            number = whole_number(digits)
-            if number is None:
-                raise InputError(f"{texts['offset'][:80]!r} is not a whole number")
-            found["offset"] = Selection(offset=-number if digits != texts["offset"] else number).offset
-        for name in _PICTURES:
-            if name in texts:
-                replace(PictureOptions(), **{name: texts[name]})  # type: ignore[arg-type] # not every field is a text
-                found[name] = texts[name]
-    except VkssimError as error:
-        raise InputError(f"{where}: {', '.join(texts)}: {error}") from None
+    for name in ("offset", *_PICTURES):
+        text = "" if row.get(name) is None else str(row[name]).strip()
+        if not text:
+            continue
+        try:
+            if name == "offset":
+                found[name] = _whole_offset(text)
+            else:
+                replace(PictureOptions(), **{name: text})  # type: ignore[arg-type] # not every field is a text
+                found[name] = text
+        except VkssimError as error:
+            raise InputError(f"{where}: {name}: {error}") from None
     return found
+
+
+def _whole_offset(text: str) -> int:
+    """Return an offset, which may be negative. Raises InputError for a text that is no whole number, or is too large."""
+    digits = text.removeprefix("-")
+    number = whole_number(digits)
+    if number is None:
+        raise InputError(f"{text[:80]!r} is not a whole number")
+    return Selection(offset=number if digits == text else -number).offset
 
 
 def _described(where: str, row: dict[str, Any]) -> dict[str, Any]:

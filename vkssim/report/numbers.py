@@ -57,6 +57,12 @@ def shortest(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
+def percent(probability: float) -> str:
+    """Return a probability in percent, rounded down, so that none looks larger than it is."""
+    whole = math.floor(100 * probability)
+    return "> 99 %" if whole >= 99 else f"{whole} %"
+
+
 def finite(data: Any) -> Any:
     """Return nested dicts and sequences in which None replaces every number that is NaN or infinite, for JSON."""
     if isinstance(data, dict):

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DemandError, InputError, VkssimError
+from ..errors import DemandError, InputError, OptionError, VkssimError
 from ..frames.open import readable_twice
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing import ByTime
@@ -102,6 +102,13 @@ def find_offset(
         if not readable_twice(path):
             raise InputError(f"the search for the offset reads {path} a second time, which is not possible; give `offset`")
     return selection.offset + _found(paths, raw, selection, pictures, _LONGEST).offset
+
+
+def offset_of(clips: Clips, options: ScoreOptions) -> int:
+    """Return the offset of a pair as `find_offset` does. Raises OptionError too, for pairs that are made by time."""
+    if options.sync != "index":
+        raise OptionError("`find_offset` counts frames, and `sync=pts` pairs them by time; give one of the two")
+    return find_offset(*clips.paths, raw=clips.raw, selection=options.selection, pictures=options.pictures)
 
 
 def add_hint(

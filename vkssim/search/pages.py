@@ -15,7 +15,7 @@ from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Row, Rule, 
 from ..page.charts import score_chart
 from ..page.tables import rate_text, score_text, time_code
 from ..page.tiles import Tile
-from ..report.numbers import shortest
+from ..report.numbers import percent, shortest
 from ..utils.wording import counted
 from .ladder import LadderSearch
 from .rungs import FIXED, NEW, LadderTrial
@@ -152,8 +152,7 @@ def search_page(search: Search) -> str:
     about = "the whole clip" if trial.whole else "forecast for the whole clip"
     tiles.append(Tile("size", f"{_megabytes(trial.bytes)} MB", f"{rate_text(trial.kbps)} kbit/s, {about}"))
     if not trial.whole:
-        sure = "over 99 %" if choice.probability > 0.99 else f"{100 * choice.probability:.0f} %"
-        tiles.append(Tile("probability", sure, "that the whole clip meets the target"))
+        tiles.append(Tile("probability", percent(choice.probability), "that the whole clip meets the target"))
     command = [Copied("FFmpeg's command", choice.command, is_open=True)] if choice.meets else []
     answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
     headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
