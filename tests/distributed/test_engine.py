@@ -509,6 +509,20 @@ def test_jobs_are_independent(clips: Clips, tmp_path: Path, monkeypatch: pytest.
         assert isinstance(outcomes[name], kind)
 
 
+def test_workers_that_come_later_have_something_to_do(clips: Clips, tasks: list[int | None]) -> None:
+    """A cluster may begin with one worker: pairs are divided all the same, and none are scored in step."""
+
+    class Beginning(FixedPool):
+        several = True
+
+    jobs = [Job(name, clips) for name in ("a", "b")]
+    with Beginning([InlineHandle(CPU)]) as pool:
+        outcomes = [outcome for _, outcome in Engine(pool, OPTIONS).score(jobs)]
+    assert [told(outcome) for outcome in outcomes] == [told(_in_one(clips))] * 2
+    assert tasks.count(None) == 2
+    assert len(set(tasks)) > 2
+
+
 def test_progress_is_that_of_all_frames(clips: Clips, tmp_path: Path) -> None:
     """The frames of clips that were not opened yet are estimated; what is finished counts in full."""
     short = write(tmp_path / "short.y4m", y4m_bytes(clip(FRAMES // 2)))

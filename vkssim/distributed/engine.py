@@ -148,7 +148,7 @@ class Engine:
         failure: VkssimError | None = None
         try:
             self.scheduler.update_workers()
-            waiting = deque(_grouped(jobs, 1 if self.scheduler.workers > 1 else MOST_IN_STEP))
+            waiting = deque(_grouped(jobs, 1 if self._pool.several else MOST_IN_STEP))
             while waiting or self._groups or self._ready:
                 while waiting and self.scheduler.needs_work and not self._ready and failure is None:
                     self._begin(waiting.popleft(), len(waiting) + 1)
@@ -216,11 +216,10 @@ class Engine:
                 self._finish(group, state)
             else:
                 self._put_ranges(group, state)
-        several = self.scheduler.workers > 1
-        ranges = -(-_RANGES_EACH * self.scheduler.workers // left) if several else 1
+        ranges = -(-_RANGES_EACH * self.scheduler.workers // left) if self._pool.several else 1
         for states in [state for state in whole if state.seen], [state for state in whole if not state.seen]:
             if states:
-                self._put(self._new_group(states), 0, states, divides=several, ranges=ranges)
+                self._put(self._new_group(states), 0, states, divides=self._pool.several, ranges=ranges)
 
     def _new_group(self, states: list[_State]) -> int:
         group = next(self._numbers)
@@ -237,7 +236,7 @@ class Engine:
             state.resumed += earlier if index in divided.scores else max(0, earlier - 1)  # the last is scored again
 
     def _put(self, group: int, index: int, states: Sequence[_State], *, divides: bool = False, ranges: int = 1) -> None:
-        live = self._settings.on_frames is not None and self.scheduler.workers == 1
+        live = self._settings.on_frames is not None and not self._pool.several
         again = all(readable_again(state.job.clips.paths) for state in states)
 
         def make(batch: int | None) -> Task:

@@ -42,6 +42,11 @@ class WorkerPool(ABC):
     by_hardware = False
     """True if the workers share one GPU, so that they are faster than one of them only if the GPU decodes the clips."""
 
+    @property
+    def several(self) -> bool:
+        """Return True if pairs are divided for several workers, some of which may come later, as those of a cluster do."""
+        return True
+
     @abstractmethod
     def workers(self) -> Sequence[WorkerHandle]:
         """Return the current workers; those of a cluster come and go. Raises DeviceError if there never was one."""
@@ -58,10 +63,15 @@ class WorkerPool(ABC):
 
 
 class FixedPool(WorkerPool):
-    """Hold workers that never change."""
+    """Workers that never change."""
 
     def __init__(self, workers: Sequence[WorkerHandle]) -> None:
         self._workers = workers
+
+    @property
+    def several(self) -> bool:
+        """See WorkerPool."""
+        return len(self._workers) > 1
 
     def workers(self) -> Sequence[WorkerHandle]:
         """See WorkerPool."""
