@@ -84,9 +84,7 @@ def _print_schema(context: click.Context, _parameter: click.Parameter, asked: bo
     help="Show that many of the worst moments of each reference as pictures, with all its clips.",
 )
 @budget_option
-@fail_under_option(
-    "Show whether each clip reaches that, and exit with 1 where one does not; see `vkssim score`. May be repeated."
-)
+@fail_under_option("Show whether each clip reaches that, and exit with 1 if one does not; see `vkssim score`. May be repeated.")
 @option(
     "--ladder",
     section=Section.INPUTS,

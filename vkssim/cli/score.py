@@ -75,8 +75,8 @@ _WORST = 3  # frames in the table below the summary
     section=Section.INPUTS,
     type=click.Path(),
     metavar="FILE",
-    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin. The"
-    " first file without a flag is it.",
+    help="Read the reference clip from that file: raw YUV, Y4M or a container; - is stdin. Of"
+    " files without a flag, the first is the reference.",
 )
 @option(
     "-d",
@@ -143,7 +143,7 @@ _WORST = 3  # frames in the table below the summary
     help=f"Show that many of the worst frames. Default: {_WORST}, on the page of --html {WORST}.",
 )
 @fail_under_option(
-    "Fail with exit code 1 where a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10, p50."
+    "Fail with exit code 1 if a pooled score is lower: mean (default), harmonic_mean, min, max, mean_db, p1, p5, p10, p50."
     " May be repeated."
 )
 @option(
