@@ -22,7 +22,7 @@ from spreads import Row, compared, measured
 
 from vkssim import ScoreReport, score_files, score_many
 from vkssim.backends.decoding import hardware_decoder, sessions
-from vkssim.frames.hardware import HardwareDecoder, offered
+from vkssim.frames.decode.hardware import HardwareDecoder, offered
 
 _FEATURES = ["float_ms_ssim"]
 _ROUNDS = 5

@@ -13,7 +13,7 @@ LOADED = "import sys, {0}; print(*(name for name in sys.modules if name == 'vulk
     "module",
     [
         "vkssim",
-        "vkssim.frames.container",
+        "vkssim.frames.decode.container",
         "vkssim.frames.open",
         "vkssim.reference.ssim",
         "vkssim.report.reading",

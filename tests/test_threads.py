@@ -19,7 +19,7 @@ import vkssim
 from vkssim import RawDescription, Scorer, score_files
 from vkssim.backends.cpu import CpuBackend
 from vkssim.errors import FrameError
-from vkssim.frames import ffmpeg_log
+from vkssim.frames.decode import ffmpeg_log
 from vkssim.host import instance
 from vkssim.host.instance import Instance, shared_instance
 from vkssim.search import recipe

@@ -17,7 +17,7 @@ import pytest
 from vkssim.backends import cuda, decoding
 from vkssim.backends.cuda_copy import Region
 from vkssim.errors import DeviceError, DeviceMemoryError, UnsuitableDeviceError
-from vkssim.frames.surfaces import Rows
+from vkssim.frames.picture.surfaces import Rows
 from vkssim.host import device as host_device
 from vkssim.host.device import Device
 

@@ -28,7 +28,7 @@ GOP = 10
 def _small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many ranges, and frame threads however few cores there are."""
     small_ranges(monkeypatch)
-    monkeypatch.setattr("vkssim.frames.container.threads_help", lambda: True)
+    monkeypatch.setattr("vkssim.frames.decode.container.threads_help", lambda: True)
 
 
 def _pictures(frames: int = FRAMES, height: int = HEIGHT, width: int = WIDTH) -> list[av.VideoFrame]:

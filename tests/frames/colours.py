@@ -8,7 +8,7 @@ from typing import Any
 import av
 import numpy as np
 
-from vkssim.frames.pixels import plane_rows, plane_samples
+from vkssim.frames.picture.pixels import plane_rows, plane_samples
 
 from ..support.pictures import Picture, clip
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from av.bitstream import BitStreamFilterContext
 
-from vkssim.frames import container
+from vkssim.frames.decode import container
 from vkssim.frames.open import open_source
 from vkssim.types import plane_shapes
 

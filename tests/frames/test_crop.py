@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError, OptionError
-from vkssim.frames.crop import Crop, without_bars
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
+from vkssim.frames.picture.crop import Crop, without_bars
 from vkssim.frames.processed import ProcessedSource
 from vkssim.types import plane_shapes
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames import container, ffmpeg_log
+from vkssim.frames.decode import container, ffmpeg_log
+from vkssim.frames.decode.packet_scan import PacketScan
 from vkssim.frames.open import open_source
-from vkssim.frames.packet_scan import PacketScan
 
 from ..support.clips import write
 from ..support.commands import TINY, vkssim, vkssim_process

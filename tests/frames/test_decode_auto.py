@@ -30,10 +30,10 @@ from vkssim.errors import (
     NoLoaderError,
     UnsuitableDeviceError,
 )
-from vkssim.frames import hardware
-from vkssim.frames.clip_decoder import ClipDecoder
-from vkssim.frames.container import ContainerFile
-from vkssim.frames.hardware import CodedVideo, HardwareDecoder
+from vkssim.frames.decode import hardware
+from vkssim.frames.decode.clip_decoder import ClipDecoder
+from vkssim.frames.decode.container import ContainerFile
+from vkssim.frames.decode.hardware import CodedVideo, HardwareDecoder
 from vkssim.frames.options import RawDescription
 from vkssim.host.device import Device
 from vkssim.report import render

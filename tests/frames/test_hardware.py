@@ -19,10 +19,10 @@ import pytest
 from vkssim import score_files
 from vkssim.distributed import worker, worker_options
 from vkssim.errors import InputError, OptionError, OutputError
-from vkssim.frames import hardware
-from vkssim.frames.container import ContainerFile
-from vkssim.frames.decoder import Decoder
-from vkssim.frames.hardware import HardwareDecoder, check_decode
+from vkssim.frames.decode import hardware
+from vkssim.frames.decode.container import ContainerFile
+from vkssim.frames.decode.decoder import Decoder
+from vkssim.frames.decode.hardware import HardwareDecoder, check_decode
 from vkssim.frames.open import open_file
 from vkssim.frames.options import RawDescription
 from vkssim.host.device import Device

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from vkssim.errors import InputError
-from vkssim.frames.hardware import HardwareDecoder
+from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.frames.open import is_container, open_both, open_source
 from vkssim.frames.options import RawDescription
 

@@ -11,7 +11,7 @@ import pytest
 from av.video.format import names  # type: ignore[attr-defined, unused-ignore] # some of PyAV's stubs leave it out
 
 from vkssim.errors import InputError
-from vkssim.frames.pixels import PixelFormat, new_scaler, pixel_format
+from vkssim.frames.picture.pixels import PixelFormat, new_scaler, pixel_format
 from vkssim.types import Planes, plane_shapes
 
 from ..support.golden import FIXTURES

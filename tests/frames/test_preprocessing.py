@@ -13,9 +13,9 @@ import pytest
 
 from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files
 from vkssim.errors import DemandError, InputError, OptionError
-from vkssim.frames.colour import Colour
 from vkssim.frames.options import RawDescription
-from vkssim.frames.preprocessing import open_pair
+from vkssim.frames.pairing.preprocessing import open_pair
+from vkssim.frames.picture.colour import Colour
 
 from ..support.clips import raw_bytes, raw_flags, write, y4m_bytes
 from ..support.commands import TINY, vkssim, vkssim_process

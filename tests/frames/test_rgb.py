@@ -9,9 +9,9 @@ import av
 import numpy as np
 import pytest
 
-from vkssim.frames.colour import RGB_DEFAULT, Colour
-from vkssim.frames.container import ContainerFile
+from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.open import open_source
+from vkssim.frames.picture.colour import RGB_DEFAULT, Colour
 from vkssim.frames.source import FrameSource
 
 from .encoding import encode_frames, video_frame

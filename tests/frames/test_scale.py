@@ -9,7 +9,7 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.scale import Scale, ToBitDepth
+from vkssim.frames.picture.scale import Scale, ToBitDepth
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 

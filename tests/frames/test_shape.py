@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.orientation import by_degrees
-from vkssim.frames.scale import Scale
-from vkssim.frames.shape import is_scaled, shape, stretched, unlike
+from vkssim.frames.picture.orientation import by_degrees
+from vkssim.frames.picture.scale import Scale
+from vkssim.frames.picture.shape import is_scaled, shape, stretched, unlike
 
 
 def _info(width: int, height: int, aspect: str | None = None, bits: int = 8) -> VideoInfo:

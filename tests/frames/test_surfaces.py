@@ -16,11 +16,11 @@ from vkssim.backends import vulkan
 from vkssim.distributed import worker, worker_options
 from vkssim.errors import DecoderBusyError, DeviceError, DeviceMemoryError, InputError
 from vkssim.features.plane_metrics import FrameMetrics, plane_formats
-from vkssim.frames import hardware
-from vkssim.frames.container import ContainerFile
-from vkssim.frames.hardware import HardwareDecoder
-from vkssim.frames.pixels import pixel_format, plane_rows, plane_samples
-from vkssim.frames.surfaces import SurfaceReader
+from vkssim.frames.decode import hardware
+from vkssim.frames.decode.container import ContainerFile
+from vkssim.frames.decode.hardware import HardwareDecoder
+from vkssim.frames.picture.pixels import pixel_format, plane_rows, plane_samples
+from vkssim.frames.picture.surfaces import SurfaceReader
 from vkssim.host import executor, waiting
 from vkssim.host.api import vk
 from vkssim.host.device import Device

@@ -13,8 +13,8 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.errors import InputError
-from vkssim.frames import times
-from vkssim.frames.container import ContainerFile
+from vkssim.frames.decode import times
+from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.open import open_source
 
 from ..support.clips import write

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.to_rgb import to_rgb
+from vkssim.frames.picture.to_rgb import to_rgb
 
 from ..support.pictures import quantise, texture
 

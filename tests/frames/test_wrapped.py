@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vkssim.frames.crop import Crop
 from vkssim.frames.info import VideoInfo
+from vkssim.frames.picture.crop import Crop
 from vkssim.frames.processed import ProcessedSource
 from vkssim.frames.source import FrameSource
 from vkssim.frames.tee import Tee

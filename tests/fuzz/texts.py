@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vkssim import PictureOptions, ScoreReport, Selection
-from vkssim.frames.crop import Crop
 from vkssim.frames.info import VideoInfo
+from vkssim.frames.picture.crop import Crop
 from vkssim.ladder.compare import Threshold
 from vkssim.maps.frames import choose_frames
 from vkssim.report.backend_info import BackendInfo

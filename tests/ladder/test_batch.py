@@ -27,7 +27,7 @@ from vkssim.distributed import worker
 from vkssim.errors import DeviceLostError, DeviceMemoryError
 from vkssim.features.plane_metrics import PlaneMetrics
 from vkssim.frames import open as frames_open
-from vkssim.frames.container import ContainerFile
+from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.options import PictureOptions, Selection
 from vkssim.host.executor import Executor
 from vkssim.maps.frames import png

@@ -16,8 +16,8 @@ from vkssim.distributed import engine, worker, worker_options
 from vkssim.distributed.engine import Job, score_jobs
 from vkssim.distributed.worker_options import WorkerOptions
 from vkssim.errors import DeviceError
-from vkssim.frames.container import ContainerFile
-from vkssim.frames.hardware import HardwareDecoder
+from vkssim.frames.decode.container import ContainerFile
+from vkssim.frames.decode.hardware import HardwareDecoder
 from vkssim.scoring.options import Clips, ScoreOptions
 
 from ..frames import test_surfaces

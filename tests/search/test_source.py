@@ -22,7 +22,7 @@ import vkssim
 from vkssim.errors import InputError
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
-from vkssim.frames.pixels import plane_of
+from vkssim.frames.picture.pixels import plane_of
 from vkssim.search.command_line import command_line
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from vkssim.backends import vulkan
-from vkssim.frames.hardware import CodedVideo
-from vkssim.frames.surfaces import Rows
+from vkssim.frames.decode.hardware import CodedVideo
+from vkssim.frames.picture.surfaces import Rows
 from vkssim.host import device as host_device
 from vkssim.host.api import vk
 from vkssim.host.device import Device

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 
-from ..frames.surfaces import Rows
+from ..frames.picture.surfaces import Rows
 
 _LIBRARY = "libcuda.so.1"
 _ON_DEVICE = 2  # CU_MEMORYTYPE_DEVICE

@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 from ..errors import NoDeviceError, NoLoaderError, UnsuitableDeviceError
-from ..frames.hardware import HardwareDecoder, check_decode
+from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..host.device import can_share
 from ..host.devices import DeviceInfo, choose_device, list_devices
 from ..host.instance import shared_instance

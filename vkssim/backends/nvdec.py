@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from ..errors import DeviceError
-from ..frames.hardware import EXACT, CodedVideo
+from ..frames.decode.hardware import EXACT, CodedVideo
 from .cuda import Cuda, cuda_of
 
 _LIBRARY = "libnvcuvid.so.1"

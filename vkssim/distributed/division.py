@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..frames.options import Selection
+from ..frames.pairing.schedule import Schedule
 from ..frames.seek_index import SeekIndex
-from ..frames.selection import Schedule
 from ..frames.source import FrameSource
 from ..scoring.ranges import Cut, FrameRange
 

@@ -18,10 +18,10 @@ from ..backends.decoding import hardware_decoder
 from ..backends.open import open_backend
 from ..backends.shared import Share, SharedBackend
 from ..errors import DecoderBusyError, DeviceError, InputError, InterruptedRunError
-from ..frames.hardware import HardwareDecoder
+from ..frames.decode.hardware import HardwareDecoder
 from ..frames.open import open_regular, oriented
 from ..frames.options import RawDescription
-from ..frames.preprocessing import match_pair
+from ..frames.pairing.preprocessing import match_pair
 from ..frames.sequence import sequence
 from ..frames.source import FrameSource
 from ..frames.tee import Tee

@@ -11,7 +11,7 @@ from av.codec.codec import UnknownCodecError
 
 from ..backends.cuda import cuda_of
 from ..backends.nvdec import ask
-from ..frames.hardware import EXACT, FORMATS, offered
+from ..frames.decode.hardware import EXACT, FORMATS, offered
 from .apart import Send, run_in_process
 from .findings import Finding, Level, Section
 from .gpus import NVIDIA

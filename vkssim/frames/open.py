@@ -16,9 +16,10 @@ from ..storage import remote
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
-from . import boxes, y4m
+from . import y4m
+from .decode import boxes
+from .decode.hardware import HardwareDecoder
 from .fingerprint import Opened
-from .hardware import HardwareDecoder
 from .options import RawDescription
 from .pipe import interruptible, open_stream
 from .processed import ProcessedSource
@@ -165,7 +166,7 @@ def open_file(
 
 
 def _container_file() -> type[FrameSource]:
-    from .container import ContainerFile  # here, since only containers need it and PyAV
+    from .decode.container import ContainerFile  # here, since only containers need it and PyAV
 
     return ContainerFile
 
@@ -180,7 +181,7 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
     if remote.has_other_scheme(path) and not os.path.exists(path):
         raise InputError(remote.other_scheme(path))
     if sequence(path) is not None:
-        from .container import ContainerFile
+        from .decode.container import ContainerFile
 
         return ContainerFile(path, number, _offered(hardware))
     try:
@@ -222,8 +223,8 @@ def _open_url(url: str, raw: RawDescription, number: int | None, hardware: Hardw
 
 
 def _open_container(path: str, head: bytes, number: int | None, hardware: HardwareDecoder | None) -> FrameSource:
-    from .clip_decoder import UnknownFormatError
-    from .container import ContainerFile
+    from .decode.clip_decoder import UnknownFormatError
+    from .decode.container import ContainerFile
 
     try:
         return ContainerFile(path, number, _offered(hardware))

@@ -22,7 +22,7 @@ from ..utils.wording import either
 if TYPE_CHECKING:
     from .info import VideoInfo
     from .layout import PlanarLayout
-    from .selection import Schedule
+    from .pairing.schedule import Schedule
     from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
@@ -54,7 +54,7 @@ def check_sync(sync: str) -> None:
 
 
 def _parse_crop(_name: str, text: str) -> None:
-    from .crop import Crop
+    from .picture.crop import Crop
 
     if text != "auto":
         Crop.parse(str(text))
@@ -475,6 +475,6 @@ class Selection:
             Pairs cannot be made in the way that `sync` names.
 
         """
-        from .selection import schedule
+        from .pairing.schedule import schedule
 
         return schedule(self, reference, distorted, sync)

@@ -14,13 +14,13 @@ from ..errors import InputError, RangeError
 from ..types import ExternalFrame, Planes
 from ..utils.interruption import check
 from .clip_facts import ClipFacts, VideoPackets
-from .colour import Colour
-from .crop import Crop
 from .fingerprint import Opened
 from .info import VideoInfo
-from .orientation import Orientation
+from .picture.colour import Colour
+from .picture.crop import Crop
+from .picture.orientation import Orientation
+from .picture.surfaces import DecodedFrame
 from .seek_index import SeekIndex
-from .surfaces import DecodedFrame
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 

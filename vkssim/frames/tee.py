@@ -11,8 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from ..types import ExternalFrame, Planes
+from .picture.surfaces import DecodedFrame
 from .source import FrameSource
-from .surfaces import DecodedFrame
 from .wrapped import WrappedSource
 
 Target = TypeVar("Target", Planes, ExternalFrame)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from ..distributed.rates import DECODED_PIXELS_A_SECOND, PIXELS_A_SECOND
 from ..errors import VkssimError
-from ..frames.container import ContainerFile
+from ..frames.decode.container import ContainerFile
 from ..frames.open import open_regular
-from ..frames.preprocessing import match_pair
+from ..frames.pairing.preprocessing import match_pair
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
 from ..storage.remote import is_url

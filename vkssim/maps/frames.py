@@ -17,9 +17,9 @@ from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
 from ..frames.open import readable_again
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.preprocessing import common_format, open_pair
+from ..frames.pairing.preprocessing import common_format, open_pair
+from ..frames.picture.to_rgb import to_rgb
 from ..frames.source import FrameSource, check_unchanged
-from ..frames.to_rgb import to_rgb
 from ..report.results import ScoreReport
 from ..report.worst import metric_of_choice, worst_frames
 from ..storage.atomic import write_file

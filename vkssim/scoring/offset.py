@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..errors import DemandError, InputError, OptionError, VkssimError
 from ..frames.open import readable_twice
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..frames.pairing import ByTime
-from ..frames.preprocessing import open_pair
+from ..frames.pairing.pairing import ByTime
+from ..frames.pairing.preprocessing import open_pair
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
 from ..storage.remote import is_url, named

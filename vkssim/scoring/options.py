@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ..backends.open import unknown_backend
 from ..features.plane_metrics import FrameMetrics, plane_formats
-from ..frames.hardware import HardwareDecoder, check_decode
+from ..frames.decode.hardware import HardwareDecoder, check_decode
 from ..frames.options import PictureOptions, RawDescription, Selection, check_sync
 from ..report.thresholds import Threshold, check_names
 from ..types import FrameFormat

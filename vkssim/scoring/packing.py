@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..frames.clip_end import ClipEnd
 from ..frames.clip_facts import VideoPackets
+from ..frames.outcome import ClipEnd
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores
 from ..report.record import ScoringRecord

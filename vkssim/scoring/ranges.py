@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
-from ..frames.clip_end import ClipEnd
+from ..frames.outcome import ClipEnd
 from ..frames.source import changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores

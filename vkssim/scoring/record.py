@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
-from ..frames.clip_end import ClipEnd
 from ..frames.clip_facts import ClipFacts, VideoPackets
+from ..frames.outcome import ClipEnd
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
 from ..storage.remote import named

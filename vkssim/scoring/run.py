@@ -11,7 +11,7 @@ from types import TracebackType
 
 from ..backends.base import Backend, Batch, OutOfRangeSample
 from ..features.plane_metrics import FrameMetrics
-from ..frames.selection import Schedule
+from ..frames.pairing.schedule import Schedule
 from ..frames.source import FrameSource, sample_problem
 from ..report.frame_scores import rows
 from ..report.results import ScoreReport

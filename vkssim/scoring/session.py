@@ -10,11 +10,11 @@ from functools import partial
 from ..backends.base import Backend
 from ..errors import InputError, RangeError
 from ..features.plane_metrics import FrameMetrics, PlaneMetrics, plane_formats
-from ..frames.clip_end import ClipEnd
 from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
-from ..frames.preprocessing import colour_warnings, common_format, match_pair, open_pair
-from ..frames.selection import Schedule
+from ..frames.outcome import ClipEnd
+from ..frames.pairing.preprocessing import colour_warnings, common_format, match_pair, open_pair
+from ..frames.pairing.schedule import Schedule
 from ..frames.source import FrameSource, check_unchanged
 from ..report.backend_info import merged_info
 from ..report.results import ScoreReport

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import DemandError, InputError
-from ..frames.clip_end import ClipEnd, listed_frames
+from ..frames.outcome import ClipEnd, listed_frames
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
 from ..report.thresholds import Threshold, unmet

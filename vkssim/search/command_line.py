@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..frames.demuxer import local_name
+from ..frames.decode.demuxer import local_name
 from ..frames.sequence import sequence
 from ..storage.remote import is_url
 from ..utils.sanitize import needs_bash, shell_line

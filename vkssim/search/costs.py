@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from ..frames.pixels import new_scaler
+from ..frames.picture.pixels import new_scaler
 
 _WIDTH = 480  # the largest width of the small pictures
 _LEAST_SIDE = 16

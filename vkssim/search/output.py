@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..errors import OutputError
-from ..frames.demuxer import local_name, open_clip
+from ..frames.decode.demuxer import local_name, open_clip
 from ..frames.sequence import sequence
 from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file

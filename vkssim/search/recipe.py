@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from ..errors import OptionError
-from ..frames import ffmpeg_log
-from ..frames.pixels import pixel_format
+from ..frames.decode import ffmpeg_log
+from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
 from .defaults import ENCODER_NAMES
 from .encoders import Encoder, Parameter

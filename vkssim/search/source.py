@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, RangeError
-from ..frames.clip_decoder import UnknownFormatError
-from ..frames.clip_end import ClipEnd
-from ..frames.container import ContainerFile
-from ..frames.crop import Crop
-from ..frames.decoded_frame import side_data
+from ..frames.decode.clip_decoder import UnknownFormatError
+from ..frames.decode.container import ContainerFile
+from ..frames.decode.decoded_frame import side_data
 from ..frames.fingerprint import Opened
 from ..frames.open import open_file, oriented, readable_twice
 from ..frames.options import RawDescription
-from ..frames.orientation import Orientation
-from ..frames.pixels import new_picture, planar_name, plane_of
+from ..frames.outcome import ClipEnd
+from ..frames.picture.crop import Crop
+from ..frames.picture.orientation import Orientation
+from ..frames.picture.pixels import new_picture, planar_name, plane_of
 from ..frames.seek_index import SeekIndex
 from ..frames.source import FrameSource, changed_error, check_unchanged
 from .costs import FrameCosts

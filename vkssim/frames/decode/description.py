@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ..utils.limits import LARGEST_NUMBER
+from ...utils.limits import LARGEST_NUMBER
+from ..info import VideoInfo
+from ..picture.colour import MATRICES, RANGES, TRANSFERS, YCBCR_BITS
+from ..picture.crop import Crop
+from ..picture.orientation import Orientation, by_degrees, orientation
+from ..picture.pixels import PixelFormat, pixel_format
 from .aperture import Track, stated_crop
 from .boxes import tiff_pages
 from .clip_decoder import ClipDecoder
-from .colour import MATRICES, RANGES, TRANSFERS, YCBCR_BITS
-from .crop import Crop
 from .decoded_frame import field_order, side_data
-from .info import VideoInfo
-from .orientation import Orientation, by_degrees, orientation
-from .pixels import PixelFormat, pixel_format
 from .streams import is_cover
 
 _TICKS = 1_000_000  # ticks of a second, in which FFmpeg gives the duration of a container

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..storage.remote import open_description
+from ...storage.remote import open_description
+from ..picture.crop import Crop
 from .boxes import Description, boxes
-from .crop import Crop
 
 _EBML = b"\x1a\x45\xdf\xa3"
 _SAMPLE_ENTRY = 78  # bytes of a visual sample entry before its boxes

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from ..storage.remote import open_description
+from ...storage.remote import open_description
 
 FIRST = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 """The names that the first box of a file may have."""

@@ -7,19 +7,19 @@ from contextlib import ExitStack
 from fractions import Fraction
 from functools import partial
 
-from ..errors import InputError
-from ..types import FrameFormat
-from .colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
-from .crop import Crop, without_bars
-from .hardware import HardwareDecoder
-from .info import VideoInfo
-from .open import check_chroma, open_both, open_file, oriented, readable_twice
-from .options import PictureOptions, RawDescription
-from .processed import ProcessedSource
-from .raw import RAW
-from .scale import Scale, ToBitDepth
-from .shape import unlike
-from .source import FrameSource
+from ...errors import InputError
+from ...types import FrameFormat
+from ..decode.hardware import HardwareDecoder
+from ..info import VideoInfo
+from ..open import check_chroma, open_both, open_file, oriented, readable_twice
+from ..options import PictureOptions, RawDescription
+from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
+from ..picture.crop import Crop, without_bars
+from ..picture.scale import Scale, ToBitDepth
+from ..picture.shape import unlike
+from ..processed import ProcessedSource
+from ..raw import RAW
+from ..source import FrameSource
 
 _SAMPLED_FRAMES = 12
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..errors import InputError, OptionError
-from ..types import CHROMA_STEPS, Planes
-from .info import VideoInfo
+from ...errors import InputError, OptionError
+from ...types import CHROMA_STEPS, Planes
+from ..info import VideoInfo
 
 _RECTANGLE = re.compile(r"(\d{1,6})x(\d{1,6})(?:\+(\d{1,6})\+(\d{1,6}))?")
 _BLACK = 24  # of 255; rows and columns with a mean up to this are a bar, as in FFmpeg's cropdetect

@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
-from ..types import Planes
-from ..utils.interruption import check
+from ...errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
+from ...types import Planes
+from ...utils.interruption import check
+from ..clip_facts import ClipFacts, VideoPackets
+from ..info import VideoInfo
+from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour
+from ..picture.pixels import RowsOf, new_scaler, pixel_format, plane_rows
+from ..picture.surfaces import DecodedFrame, SurfaceReader, format_name
+from ..seek_index import SeekIndex
+from ..source import SequentialSource
 from .clip_decoder import ClipDecoder
-from .clip_description import describe, stated_colours
-from .clip_facts import ClipFacts, VideoPackets
-from .colour import RGB_DEFAULT, YCBCR_BITS, Colour
 from .decoder import UndecodableError, reason, threads_help
+from .description import describe, stated_colours
 from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
-from .info import VideoInfo
 from .packet_scan import PacketScan
-from .pixels import RowsOf, new_scaler, pixel_format, plane_rows
-from .seek_index import SeekIndex
-from .source import SequentialSource
-from .surfaces import DecodedFrame, SurfaceReader, format_name
 from .times import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
 
 _MOST_PLANES = 3

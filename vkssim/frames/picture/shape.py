@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from .info import VideoInfo
+from ..info import VideoInfo
 
 _ROUNDING = 2  # samples: encoders want even sides
 

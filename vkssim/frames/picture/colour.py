@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..types import Planes
+from ...types import Planes
 
 MATRICES = {
     0: "identity",

@@ -9,11 +9,11 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
+from ..clip_facts import VideoPackets
+from ..seek_index import KeyframeIndex, SeekIndex
 from .clip_decoder import ClipDecoder
-from .clip_description import ClipDescription
-from .clip_facts import VideoPackets
+from .description import ClipDescription
 from .packets import PacketCount
-from .seek_index import KeyframeIndex, SeekIndex
 from .streams import choose_stream
 from .times import Packet, are_in_file_order, are_rising
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..types import CHROMA_STEPS, Planes
-from .info import VideoInfo
+from ...types import CHROMA_STEPS, Planes
+from ..info import VideoInfo
 
 
 @dataclass(frozen=True)

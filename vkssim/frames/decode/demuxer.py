@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from ..storage.remote import is_url, open_url
-from ..utils.limits import MOST_PIXELS
+from ...storage.remote import is_url, open_url
+from ...utils.limits import MOST_PIXELS
+from ..sequence import sequence
 from .ffmpeg_log import parked
-from .sequence import sequence
 
 _ELSEWHERE = frozenset(
     (

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..types import ExternalFrame, ExternalPlane, Planes
+from ...types import ExternalFrame, ExternalPlane, Planes
 from .pixels import PixelFormat, plane_rows
 
 _SURFACE = "cuda"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import InputError
+from ...errors import InputError
 
 
 def choose_stream(path: str, container: Any, number: int | None) -> tuple[Any, tuple[str, ...]]:

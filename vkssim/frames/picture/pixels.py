@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
-from ..types import CHROMA_STEPS, Planes
-from ..utils.choices import BIT_DEPTHS
+from ...errors import InputError
+from ...types import CHROMA_STEPS, Planes
+from ...utils.choices import BIT_DEPTHS
 
 _PLANAR = re.compile(r"(?:yuv[ja]?(?P<chroma>4\d\d)|gbra?)p(?P<bits>\d+)?(?P<high>msb)?(?P<order>le|be)?$")
 _GREY = re.compile(r"(?P<kind>gray|ya)(?P<bits>\d+)?(?P<order>le|be)?$")

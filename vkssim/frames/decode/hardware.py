@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
-from ..errors import OptionError
-from ..utils.choices import DECODERS
-from .clip_facts import ClipFacts
-from .pixels import PixelFormat
-from .surfaces import SurfaceCopy
+from ...errors import OptionError
+from ...utils.choices import DECODERS
+from ..clip_facts import ClipFacts
+from ..picture.pixels import PixelFormat
+from ..picture.surfaces import SurfaceCopy
 
 FORMATS = {8: "nv12", 10: "p010le"}
 """The pixel formats that frames of 4:2:0 have when they were copied from a decoder's surface, by their depth in bits."""

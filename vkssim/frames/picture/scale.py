@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..types import Planes, plane_shapes
-from .info import VideoInfo
-from .layout import check_size
+from ...types import Planes, plane_shapes
+from ..info import VideoInfo
+from ..layout import check_size
 from .pixels import new_picture, new_scaler, planar_name, plane_of
 from .shape import stretched
 

@@ -6,14 +6,14 @@ import os
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import InputError
+from ...errors import InputError
+from ..layout import check_size
+from ..raw import unreadable
+from ..sequence import Sequence, sequence
 from .boxes import lacks_index
 from .decoder import Begin, Decoder, UndecodableError, reason
 from .demuxer import open_container
 from .hardware import HardwareDecoder
-from .layout import check_size
-from .raw import unreadable
-from .sequence import Sequence, sequence
 from .streams import choose_stream
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Planes, Samples
+from ...types import Planes, Samples
+from ..info import VideoInfo
 from .colour import RGB_DEFAULT, WEIGHTS
-from .info import VideoInfo
 
 _HD_LINES = 720  # from this height on, clips that state no matrix are shown as BT.709, as players do
 

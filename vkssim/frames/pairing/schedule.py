@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError
-from .options import Selection, check_sync, parse_position
+from ...errors import InputError
+from ..options import Selection, check_sync, parse_position
+from ..source import FrameSource
 from .pairing import ROUNDING, ByIndex, ByTime, Pairing
-from .source import FrameSource
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from .clip_facts import VideoPackets
+from ..clip_facts import VideoPackets
 
 
 class PacketCount:

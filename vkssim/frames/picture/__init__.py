@@ -1,0 +1,1 @@
+"""Pictures: pixel formats, colours, and the steps that crop, turn and scale them."""
