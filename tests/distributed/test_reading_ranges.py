@@ -10,8 +10,8 @@ import av
 import numpy as np
 import pytest
 
+from vkssim.frames.decode.packet_scan import KeyframeIndex
 from vkssim.frames.open import open_source
-from vkssim.frames.seek_index import KeyframeIndex
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, read

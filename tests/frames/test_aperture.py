@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vkssim import score_files
-from vkssim.frames.decode.aperture import stated_crop
+from vkssim.frames.decode.boxes import stated_crop
 from vkssim.frames.open import open_source
 from vkssim.frames.options import RawDescription
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,8 @@ import pytest
 from av.video.reformatter import Interpolation
 
 from vkssim.frames.info import VideoInfo
-from vkssim.frames.picture.scale import Scale, ToBitDepth
+from vkssim.frames.picture.orientation import by_degrees
+from vkssim.frames.picture.scale import Scale, ToBitDepth, is_scaled, shape, stretched, unlike
 from vkssim.types import plane_shapes
 from vkssim.utils.choices import RESAMPLERS
 
@@ -58,3 +62,87 @@ def test_deeper() -> None:
     for plane, other in zip(ToBitDepth(6)(planes), planes, strict=True):
         assert plane.dtype == np.uint16
         np.testing.assert_array_equal(plane / 256, other / 4)
+
+
+def _info(width: int, height: int, aspect: str | None = None, bits: int = 8) -> VideoInfo:
+    sample_aspect = None if aspect is None else Fraction(aspect)
+    return VideoInfo(f"{width}x{height}", "raw", width, height, bits, sample_aspect=sample_aspect)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (_info(1920, 1080), _info(1280, 720)),
+        (_info(1920, 1080), _info(854, 480)),
+        (_info(1920, 1080), _info(426, 240)),
+        (_info(1920, 800), _info(640, 266)),
+        (_info(1024, 576), _info(720, 576, "64/45")),
+        (_info(1440, 1080, "4/3"), _info(1920, 1080)),
+        (_info(1440, 1080, "4/3"), _info(720, 540)),
+    ],
+    ids=lambda info: info.path,
+)
+def test_scaled(first: VideoInfo, second: VideoInfo) -> None:
+    assert is_scaled(first, second)
+    assert is_scaled(second, first)
+    assert "`scale=reference` brings both to the size" in unlike(first, second)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (_info(640, 360), _info(640, 272)),
+        (_info(640, 360), _info(638, 360)),
+        (_info(1920, 1080), _info(1280, 534)),
+        (_info(1920, 1080), _info(720, 576)),
+    ],
+    ids=lambda info: info.path,
+)
+def test_not_scaled_but_cropped(first: VideoInfo, second: VideoInfo) -> None:
+    assert not is_scaled(first, second)
+    assert not is_scaled(second, first)
+    message = unlike(first, second)
+    assert re.search("`crop_(reference|distorted)", message)
+    assert "scale" not in message
+
+
+def test_the_middle_is_named_where_one_side_was_kept() -> None:
+    """A crop that can be copied; the clip that shows more is the one to crop, on even samples."""
+    wide, tall = _info(640, 272), _info(640, 360)
+    assert "`crop_reference=auto` takes black bars off 640x360, `crop_reference=640x272+0+44` takes" in unlike(tall, wide)
+    assert "`crop_distorted=640x272+0+44` takes the middle of its pictures" in unlike(wide, tall)
+    assert "`crop_distorted=480x360+80+0` takes" in unlike(_info(480, 360), tall)
+    assert "640x270+0+44" in unlike(tall, _info(640, 270)), "not +45, which is between samples of chroma"
+    assert "with auto, which takes black bars off, or with WxH+X+Y" in unlike(tall, _info(320, 136))
+
+
+def test_shapes_are_named() -> None:
+    message = unlike(_info(640, 360), _info(640, 272, bits=10))
+    assert "640x272 is 640x272 with 10 bits; they must be alike, and their shapes differ (1.78:1 and 2.35:1)" in message
+    assert message.endswith("`deepen` makes their depth alike")
+
+
+def test_of_another_depth_alone() -> None:
+    message = unlike(_info(640, 360), _info(640, 360, bits=10))
+    assert message.endswith("`deepen` brings the one of less depth to that of the other, exactly")
+    assert "scale" not in message
+
+
+def test_of_another_size_and_depth() -> None:
+    assert unlike(_info(640, 360), _info(320, 180, bits=10)).endswith("and the one of less depth to that of the other")
+
+
+def test_shape_of_samples_that_are_not_square() -> None:
+    assert shape(_info(720, 576, "64/45")) == pytest.approx(16 / 9)
+    turned = by_degrees(90)
+    assert turned is not None
+    assert shape(turned.info(_info(720, 576, "64/45"))) == pytest.approx(9 / 16)
+
+
+def test_scaling_that_stretches_is_warned_of() -> None:
+    before = _info(640, 272)
+    after = Scale(640, 360, "bicubic", 8, "420").info(before)
+    assert after.warnings == (stretched(before, replace(before, height=360)),)
+    assert "640x272 was stretched from 640x272 to 640x360: its shape changed from 2.35:1 to 1.78:1" in after.warnings[0]
+    assert Scale(320, 136, "bicubic", 8, "420").info(before).warnings == ()
+    assert Scale(1024, 576, "bicubic", 8, "420").info(_info(720, 576, "64/45")).warnings == ()

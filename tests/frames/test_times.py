@@ -13,7 +13,7 @@ import pytest
 
 from vkssim import Selection, score_files
 from vkssim.errors import InputError
-from vkssim.frames.decode import times
+from vkssim.frames.decode import packets
 from vkssim.frames.decode.container import ContainerFile
 from vkssim.frames.open import open_source
 
@@ -140,7 +140,7 @@ def test_pictures_of_mpeg4_that_are_not_coded(exact: str, not_coded: tuple[str, 
 
 def test_packets_that_promise_too_much(exact: str, not_coded: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where packets were believed, and one of them gives no frame, what is behind it would be paired wrongly."""
-    monkeypatch.setattr(times, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
+    monkeypatch.setattr(packets, "_ONE_FRAME_A_PACKET", {"mpeg4", "ffv1"})
     path, _ = not_coded
     told = r"skipped.mkv: frame 7 is shown at 0\.320 s, and the packets promised 0\.300 s"
     for clips in ((exact, path), (path, exact)):

@@ -18,7 +18,7 @@ from vkssim.errors import InputError, OptionError, OutputError, TruncatedInputEr
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.open import open_source
 from vkssim.frames.options import PictureOptions, RawDescription, Selection
-from vkssim.frames.picture.to_rgb import to_rgb
+from vkssim.frames.picture.colour import to_rgb
 from vkssim.maps.frames import FramePictures, choose_frames, colour, frame_pictures, png
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from vkssim.features.options import OptionValue
-from vkssim.frames.clip_facts import ClipFacts
+from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import RawDescription
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores

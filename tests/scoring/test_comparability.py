@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.frames.clip_facts import ClipFacts
+from vkssim.frames.info import ClipFacts
 from vkssim.frames.options import PictureOptions, Selection
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.comparability import Findings, Scored, check_alike, find_differences

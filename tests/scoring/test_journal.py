@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vkssim.errors import InputError, InterruptedRunError, OptionError, OutputError, TruncatedInputError
-from vkssim.frames.clip_facts import VideoPackets
+from vkssim.frames.info import VideoPackets
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
 from vkssim.scoring import journal as module

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from ..frames.options import Selection
 from ..frames.pairing.schedule import Schedule
-from ..frames.seek_index import SeekIndex
-from ..frames.source import FrameSource
+from ..frames.source import FrameSource, SeekIndex
 from ..scoring.ranges import Cut, FrameRange
 
 _LEAST_PAIRS = 32  # with fewer in a range, a device waits longer for its first and last pair than it computes

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
-from ..types import Planes, plane_shapes
+from ..errors import InputError
+from ..types import Planes, plane_shapes, size_problem
+from ..utils.facts import Differs, Fact, fact
 
 FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
 """How the lines of a frame belong together; the last where it is not known which field comes first."""
+
+
+def check_size(width: int, height: int) -> None:
+    """Raise InputError where no frame can be of that size; asked before anything is allocated."""
+    if problem := size_problem(width, height):
+        raise InputError(problem)
 
 
 @dataclass(frozen=True)
@@ -48,3 +56,64 @@ class VideoInfo:
         """Return memory for the first `count` planes of a frame, uint8 for 8 bits and uint16 for more."""
         dtype = np.uint8 if self.bits == 8 else np.uint16
         return tuple(np.empty(shape, dtype) for shape in plane_shapes(self.width, self.height, self.chroma)[:count])
+
+
+_FREE, _NOTED, _REFUSED = Differs.FREE, Differs.NOTED, Differs.REFUSED
+
+
+def _colour(title: str) -> dict[str, Fact]:
+    """Return the metadata of what says which colours samples are: those of one reference must be the same."""
+    return fact(title, _FREE, of_reference=_REFUSED, across=_FREE, optional=True)
+
+
+def _stream() -> dict[str, Fact]:
+    """Return the metadata of the stream that was taken: another one of the same reference may show another picture."""
+    return fact("stream of the container", _FREE, of_reference=Differs.WARNED, across=_FREE, optional=True)
+
+
+@dataclass(frozen=True)
+class ClipFacts:
+    """Hold what is known of a clip; None stands for what is not known.
+
+    `container` and `codec` go by FFmpeg's names, `decoder` is FFmpeg's, ``"raw"`` or ``"Y4M"``. `decoder_reason` says why a
+    hardware decoder did not decode the clip, where one was to, and names it. `matrix` and `range` are those
+    of the samples that were scored: as the clip states them, or as its R'G'B' was converted; `transfer` and `field_order` are
+    as the clip states them. `kbps` is that of the packets of the video stream; see `VideoPackets` and docs/report.md for when
+    it is known. `resampler` is what scaled its pictures, `cropped_to` the rectangle that this clip alone was cropped to.
+
+    Clips of one ladder differ by nature. Their reference must be one file, whose samples mean the same.
+    """
+
+    path: str = field(default="", metadata=fact("file", _FREE))
+    container: str | None = field(default=None, metadata=fact("container", _FREE))
+    stream: int | None = field(default=None, metadata=_stream())
+    codec: str | None = field(default=None, metadata=fact("codec", _FREE, column=True))
+    decoder: str | None = field(default=None, metadata=fact("decoder", _FREE))
+    decoder_reason: str | None = field(default=None, metadata=fact("why not by hardware", _FREE, sparse=True))
+    decoder_version: str | None = field(default=None, metadata=fact("decoder version", _NOTED, optional=True))
+    width: int | None = field(default=None, metadata=fact("width", _FREE, unit="samples", column=True))
+    height: int | None = field(default=None, metadata=fact("height", _FREE, unit="samples", column=True))
+    bits: int | None = field(default=None, metadata=fact("depth", _FREE, unit="bit"))
+    chroma: str | None = field(default=None, metadata=fact("chroma format", _FREE))
+    matrix: str | None = field(default=None, metadata=_colour("matrix"))
+    range: str | None = field(default=None, metadata=_colour("range"))
+    transfer: str | None = field(default=None, metadata=_colour("transfer"))
+    field_order: str | None = field(default=None, metadata=_colour("field order"))
+    fps: float | None = field(default=None, metadata=fact("frame rate", _FREE, unit="frames/s", column=True))
+    frames: int | None = field(default=None, metadata=fact("number of frames", _FREE))
+    duration: float | None = field(default=None, metadata=fact("duration", _FREE, unit="s", column=True))
+    kbps: float | None = field(default=None, metadata=fact("video bit rate", _FREE, unit="kbit/s"))
+    file_bytes: int | None = field(
+        default=None,
+        metadata=fact("file size", _FREE, of_reference=_REFUSED, across=_FREE, optional=True, unit="bytes", column=True),
+    )
+    resampler: str | None = field(default=None, metadata=fact("resampler", _REFUSED, optional=True))
+    cropped_to: str | None = field(default=None, metadata=fact("cropped to", _FREE, of_reference=_REFUSED, across=_FREE))
+
+
+@dataclass(frozen=True)
+class VideoPackets:
+    """Sum up the packets of a video stream: their `bytes`, and the duration of their frames in `seconds`."""
+
+    bytes: int
+    seconds: float | None

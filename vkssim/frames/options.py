@@ -21,8 +21,8 @@ from ..utils.wording import either
 
 if TYPE_CHECKING:
     from .info import VideoInfo
-    from .layout import PlanarLayout
     from .pairing.schedule import Schedule
+    from .raw import PlanarLayout
     from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
@@ -138,7 +138,7 @@ class RawDescription:
             A value is missing or is not possible.
 
         """
-        from .layout import PlanarLayout
+        from .raw import PlanarLayout
 
         fields = self._fields()
         missing = [name for name, value in fields.items() if value is None]

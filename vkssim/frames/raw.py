@@ -5,26 +5,87 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import BinaryIO
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from ..errors import InputError, ReadError, TruncatedInputError
 from ..storage.remote import read_ranges
-from ..types import DepthCheck, Planes, Samples
+from ..types import CHROMA_STEPS, DepthCheck, Planes, Samples, plane_shapes
+from ..utils.choices import BIT_DEPTHS
 from ..utils.wording import counted
-from .info import VideoInfo
-from .layout import PlanarLayout
-from .pipe import give_up
-from .seek_index import FixedSizeIndex, SeekIndex
-from .source import FrameSource, SequentialSource
+from .info import VideoInfo, check_size
+from .source import FrameSource, SeekIndex
 
 _BYTES_AT_ONCE = 1 << 26  # bytes asked for together, which are in memory beside the frames themselves
 _MOST_FRAMES_CHECKED = 16  # frames whose samples are looked at when a file is opened, if the first ones are dark
 
+PIXEL_FORMATS = (*CHROMA_STEPS, "444alpha")
+
 RAW = "raw"
 """The kind of raw streams."""
+
+
+@dataclass(frozen=True)
+class PlanarLayout:
+    """Describe a planar frame, luma first. Samples over 8 bits take two bytes, little-endian; odd sizes round chroma up."""
+
+    width: int
+    height: int
+    pixel_format: str
+    bits: int
+
+    def __post_init__(self) -> None:
+        check_size(self.width, self.height)
+        if self.pixel_format not in PIXEL_FORMATS:
+            raise InputError(f"pixel format {self.pixel_format!r}; {', '.join(PIXEL_FORMATS)} are possible")
+        if self.bits not in BIT_DEPTHS:
+            raise InputError(f"{self.bits} bits a sample; {', '.join(map(str, BIT_DEPTHS))} are possible")
+
+    @property
+    def chroma(self) -> str:
+        """Return the chroma format, whether or not there is an alpha plane as well."""
+        return self.pixel_format.removesuffix("alpha")
+
+    @property
+    def sample_bytes(self) -> int:
+        """Return bytes of a sample."""
+        return 1 if self.bits == 8 else 2
+
+    @property
+    def plane_bytes(self) -> list[int]:
+        """Return bytes of each plane, alpha included."""
+        shapes = plane_shapes(self.width, self.height, self.chroma)
+        alpha = shapes[:1] if self.pixel_format.endswith("alpha") else []
+        return [height * width * self.sample_bytes for height, width in shapes + alpha]
+
+    @property
+    def plane_offsets(self) -> list[int]:
+        """Return where each plane begins, in bytes from the start of the frame."""
+        return [0, *accumulate(self.plane_bytes)][:-1]
+
+    @property
+    def frame_bytes(self) -> int:
+        """Return bytes of all planes."""
+        return sum(self.plane_bytes)
+
+
+class FixedSizeIndex:
+    """Mark frames of one length, one after the other, each of which can be read by itself."""
+
+    def __init__(self, frames: int, first: int, frame_bytes: int) -> None:
+        self.frames = frames
+        self._first = first
+        self._frame_bytes = frame_bytes
+
+    def before(self, number: int) -> int:
+        """See SeekIndex."""
+        return number
+
+    def place(self, number: int) -> int:
+        """See SeekIndex: the frame's first byte."""
+        return self._first + number * self._frame_bytes
 
 
 def truncated(path: str, frame: int, start: int, end: int, frame_bytes: int) -> TruncatedInputError:
@@ -206,85 +267,3 @@ class RawUrl(_RawFrames):
 
     def close(self) -> None:
         """Do nothing: no file is open between two reads."""
-
-
-class PlanarStream(SequentialSource):
-    """Read planar frames one after the other from a stream, each with an optional header of its own."""
-
-    def __init__(self, stream: BinaryIO, info: VideoInfo, layout: PlanarLayout, position: int = 0) -> None:
-        super().__init__()
-        self.info = info
-        self._stream = stream
-        self._frame_bytes, self._offsets = layout.frame_bytes, layout.plane_offsets
-        self._offset = position
-
-    def _frame_header(self) -> bool:
-        """Read what stands before a frame; False at the end of the stream. May set `problem`."""
-        return True
-
-    def _next(self, target: Planes | None) -> bool:
-        try:
-            return self.problem is None and self._read_frame(target)
-        except OSError as error:
-            self.problem = unreadable(self.info.path, error)
-            return False
-
-    def _read_frame(self, target: Planes | None) -> bool:
-        if not self._frame_header():
-            return False
-        start = self._offset
-        end = start + self._frame_bytes
-        complete = all(
-            self._skip(start + offset - self._offset) and self._read_plane(plane)
-            for offset, plane in zip(self._offsets, target or (), strict=False)
-        ) and self._skip(end - self._offset)
-        if not complete and (self._offset > start or self._has_frame_headers):
-            self.problem = truncated(self.info.path, self._position, start, self._offset, self._frame_bytes)
-        return complete
-
-    def _read_plane(self, target: Samples) -> bool:
-        if target.flags.c_contiguous:
-            return self._fill(target.data.cast("B"))
-        plane = np.empty(target.shape, target.dtype)
-        complete = self._fill(plane.data.cast("B"))
-        target[:] = plane
-        return complete
-
-    _has_frame_headers = False
-
-    def _is_behind(self, place: int) -> bool:
-        return self._offset == place + self._frame_bytes
-
-    def _fill(self, memory: memoryview) -> bool:
-        done = 0
-        while done < len(memory):
-            count = self._stream.readinto(memory[done:])  # type: ignore[attr-defined]
-            if not count:
-                break
-            done += count
-        self._offset += done
-        self.bytes_read += done
-        return done == len(memory)
-
-    def _skip(self, count: int) -> bool:
-        while count:
-            part = self._stream.read(min(count, 1 << 20))
-            if not part:
-                return False
-            count -= len(part)
-            self._offset += len(part)
-            self.bytes_read += len(part)
-        return True
-
-    def give_up(self) -> None:
-        """See FrameSource.give_up."""
-        give_up(self._stream)
-
-    def close(self) -> None:
-        """Close the stream."""
-        self._stream.close()
-
-
-def raw_pipe(path: str, stream: BinaryIO, layout: PlanarLayout) -> PlanarStream:
-    """Return a source of raw YUV from a stream that cannot seek."""
-    return PlanarStream(stream, VideoInfo(path, RAW, layout.width, layout.height, layout.bits, chroma=layout.chroma), layout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,12 @@ import numpy.typing as npt
 from ..errors import InputError, RangeError
 from ..types import ExternalFrame, Planes
 from ..utils.interruption import check
-from .clip_facts import ClipFacts, VideoPackets
 from .fingerprint import Opened
-from .info import VideoInfo
+from .info import ClipFacts, VideoInfo, VideoPackets
 from .picture.colour import Colour
 from .picture.crop import Crop
 from .picture.orientation import Orientation
 from .picture.surfaces import DecodedFrame
-from .seek_index import SeekIndex
 
 _UNKNOWN_LENGTH_STEP = 24  # frames between two samples of a stream of unknown length
 
@@ -31,6 +29,18 @@ def sample_problem(info: VideoInfo, frame: int, plane: str, value: int) -> Input
         f"{info.path}: frame {frame} has a sample of {value} in its plane {plane}, and {2**info.bits - 1} is the largest of"
         f" {info.bits} bits; the depth or the size is another one, or the samples do not lie in the low bits of their two bytes"
     )
+
+
+class SeekIndex(Protocol):
+    """Hold the positions of a stream's frames, in the bytes or ticks of its source. Both methods count frames from 0."""
+
+    frames: int
+
+    def before(self, number: int) -> int:
+        """Return the last frame up to that number which needs none before it."""
+
+    def place(self, number: int) -> int:
+        """Return where a frame begins, for `FrameSource.seek`."""
 
 
 class FrameSource(ABC):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError, VkssimError
-from ..frames.layout import PIXEL_FORMATS
 from ..frames.options import PictureOptions, RawDescription, Selection
+from ..frames.raw import PIXEL_FORMATS
 from ..scoring.options import Clips, ScoreOptions
 from ..storage.location import PathOrUrl, join, parent_of, suffix_of
 from ..storage.reading import read_whole

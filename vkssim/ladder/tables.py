@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import InputError, OptionError
 from ..features import FEATURES
-from ..frames.clip_facts import ClipFacts
+from ..frames.info import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
 from ..scoring.journal import Record

@@ -18,7 +18,7 @@ from ..features.options import OptionValue, split_feature
 from ..frames.open import readable_again
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
-from ..frames.picture.to_rgb import to_rgb
+from ..frames.picture.colour import to_rgb
 from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport
 from ..report.worst import metric_of_choice, worst_frames

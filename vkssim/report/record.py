@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
-from ..frames.clip_facts import ClipFacts
+from ..frames.info import ClipFacts
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..utils.facts import Differs, as_text, fact, facts_of, given_facts
 

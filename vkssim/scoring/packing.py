@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ..frames.clip_facts import VideoPackets
+from ..frames.info import VideoPackets
 from ..frames.outcome import ClipEnd
 from ..report.backend_info import BackendInfo
 from ..report.frame_scores import FrameScores

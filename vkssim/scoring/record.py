@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
-from ..frames.clip_facts import ClipFacts, VideoPackets
+from ..frames.info import ClipFacts, VideoPackets
 from ..frames.outcome import ClipEnd
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags

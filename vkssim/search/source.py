@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import InputError, RangeError
 from ..frames.decode.clip_decoder import UnknownFormatError
 from ..frames.decode.container import ContainerFile
-from ..frames.decode.decoded_frame import side_data
+from ..frames.decode.description import side_data
 from ..frames.fingerprint import Opened
 from ..frames.open import open_file, oriented, readable_twice
 from ..frames.options import RawDescription
@@ -24,8 +24,7 @@ from ..frames.outcome import ClipEnd
 from ..frames.picture.crop import Crop
 from ..frames.picture.orientation import Orientation
 from ..frames.picture.pixels import new_picture, planar_name, plane_of
-from ..frames.seek_index import SeekIndex
-from ..frames.source import FrameSource, changed_error, check_unchanged
+from ..frames.source import FrameSource, SeekIndex, changed_error, check_unchanged
 from .costs import FrameCosts
 from .other_streams import OtherStreams, other_streams
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import BinaryIO
 
 from ...storage.remote import open_description
+from ..picture.crop import Crop
 
 FIRST = (b"ftyp", b"moov", b"mdat", b"styp", b"free", b"skip", b"wide", b"moof")
 """The names that the first box of a file may have."""
@@ -82,3 +85,140 @@ def tiff_pages(path: str) -> int:
     except (OSError, struct.error):
         return pages
     return pages
+
+
+_EBML = b"\x1a\x45\xdf\xa3"
+_SAMPLE_ENTRY = 78  # bytes of a visual sample entry before its boxes
+_SEGMENT, _TRACKS, _TRACK, _VIDEO = 0x18538067, 0x1654AE6B, 0xAE, 0xE0
+_BOTTOM, _TOP, _LEFT, _RIGHT = 0x54AA, 0x54BB, 0x54CC, 0x54DD
+_NOTE = ", as its container says"
+
+
+@dataclass(frozen=True)
+class Track:
+    """Identify a video track of a container: by its number in MP4 and MOV, and by how many video tracks precede it."""
+
+    number: int | None = None
+    place: int = 0
+
+
+def stated_crop(path: str, width: int, height: int, track: Track = Track()) -> Crop | None:
+    """Return what of a video track, of that size, a file says is to be shown.
+
+    Return None where all of the picture is visible, or where the rectangle is not given in whole samples within the picture.
+    """
+    try:
+        with open_description(path) as file:
+            end = file.seek(0, 2)
+            file.seek(0)
+            find = _of_matroska if file.read(4) == _EBML else _of_iso
+            crop = find(Description(file), end, width, height, track)
+    except (OSError, struct.error, ZeroDivisionError):
+        return None
+    if crop is None or (crop.width, crop.height) == (width, height):
+        return None
+    inside = min(crop.left, crop.top) >= 0 and crop.left + crop.width <= width and crop.top + crop.height <= height
+    return crop if inside and min(crop.width, crop.height) > 0 else None
+
+
+# -- MP4, MOV ---------------------------------------------------------------------------------------------------------
+
+
+def _of_iso(file: Description, end: int, width: int, height: int, track: Track) -> Crop | None:
+    for name, *moov in boxes(file, 0, end):
+        if name == b"moov":
+            tracks = [place for kind, *place in boxes(file, *moov) if kind == b"trak" and _is_video(file, place)]
+            if track.number is None:
+                tracks = tracks[track.place :]
+            else:
+                tracks = [place for place in tracks if _track_number(file, place) == track.number]
+            return next((_of_track(file, place, width, height) for place in tracks), None)
+    return None
+
+
+def _track_number(file: Description, track: list[int]) -> int | None:
+    place = _within(file, track, b"tkhd")
+    if place is None:
+        return None
+    long_times = file.read(place[0], 1)[0] == 1
+    return int.from_bytes(file.read(place[0] + (20 if long_times else 12), 4))
+
+
+def _is_video(file: Description, track: list[int]) -> bool:
+    place = _within(file, track, b"mdia", b"hdlr")
+    return place is not None and file.read(place[0] + 8, 4) == b"vide"
+
+
+def _of_track(file: Description, track: list[int], width: int, height: int) -> Crop | None:
+    table = _within(file, track, b"mdia", b"minf", b"stbl", b"stsd")
+    entry = None if table is None else next(boxes(file, table[0] + 8, table[1]), None)
+    clap = None if entry is None else _within(file, [entry[1] + _SAMPLE_ENTRY, entry[2]], b"clap")
+    if clap is None:
+        return None
+    numbers = struct.unpack(">IIIIiIiI", file.read(clap[0], 32))
+    shown_width, shown_height, right, down = (Fraction(*numbers[first : first + 2]) for first in (0, 2, 4, 6))
+    edges = shown_width, shown_height, (width - shown_width) / 2 + right, (height - shown_height) / 2 + down
+    if any(edge.denominator != 1 for edge in edges):
+        return None
+    across, rows, left, top = (int(edge) for edge in edges)
+    return Crop(across, rows, left, top, _NOTE, asked=False)
+
+
+def _within(file: Description, place: list[int], *names: bytes) -> list[int] | None:
+    """Return where the first box of a path of names has its content."""
+    for name in names:
+        found = next((inner for kind, *inner in boxes(file, *place) if kind == name), None)
+        if found is None:
+            return None
+        place = found
+    return place
+
+
+# -- Matroska, WebM ---------------------------------------------------------------------------------------------------
+
+
+def _of_matroska(file: Description, end: int, width: int, height: int, track: Track) -> Crop | None:
+    for segment, *content in _elements(file, 0, end):
+        if segment != _SEGMENT:
+            continue
+        for tracks, *places in _elements(file, *content):
+            if tracks == _TRACKS:
+                entries = [place for kind, *place in _elements(file, *places) if kind == _TRACK]
+                videos = [video for video in (_video_of(file, entry) for entry in entries) if video is not None]
+                return _of_video(file, videos[track.place], width, height) if track.place < len(videos) else None
+    return None
+
+
+def _video_of(file: Description, entry: list[int]) -> list[int] | None:
+    """Return where a track's description of its pictures is; None where it has none."""
+    return next((place for kind, *place in _elements(file, *entry) if kind == _VIDEO), None)
+
+
+def _of_video(file: Description, video: list[int], width: int, height: int) -> Crop:
+    said = {name: int.from_bytes(file.read(start, stop - start)) for name, start, stop in _elements(file, *video)}
+    left, top = said.get(_LEFT, 0), said.get(_TOP, 0)
+    right, below = said.get(_RIGHT, 0), said.get(_BOTTOM, 0)
+    return Crop(width - left - right, height - top - below, left, top, _NOTE, asked=False)
+
+
+def _elements(file: Description, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the elements of a part of the file: what they are, and where their content begins and ends."""
+    while end - start >= 2:
+        kind, size_at, _ = _number(file, start, keep_marker=True)
+        size, content, unknown = _number(file, size_at, keep_marker=False)
+        stop = end if unknown else content + size
+        if not content <= stop <= end:
+            return
+        yield kind, content, stop
+        start = stop
+
+
+def _number(file: Description, at: int, *, keep_marker: bool) -> tuple[int, int, bool]:
+    """Return a number of RFC 8794 of variable length, where it ends, and whether it is the one that stands for no size."""
+    first = file.read(at, 1)[0]
+    length = 9 - first.bit_length()
+    if length > 8:
+        raise struct.error("no number begins with a zero byte")
+    bits = int.from_bytes(file.read(at, length))
+    value = bits & ((1 << 7 * length) - 1)
+    return bits if keep_marker else value, at + length, value == (1 << 7 * length) - 1

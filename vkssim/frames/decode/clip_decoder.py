@@ -7,14 +7,13 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...errors import InputError
-from ..layout import check_size
+from ..info import check_size
 from ..raw import unreadable
 from ..sequence import Sequence, sequence
 from .boxes import lacks_index
 from .decoder import Begin, Decoder, UndecodableError, reason
-from .demuxer import open_container
+from .demuxer import choose_stream, open_container
 from .hardware import HardwareDecoder
-from .streams import choose_stream
 
 
 class UnknownFormatError(InputError):

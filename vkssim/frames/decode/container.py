@@ -18,19 +18,17 @@ import numpy.typing as npt
 from ...errors import DecoderBusyError, DeviceError, InputError, RangeError, ReadError
 from ...types import Planes
 from ...utils.interruption import check
-from ..clip_facts import ClipFacts, VideoPackets
-from ..info import VideoInfo
+from ..info import ClipFacts, VideoInfo, VideoPackets
 from ..picture.colour import RGB_DEFAULT, YCBCR_BITS, Colour
 from ..picture.pixels import RowsOf, new_scaler, pixel_format, plane_rows
 from ..picture.surfaces import DecodedFrame, SurfaceReader, format_name
-from ..seek_index import SeekIndex
-from ..source import SequentialSource
+from ..source import SeekIndex, SequentialSource
 from .clip_decoder import ClipDecoder
 from .decoder import UndecodableError, reason, threads_help
 from .description import describe, stated_colours
 from .hardware import FORMATS, UNCOMPRESSED, CodedVideo, HardwareDecoder
 from .packet_scan import PacketScan
-from .times import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
+from .packets import SEEK_SECONDS, FrameTimes, packets_are_frames, rising_seconds
 
 _MOST_PLANES = 3
 _FEW_FRAMES = 300  # up to this number, decoding all frames is as quick as seeking

@@ -17,8 +17,7 @@ from typing import Any
 
 from . import ffmpeg_log
 from .demuxer import MOST_PIXELS_OPTION
-from .packets import PacketCount
-from .times import PacketOrder
+from .packets import PacketCount, PacketOrder
 
 _MOST_TORN_PACKETS = 1000
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ...errors import OptionError
 from ...utils.choices import DECODERS
-from ..clip_facts import ClipFacts
+from ..info import ClipFacts
 from ..picture.pixels import PixelFormat
 from ..picture.surfaces import SurfaceCopy
 

@@ -9,13 +9,30 @@ from contextlib import suppress
 import numpy as np
 import numpy.typing as npt
 
-from ..clip_facts import VideoPackets
-from ..seek_index import KeyframeIndex, SeekIndex
+from ..info import VideoPackets
+from ..source import SeekIndex
 from .clip_decoder import ClipDecoder
+from .demuxer import choose_stream
 from .description import ClipDescription
-from .packets import PacketCount
-from .streams import choose_stream
-from .times import Packet, are_in_file_order, are_rising
+from .packets import Packet, PacketCount, are_in_file_order, are_rising
+
+
+class KeyframeIndex:
+    """Mark key frames. `ticks` are the presentation times of all frames, rising; `keys` are those of key frames."""
+
+    def __init__(self, ticks: npt.NDArray[np.int64], keys: npt.NDArray[np.int64]) -> None:
+        self.frames = len(ticks)
+        self._ticks = ticks
+        self._keys = np.searchsorted(ticks, keys)
+
+    def before(self, number: int) -> int:
+        """See SeekIndex."""
+        place = int(np.searchsorted(self._keys, number, side="right")) - 1
+        return int(self._keys[place]) if place >= 0 else 0
+
+    def place(self, number: int) -> int:
+        """See SeekIndex: when the frame is shown, in ticks of its stream."""
+        return int(self._ticks[number])
 
 
 class PacketScan:

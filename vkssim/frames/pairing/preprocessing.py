@@ -15,8 +15,7 @@ from ..open import check_chroma, open_both, open_file, oriented, readable_twice
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.crop import Crop, without_bars
-from ..picture.scale import Scale, ToBitDepth
-from ..picture.shape import unlike
+from ..picture.scale import Scale, ToBitDepth, unlike
 from ..processed import ProcessedSource
 from ..raw import RAW
 from ..source import FrameSource
