@@ -467,7 +467,7 @@ def test_another_file_is_not_taken_for_a_journal(tmp_path: Path, rungs: Rows) ->
 def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Rows) -> None:
     """Any bit may be another: the records before it stay, those from it on are scored again.
 
-    tests/storage/test_checked_lines.py changes every bit.
+    tests/storage/test_checked_journal.py changes every bit.
     """
     manifest(tmp_path / "ladder.csv", rungs)
     first = _batch(tmp_path)

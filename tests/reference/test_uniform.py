@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from vkssim.reference.ssim import ssim_means
-from vkssim.reference.ssim_downscale import downscale
+from vkssim.reference.ssim import downscale, ssim_means
 from vkssim.reference.uniform import estimate_columns, estimate_maps, uniform_maps
 from vkssim.reference.window import LcsMaps
 

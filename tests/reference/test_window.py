@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from vkssim.reference.ingest import ingest
 from vkssim.reference.ms_ssim import scale_means
+from vkssim.reference.samples import ingest
 from vkssim.reference.ssim import ssim_means
 from vkssim.reference.window import gaussian, lcs_maps
 from vkssim.shaders.constants import C1, C2, C3, GAUSSIAN

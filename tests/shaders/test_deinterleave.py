@@ -11,7 +11,7 @@ from vkssim.features.planes import KernelShape, PlanePair, deinterleave
 from vkssim.host.device import Device
 from vkssim.host.executor import Executor
 from vkssim.host.plan import Plan, Role
-from vkssim.reference.deinterleave import deinterleave as twin
+from vkssim.reference.samples import deinterleave as twin
 from vkssim.shaders import load_module
 from vkssim.types import FrameFormat
 

@@ -7,7 +7,7 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, ingest
 from vkssim.host.device import Device
-from vkssim.reference.ingest import ingest as twin
+from vkssim.reference.samples import ingest as twin
 from vkssim.types import FrameFormat
 
 from ..support.differences import check_array

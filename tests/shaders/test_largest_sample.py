@@ -9,7 +9,7 @@ import pytest
 from vkssim.features.planes import KernelShape, PlanePair, largest_sample
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.largest_sample import largest_samples
+from vkssim.reference.samples import largest_samples
 from vkssim.shaders.interface import Shape
 from vkssim.types import FrameFormat
 

@@ -7,9 +7,9 @@ import pytest
 
 from vkssim.features.planes import KernelShape, PlanePair, downscale
 from vkssim.host.device import Device
-from vkssim.reference.ingest import ingest
-from vkssim.reference.ssim_downscale import downscale as twin
-from vkssim.reference.ssim_downscale import downscaled_size
+from vkssim.reference.samples import ingest
+from vkssim.reference.ssim import downscale as twin
+from vkssim.reference.ssim import downscaled_size
 
 from ..support.differences import check_array
 from ..support.tolerances import DOWNSCALE

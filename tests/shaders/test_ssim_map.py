@@ -9,7 +9,7 @@ import pytest
 from vkssim.features.planes import MARGIN, KernelShape, PlanePair, WindowWalk, partials, window
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.ingest import ingest
+from vkssim.reference.samples import ingest
 from vkssim.reference.ssim import ssim_maps
 from vkssim.shaders.interface import Precision
 from vkssim.types import FrameFormat

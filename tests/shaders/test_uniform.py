@@ -10,7 +10,7 @@ from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.features.windows import ESTIMATE, UNIFORM8
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.ingest import ingest
+from vkssim.reference.samples import ingest
 from vkssim.reference.uniform import uniform_maps
 from vkssim.types import FrameFormat
 

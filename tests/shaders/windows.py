@@ -11,7 +11,7 @@ from vkssim.features.planes import KernelShape, PlanePair, partials, window
 from vkssim.features.windows import Windows
 from vkssim.host.device import Device
 from vkssim.host.plan import Role
-from vkssim.reference.ingest import ingest
+from vkssim.reference.samples import ingest
 from vkssim.types import FrameFormat
 
 from ..support.differences import check_array

@@ -18,7 +18,7 @@ from fsspec.implementations.http import HTTPFileSystem
 from vkssim import score_files
 from vkssim.errors import InputError, VkssimError
 from vkssim.frames.open import open_source
-from vkssim.storage import remote, retrying
+from vkssim.storage import remote
 
 from ..frames.encoding import encode_frames, video_frame
 from ..frames.reading import NOTHING_SAID, describe, read
@@ -105,7 +105,7 @@ class _Plain(HTTPFileSystem):  # type: ignore[misc]
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     filesystem = _Plain(skip_instance_cache=True, use_listings_cache=False, **remote._https_options())
     monkeypatch.setattr(remote, "_filesystem", lambda _scheme, _process: filesystem)
-    monkeypatch.setattr(retrying, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(remote, "_PAUSES", (0.0, 0.0))
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

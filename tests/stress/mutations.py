@@ -408,9 +408,7 @@ MUTATIONS = (
         "2.0 ** (8 - bits), 2.0**bits - 1)",
         "255.0 / (2.0**bits - 1), 2.0**bits - 1)",
     ),
-    Mutation(
-        "size after a downscale", "vkssim/reference/ssim_downscale.py", "width // scale + (width & 1),", "width // scale,"
-    ),
+    Mutation("size after a downscale", "vkssim/reference/ssim.py", "width // scale + (width & 1),", "width // scale,"),
     Mutation("a negative mean structure clamped unasked", MS_SSIM, '["negative"] == "clamp"', '["negative"] != "clamp"'),
     Mutation("largest sample: the last row lost", "shaders/largest_sample.comp", "row > 0; --row", "row > 1; --row"),
     Mutation(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from vkssim.storage import remote, retrying
+from vkssim.storage import remote
 
 
 class Bucket(MemoryFileSystem):  # type: ignore[misc]
@@ -41,6 +41,6 @@ class Bucket(MemoryFileSystem):  # type: ignore[misc]
 def put_in_place(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     """Return an empty bucket, which ``s3://`` URLs name until the test is over. It is asked again without a pause."""
     bucket, others = Bucket(), remote._filesystem
-    monkeypatch.setattr(retrying, "_PAUSES", (0.0,) * len(retrying._PAUSES))
+    monkeypatch.setattr(remote, "_PAUSES", (0.0,) * len(remote._PAUSES))
     monkeypatch.setattr(remote, "_filesystem", lambda scheme, process: bucket if scheme == "s3" else others(scheme, process))
     return bucket

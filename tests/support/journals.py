@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from vkssim.storage.checked_lines import BATCH, RUN, CheckedLines
+from vkssim.storage.checked_journal import BATCH, RUN, CheckedLines
 
 
 def entries(path: Path) -> list[dict[str, Any]]:

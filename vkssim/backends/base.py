@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..features.plane_metrics import PlaneMetrics
-from ..reference.largest_sample import largest_samples
+from ..reference.samples import largest_samples
 from ..report.backend_info import BackendInfo
 from ..types import Doubles, ExternalFrame, Samples
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..features.plane_metrics import PlaneMetrics
-from ..reference.ingest import ingest
+from ..reference.samples import ingest
 from ..report.backend_info import BackendInfo
 from ..types import Doubles, Samples
 from .base import Backend, Batch, empty_planes, find_beyond

@@ -23,8 +23,8 @@ from ..host.plan import Plan, Role
 from ..loss.plan import loss_plan
 from ..loss.spec import MS_SSIM_WEIGHTS, Loss, Negative, Padding, Pyramid, constants
 from ..loss.wang import product
-from ..reference.deinterleave import deinterleave as deinterleaved
-from ..reference.largest_sample import largest_samples
+from ..reference.samples import deinterleave as deinterleaved
+from ..reference.samples import largest_samples
 from ..shaders import load_module
 from ..shaders.interface import Shape
 from ..types import FrameFormat

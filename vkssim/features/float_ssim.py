@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ..errors import FrameError
 from ..host.plan import BufferSpec, Dispatch, Role
-from ..reference.ssim import ssim_means
-from ..reference.ssim_downscale import downscaled_size
+from ..reference.ssim import downscaled_size, ssim_means
 from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups

@@ -1,4 +1,5 @@
-"""NumPy twins of the shaders, with the same names. They are the CPU backend, and the tests compare the shaders with them.
+"""NumPy twins of the shaders. They are the CPU backend, and the tests compare the shaders with them.
 
-A twin uses the constants of the shaders, and no other part of vkssim. It needs no GPU. Read `window` first.
+The twin of a shader is in the file of its metric, or in `samples`. A twin needs no GPU. It uses the constants of the shaders,
+and no other part of vkssim. Read `window` first.
 """

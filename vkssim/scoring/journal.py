@@ -34,8 +34,7 @@ from ..errors import (
     WorkerLostError,
 )
 from ..report.backend_info import BackendInfo
-from ..storage.checked_journal import CheckedJournal
-from ..storage.checked_lines import BATCH, RUN, pack_record, unpack_record
+from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
 from ..storage.location import PathOrUrl

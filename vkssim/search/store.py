@@ -10,8 +10,7 @@ from typing import Any, Self
 
 from ..errors import OptionError
 from ..frames.fingerprint import input_states
-from ..storage.checked_journal import CheckedJournal
-from ..storage.checked_lines import SEARCH
+from ..storage.checked_journal import SEARCH, CheckedJournal
 from ..storage.journal_file import journal_path
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.version import __version__

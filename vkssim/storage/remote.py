@@ -1,7 +1,7 @@
 """Read inputs by URL, through fsspec: decide which names are URLs, and read ranges of known length.
 
 Every failure is an OSError whose `strerror` gives the reason, as for a local file; a missing library is an OptionError. A
-request that fails for a moment is repeated, see `retrying`.
+request that fails for a moment is repeated.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ import io
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from ..errors import VkssimError
 from ..utils.extras import need
-from .https_answers import Versions, watch
-from .retrying import retried
+from ..utils.interruption import check
+from .https import Versions, watch
 
 LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
 """The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
@@ -236,3 +237,50 @@ def os_error(error: Exception) -> OSError:
 def scrubbed(text: str) -> str:
     """Return a text in which URLs have no users, passwords and queries."""
     return _QUERY.sub("?…", _USER.sub("…@", text))
+
+
+_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Pauses in seconds between one try and the next. There is one try more than pauses."""
+
+_TRANSIENT_STATUSES = (429, 500, 502, 503, 504)
+_TRANSIENT_ERRORS = ("ClientConnectionError", "ClientPayloadError")  # of aiohttp, which need not be installed
+_SECONDS_BETWEEN_CHECKS = 0.1
+
+Answer = TypeVar("Answer")
+
+
+def retried(ask: Callable[[], Answer]) -> Answer:
+    """Return the result of `ask`. If it fails for a moment, call it again after a pause, a few times.
+
+    Raises the error of the last try. Any other error is raised at once.
+    """
+    for pause in _PAUSES:
+        try:
+            return ask()
+        except Exception as error:
+            if not is_transient(error):
+                raise
+        _wait(pause)
+    return ask()
+
+
+def is_transient(error: BaseException | None) -> bool:
+    """Return whether the same request may succeed later: after an overload, a lost connection, or a timeout."""
+    while error is not None:
+        if getattr(error, "status", None) in _TRANSIENT_STATUSES or isinstance(error, ConnectionError | TimeoutError):
+            return True
+        if any(kind.__name__ in _TRANSIENT_ERRORS for kind in type(error).__mro__):
+            return not _is_certificate_error(error)
+        error = error.__cause__
+    return False
+
+
+def _is_certificate_error(error: BaseException) -> bool:
+    return any(kind.__name__ == "ClientConnectorCertificateError" for kind in type(error).__mro__)
+
+
+def _wait(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        check()
+        time.sleep(min(left, _SECONDS_BETWEEN_CHECKS))

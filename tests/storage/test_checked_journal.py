@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from vkssim.errors import InputError
-from vkssim.storage.checked_journal import CheckedJournal
-from vkssim.storage.checked_lines import BATCH, RUN, pack_record, unpack_record
+from vkssim.storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
 
 from ..support.damage import flipped_bits
 

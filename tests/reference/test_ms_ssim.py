@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vkssim.reference.ms_ssim_decimate import decimate, low_pass_table
+from vkssim.reference.ms_ssim import decimate, low_pass_table
 from vkssim.shaders.constants import LOW_PASS
 
 from ..support.pictures import texture
