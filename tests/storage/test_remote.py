@@ -12,10 +12,10 @@ import pytest
 from vkssim import score_files
 from vkssim.errors import InputError, OptionError, ReadError, VkssimError
 from vkssim.frames.fingerprint import input_states
-from vkssim.frames.open import open_source, readable_again
+from vkssim.frames.open import can_reopen, open_source
 from vkssim.frames.sequence import sequence
 from vkssim.ladder.manifest import read_manifest
-from vkssim.storage.remote import is_url, named
+from vkssim.storage.location import is_url, redact_url
 
 from ..frames.encoding import encode_frames, noise_planes, video_frame
 from ..frames.reading import NOTHING_SAID, describe, read, read_planes
@@ -225,11 +225,11 @@ def test_what_is_no_url(name: str) -> None:
 
 
 def test_what_grants_access_is_not_shown() -> None:
-    assert named("https://user:secret@host/a.mp4?sig=secret#x").startswith("https://…@host/a.mp4?…")
-    assert named("https://host/a?sig=1") != named("https://host/a?sig=2")
-    assert named(named("https://host/a?sig=1")) == named("https://host/a?sig=1")
+    assert redact_url("https://user:secret@host/a.mp4?sig=secret#x").startswith("https://…@host/a.mp4?…")
+    assert redact_url("https://host/a?sig=1") != redact_url("https://host/a?sig=2")
+    assert redact_url(redact_url("https://host/a?sig=1")) == redact_url("https://host/a?sig=1")
     for harmless in ("s3://bucket/what?.yuv", "https://host/a.mp4", "/home/a@b/c?d", "a"):
-        assert named(harmless) == harmless
+        assert redact_url(harmless) == harmless
 
 
 def test_credentials_stay_out_of_reports(tmp_path: Path, bucket: Bucket) -> None:
@@ -250,7 +250,7 @@ def test_credentials_stay_out_of_reports(tmp_path: Path, bucket: Bucket) -> None
 def test_a_url_is_no_sequence_and_can_be_read_again() -> None:
     assert sequence("s3://a/frame_%04d.png") is None
     assert sequence("s3://a/frame_*.png") is None
-    assert readable_again(["s3://a/b"])
+    assert can_reopen("s3://a/b")
 
 
 def test_the_state_of_a_url_is_its_size_and_version(bucket: Bucket) -> None:

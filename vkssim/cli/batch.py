@@ -15,7 +15,7 @@ import click
 from ..distributed.rates import SECONDS
 from ..errors import DemandError, OptionError
 from ..host import notices
-from ..storage.remote import is_url, named
+from ..storage.location import is_url, redact_url
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
 from .command import make_command, option
@@ -170,7 +170,7 @@ def command(
         return
     check_page(html, [str(manifest), str(path)])
     if html is not None and is_url(str(path)):
-        raise OptionError(f"--html shows a table on this machine, and --output is {named(path)}; give --output a file")
+        raise OptionError(f"--html shows a table on this machine, and --output is {redact_url(path)}; give --output a file")
     rows = score_pairs_of(manifest, pairs, path, options, quiet, workers, frames, task_seconds, find_offset)
     if not quiet:
         _print(rows, path)
@@ -267,7 +267,7 @@ def check_all_scored(rows: Sequence[Row], path: PathOrUrl) -> None:
     failed = sum(row["error"] is not None for row in rows)
     if failed:
         raise DemandError(
-            f"{failed} of {len(rows)} pairs failed; {named(path)} has the others, and the errors in its column error"
+            f"{failed} of {len(rows)} pairs failed; {redact_url(path)} has the others, and the errors in its column error"
         )
 
 
@@ -290,7 +290,7 @@ def _print(rows: Sequence[Row], path: PathOrUrl) -> None:
     means, low = list(pooled)[: len(scores)], list(pooled)[len(scores) :]
     optional = [*reversed(low), *reversed(labels), "kbit/s", *means[:0:-1]]  # the first is left out first
     print_table(
-        named(path),
+        redact_url(path),
         columns,
         cells,
         sys.stdout,

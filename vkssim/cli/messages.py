@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..utils.sanitize import visible
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def say(message: object) -> None:
 
 def say_written(name: PathOrUrl) -> None:
     """Say which file was written."""
-    say(f"wrote {named(name)}")
+    say(f"wrote {redact_url(name)}")
 
 
 def say_findings(found: Findings) -> None:

@@ -15,8 +15,7 @@ import click
 from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
 from ..report.numbers import finite
-from ..storage.location import PathOrUrl, is_same_file, suffix_of
-from ..storage.remote import is_url, named
+from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of
 from ..utils.interruption import at_once
 from ..utils.sanitize import visible
 from ..utils.sections import Section
@@ -97,10 +96,10 @@ def form_of(path: str) -> str:
     if not re.match(r"\.[a-z]", ending):
         return "xml"
     if ending in _PAGES:
-        hint = f"--html {named(path)} writes the page"
+        hint = f"--html {redact_url(path)} writes the page"
     else:
         hint = f"{' '.join(form.flag for form in FORMS.values())} give the form of a file of any name"
-    raise OptionError(f"--output {named(path)} ends in {visible(ending)}; the endings are {', '.join(SUFFIXES)}. {hint}")
+    raise OptionError(f"--output {redact_url(path)} ends in {visible(ending)}; the endings are {', '.join(SUFFIXES)}. {hint}")
 
 
 def to_standard_output(paths: Sequence[str], form: str | None) -> bool:
@@ -122,7 +121,9 @@ class PathOrUrlType(click.Path):
 def check_target(target: PathOrUrl, flag: str, inputs: Sequence[str]) -> None:
     """Raise OutputError where the target is one of the files that the command reads, or writes as another output."""
     if any(is_same_file(target, name) for name in inputs):
-        raise OutputError(f"{flag} {named(target)} would overwrite another file of this command; give it a name of its own")
+        raise OutputError(
+            f"{flag} {redact_url(target)} would overwrite another file of this command; give it a name of its own"
+        )
 
 
 def print_pooled(asked: Sequence[Threshold], precision: str, report: ScoreReport) -> None:

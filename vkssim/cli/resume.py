@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import OptionError
-from ..storage.remote import is_url
+from ..storage.location import is_url
 from .messages import say
 from .output import check_target, to_standard_output
 
@@ -46,10 +46,10 @@ def open_journal(
 
 
 def _why_none(path: str | None, form: str | None, inputs: Sequence[str]) -> str | None:
-    from ..frames.open import readable_again
+    from ..frames.open import can_reopen
 
     for name in inputs:
-        if not readable_again([name]):
+        if not can_reopen(name):
             return f"{'standard input' if name == '-' else name} cannot be read a second time; give the file itself"
     if path is None or to_standard_output([path], form) or is_url(path) or (Path(path).exists() and not Path(path).is_file()):
         return "it goes on from the journal beside a local output file, which --output names"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..errors import VkssimError
 from ..frames.source import FrameSource
 from ..scoring.options import Clips, ScoreOptions
-from ..scoring.session import open_ordinary_sources, open_sources
+from ..scoring.session import open_regular_files, open_sources
 from .task import Task
 
 Sources = tuple[FrameSource, FrameSource]
@@ -41,7 +41,7 @@ class OpenSources:
             kept = None
         with ExitStack() as stack:
             if kept is None:
-                sources = (open_sources if task.pipes else open_ordinary_sources)(stack, *key)
+                sources = (open_sources if task.pipes else open_regular_files)(stack, *key)
             else:
                 sources = kept.sources
                 stack.enter_context(kept.stack)
@@ -59,7 +59,7 @@ class OpenSources:
         if self._kept is not None:
             return
         with ExitStack() as stack, suppress(VkssimError):
-            sources = open_ordinary_sources(stack, clips, options)
+            sources = open_regular_files(stack, clips, options)
             if not self._closed:
                 self._kept = OpenPair((clips, options), sources, stack.pop_all())
 

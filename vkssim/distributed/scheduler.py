@@ -26,7 +26,7 @@ from ..errors import (
     WorkerLostError,
 )
 from ..scoring.ranges import Event, RangeBegun
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..utils.interruption import at_once
 from ..utils.wording import counted
 from .task import Done, Task
@@ -293,7 +293,7 @@ class Scheduler:
             return None
         self._failures.clear()  # the task was the cause, not the workers
         self._given_up += 1
-        clip, attempts = named(pending.clip), counted(pending.attempts, "time")
+        clip, attempts = redact_url(pending.clip), counted(pending.attempts, "time")
         lost = WorkerLostError(f"{clip} was tried {attempts} and given up: {why}")
         if self._given_up >= MOST_ATTEMPTS:
             raise lost

@@ -28,7 +28,7 @@ from ..frames.tee import Tee
 from ..scoring.options import Clips, ScoreOptions
 from ..scoring.ranges import BatchScored, Event, FrameRange, RangeBegun, RangeEnded
 from ..scoring.session import BackendOpener, score_range, video_packets
-from ..storage.remote import is_url
+from ..storage.location import is_url
 from ..utils.interruption import take
 from ..utils.thread_pool import ThreadPool, close_at_end, is_in_use, leave_open
 from .division import divided

@@ -11,7 +11,7 @@ from ..backends.decoding import hardware_decoder, sessions
 from ..backends.open import no_devices
 from ..backends.open_device import info_of
 from ..errors import OptionError
-from ..frames.open import may_be_container, readable_again
+from ..frames.open import can_reopen, may_be_container
 from ..host.devices import DeviceInfo
 from ..report.backend_info import BackendInfo
 from ..scoring.options import Clips, ScoreOptions, Selector
@@ -110,7 +110,7 @@ def _engines(spec: WorkerSpec, clips: Sequence[Clips], options: ScoreOptions) ->
     engines, rounded down: with more threads, all of them wait longer for Python's lock.
     """
     paths = [path for pair in clips for path in pair.paths]
-    if spec.backend != "vulkan" or not paths or not readable_again(paths):
+    if spec.backend != "vulkan" or not paths or not can_reopen(*paths):
         return 0
     if not all(may_be_container(path, clips[0].raw) for path in paths[:2]):  # CUDA is not loaded for other files
         return 0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ..errors import InputError
 from ..storage import remote
+from ..storage.location import is_url
 from .sequence import sequence
 
 FileState = tuple[str, int | None, str | None]
@@ -63,7 +64,7 @@ class Opened:
 
 def _opened(path: str) -> tuple[Content, tuple[int, int] | None]:
     try:
-        name = remote.local_path(path) if remote.is_url(path) else path
+        name = remote.local_path(path) if is_url(path) else path
         if name is None:
             return _url_state(path), None
         found = os.stat(name)
@@ -84,11 +85,11 @@ def _files(path: str) -> Sequence[str]:
 
 def _state(path: str) -> FileState:
     try:
-        if remote.is_url(path):
+        if is_url(path):
             return path, *_url_state(path)
         return os.path.abspath(path), *_file_state(path)
     except (OSError, ValueError):
-        return path if remote.is_url(path) else os.path.abspath(path), None, None
+        return path if is_url(path) else os.path.abspath(path), None, None
 
 
 def _url_state(url: str) -> tuple[int, str]:

@@ -6,13 +6,14 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from typing import BinaryIO, cast
 
 from ..errors import DecoderBusyError, InputError, VkssimError
 from ..storage import remote
+from ..storage.location import has_other_scheme, is_url, other_scheme, redact_url
 from ..utils.interruption import result_of
 from ..utils.limits import abbreviated
 from ..utils.thread_pool import close_at_end, run_in_thread
@@ -129,9 +130,9 @@ def may_be_container(path: str, raw: RawDescription) -> bool:
     return not head.startswith(y4m.MAGIC) and (is_container(head) or not raw.given)
 
 
-def readable_twice(path: str) -> bool:
-    """Return True for files, also by URL, and for patterns of files; False for pipes, which are read once."""
-    return path != "-" and (os.path.isfile(path) or not os.path.exists(path))
+def can_reopen(*paths: str) -> bool:
+    """Return whether all paths can be opened again: files, also by URL, and patterns of files can, but pipes cannot."""
+    return all(path != "-" and (os.path.isfile(path) or not os.path.exists(path)) for path in paths)
 
 
 def oriented(source: FrameSource) -> FrameSource:
@@ -176,10 +177,10 @@ def _open_file(path: str, raw: RawDescription, number: int | None, hardware: Har
         if sys.stdin is None:
             raise InputError("standard input is closed; pipe the clip into it, or give the name of a file")
         return _open_stream("standard input", interruptible(sys.stdin.buffer), raw)
-    if remote.is_url(path):
-        return _open_url(remote.named(path), raw, number, hardware)
-    if remote.has_other_scheme(path) and not os.path.exists(path):
-        raise InputError(remote.other_scheme(path))
+    if is_url(path):
+        return _open_url(redact_url(path), raw, number, hardware)
+    if has_other_scheme(path) and not os.path.exists(path):
+        raise InputError(other_scheme(path))
     if sequence(path) is not None:
         from .decode.container import ContainerFile
 
@@ -286,15 +287,10 @@ def _open_stream(path: str, stream: BinaryIO, raw: RawDescription) -> FrameSourc
     return raw_pipe(path, buffered, raw.layout(path))
 
 
-def readable_again(paths: Iterable[str]) -> bool:
-    """Return whether all of them can be read twice."""
-    return all(map(readable_twice, paths))
-
-
 def open_regular(
     path: str, raw: RawDescription, stream: int | None = None, hardware: HardwareDecoder | None = None
 ) -> FrameSource:
     """Open a file as `open_file` does, but no pipe. Raises InputError."""
-    if not readable_again([path]):
+    if not can_reopen(path):
         raise InputError(f"{path} is no ordinary file; a batch waits for nothing else, such as a pipe that nobody writes to")
     return open_file(path, raw, stream, hardware)

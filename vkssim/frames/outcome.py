@@ -18,7 +18,7 @@ Remarks = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True)
-class ClipEnd:
+class ReadOutcome:
     """Hold how reading a clip ended.
 
     `damage` lists the frames in which the decoder had to conceal missing data, with the decoder's message. `remarks` lists
@@ -39,7 +39,7 @@ class ClipEnd:
     expected: int | None = None
 
     @classmethod
-    def of(cls, source: FrameSource, last: int | None) -> ClipEnd:
+    def of(cls, source: FrameSource, last: int | None) -> ReadOutcome:
         """Return the end of a source after it was read. Frame `last` was the last that was scored; None where none was."""
 
         def scored(said: Iterable[tuple[int, str]]) -> Remarks:
@@ -75,7 +75,7 @@ class ClipEnd:
         return _fewer(self, self.claimed, self.found)
 
 
-def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
+def _fewer(end: ReadOutcome, claimed: int, found: int) -> str:
     """Return the message about a clip that has fewer frames than its file states."""
     hidden = f"{end.path}: its edit list hides {counted(end.hidden, 'frame')} of {claimed}" if end.hidden else ""
     if hidden and claimed - end.hidden <= found:
@@ -84,7 +84,7 @@ def _fewer(end: ClipEnd, claimed: int, found: int) -> str:
     return f"{end.path} says that it has {counted(claimed, 'frame')}; only {found} could be decoded{more}"
 
 
-def _remarks(end: ClipEnd) -> list[str]:
+def _remarks(end: ReadOutcome) -> list[str]:
     """Return a warning for each text, with the numbers of its frames. Texts beyond a limit are only counted."""
     by_text = sorted(end.remarks, key=lambda remark: remark[1])
     texts = [(text, [number for number, _ in said]) for text, said in groupby(by_text, lambda remark: remark[1])]

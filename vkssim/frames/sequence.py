@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ..errors import InputError
-from ..storage.remote import is_url
+from ..storage.location import is_url
 
 _PATTERN = re.compile(r"%0?\d{0,2}d")  # two digits at most: a name with millions of zeros would fill the memory
 _GLOB = re.compile(r"[*?\[]")

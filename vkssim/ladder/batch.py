@@ -28,8 +28,7 @@ from ..scoring.offset import offset_of
 from ..scoring.options import ScoreOptions, check_options
 from ..scoring.run_settings import RunSettings
 from ..storage.folder import Folder, check_output, write_output
-from ..storage.location import PathOrUrl, suffix_of
-from ..storage.remote import is_url, named
+from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
 from ..utils.facts import brief
 from ..utils.progress import Bar
 from ..utils.version import __version__
@@ -80,7 +79,7 @@ def frames_file(pair: Pair, key: str) -> str:
 
     It consists of the distorted clip's name, with harmless characters only, and of the start of the key.
     """
-    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(named(pair.distorted)).stem)[:_LONGEST_NAME]
+    stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(redact_url(pair.distorted)).stem)[:_LONGEST_NAME]
     return f"{stem}-{key[:12]}.json"
 
 
@@ -124,7 +123,7 @@ def _with_offset(pair: Pair, options: ScoreOptions, warn: Callable[[str], None])
     try:
         offset = offset_of(pair.clips, options)
     except InputError as error:
-        warn(f"{named(pair.distorted)}: {error}")
+        warn(f"{redact_url(pair.distorted)}: {error}")
         return pair
     return replace(pair, offset=offset, labels={**pair.labels, "offset": offset})
 
@@ -241,8 +240,8 @@ def _kind(error: Exception) -> str:
 def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str, str] | None) -> dict[str, Any]:
     record: dict[str, Any] = {
         "key": key,
-        "reference": named(pair.reference),
-        "distorted": named(pair.distorted),
+        "reference": redact_url(pair.reference),
+        "distorted": redact_url(pair.distorted),
         "error": failure,
     }
     if report is not None and report.scoring is not None:

@@ -15,7 +15,7 @@ from ..frames.open import open_regular
 from ..frames.pairing.preprocessing import match_pair
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
-from ..storage.remote import is_url
+from ..storage.location import is_url
 from ..storage.remote import size as remote_size
 from .manifest import Pair
 

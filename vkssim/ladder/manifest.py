@@ -15,9 +15,8 @@ from ..errors import InputError, VkssimError
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.raw import PIXEL_FORMATS
 from ..scoring.options import Clips, ScoreOptions
-from ..storage.location import PathOrUrl, join, parent_of, suffix_of
+from ..storage.location import PathOrUrl, is_url, join, parent_of, redact_url, suffix_of
 from ..storage.reading import read_whole
-from ..storage.remote import is_url, named
 from ..utils.choices import BIT_DEPTHS
 from ..utils.limits import LARGEST_TABLE_BYTES, LONGEST_PATH, MOST_CELLS, MOST_COLUMNS, MOST_ROWS, abbreviated, whole_number
 from ..utils.wording import counted
@@ -92,7 +91,7 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     manifest may be a URL. Its rows may name other URLs only with `urls`, otherwise its author could choose the servers that
     vkssim connects to. Raises InputError, which names the line.
     """
-    name, folder = named(path), parent_of(path)
+    name, folder = redact_url(path), parent_of(path)
     rows = (
         (line, {column: value.strip() if isinstance(value, str) else value for column, value in row.items()})
         for line, row in read_rows(path)
@@ -100,7 +99,7 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
     pairs = [_pair(f"{name}, line {line}", row, folder, raw or RawDescription()) for line, row in rows]
     for pair in () if urls else pairs:
         for clip in filter(is_url, (pair.reference, pair.distorted)):
-            raise InputError(f"{name} names the URL {named(clip)}; with `urls` vkssim connects to the URLs of a manifest")
+            raise InputError(f"{name} names the URL {redact_url(clip)}; with `urls` vkssim connects to the URLs of a manifest")
     if not pairs:
         raise InputError(f"{name} has no rows; a manifest has a row for each pair, with columns reference and distorted")
     return pairs
@@ -108,7 +107,7 @@ def read_manifest(path: PathOrUrl, raw: RawDescription | None = None, *, urls: b
 
 def read_rows(path: PathOrUrl) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of a CSV file or of JSON lines, by column, each with its line. Raises InputError."""
-    name, is_json = named(path), suffix_of(path) in JSON_LINES
+    name, is_json = redact_url(path), suffix_of(path) in JSON_LINES
     data = io.BytesIO(read_whole(path, LARGEST_TABLE_BYTES))
     # Each line is decoded by itself, which takes less memory. Line ends within cells of CSV stay unchanged.
     text = io.TextIOWrapper(data, "utf-8-sig", newline="\n" if is_json else "")
@@ -179,7 +178,7 @@ def _file(where: str, row: dict[str, Any], name: str) -> str:
         )
     value = row[name]
     if not isinstance(value, str) or not value or len(value) > LONGEST_PATH or "\0" in value or not _nameable(value):
-        raise InputError(f"{where}: {name} is {named(str(value))[:80]!r}; it must be the name of a file")
+        raise InputError(f"{where}: {name} is {redact_url(str(value))[:80]!r}; it must be the name of a file")
     if value == "-":
         raise InputError(f"{where}: {name} is standard input; a manifest names files")
     return value
@@ -208,7 +207,7 @@ def _own_options(where: str, row: dict[str, Any]) -> dict[str, Any]:
     merge = str(row.get("merge") or "").strip()
     if merge:
         if is_url(merge) or not _nameable(merge) or len(merge) > LONGEST_PATH or "\0" in merge:
-            raise InputError(f"{where}: merge is {named(merge)[:80]!r}; it must be the name of a file on this machine")
+            raise InputError(f"{where}: merge is {redact_url(merge)[:80]!r}; it must be the name of a file on this machine")
         found["merge"] = merge
     for name in ("offset", *_PICTURES):
         text = "" if row.get(name) is None else str(row[name]).strip()

@@ -13,8 +13,7 @@ from ..page.tables import POOLED
 from ..report.backend_info import BackendInfo
 from ..report.reading import read_report
 from ..report.results import PooledReport, ScoreReport
-from ..storage.location import suffix_of
-from ..storage.remote import is_url, named
+from ..storage.location import is_url, redact_url, suffix_of
 from ..utils.limits import LARGEST_NUMBER
 from .manifest import JSON_LINES
 from .tables import FORMS, Row, is_results, labels_of, number, read_table, scores_of, scoring_of
@@ -141,7 +140,9 @@ def _frames_of(path: Path, row: Row) -> tuple[Path, ScoreReport]:
     if not place:
         return path, _pooled(row)
     if is_url(place):
-        return path, _pooled(row, f"the scores of its frames are at {named(place)}; a page is made of files on this machine")
+        return path, _pooled(
+            row, f"the scores of its frames are at {redact_url(place)}; a page is made of files on this machine"
+        )
     places = [Path(place), path.parent / place]
     found = next((place for place in places if place.is_file()), places[0])
     try:

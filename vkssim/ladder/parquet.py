@@ -6,9 +6,8 @@ import io
 from typing import Any
 
 from ..errors import InputError
-from ..storage.location import PathOrUrl
+from ..storage.location import PathOrUrl, redact_url
 from ..storage.reading import read_whole
-from ..storage.remote import named
 from ..utils.extras import need
 from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS
 from ..utils.wording import counted
@@ -20,7 +19,7 @@ _LONGEST_DECIMAL = 32  # bytes
 def read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
     """Return the rows of a flat table. Raises InputError if it is not a flat table, or is larger than the limits."""
     parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
-    data, path = read_whole(place, LARGEST_TABLE_BYTES), named(place)
+    data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
     try:
         limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
         texts = _check_declared(path, parquet.ParquetFile(io.BytesIO(data), **limits))

@@ -18,8 +18,7 @@ from ..frames.info import ClipFacts
 from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
 from ..scoring.journal import Record
-from ..storage.location import PathOrUrl, suffix_of
-from ..storage.remote import named
+from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..utils.extras import need
 from ..utils.facts import facts_of, read
 from ..utils.limits import MOST_CELLS, abbreviated
@@ -73,7 +72,7 @@ _TYPES = {bool: "bool_", int: "int64", float: "float64"}
 def check_results_path(path: PathOrUrl) -> None:
     """Raise OptionError if the ending of the path is not a form of results."""
     if suffix_of(path) not in FORMS:
-        raise OptionError(f"`output={named(path)}` does not end in {', '.join(FORMS)}")
+        raise OptionError(f"`output={redact_url(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
         need("pyarrow.parquet", "report", "Parquet")
 
@@ -94,7 +93,7 @@ def as_rows(pairs: Sequence[Pair], records: Sequence[Record], reports: Sequence[
     rows = []
     for pair, said, record, report in zip(pairs, labels, records, reports, strict=True):
         error = record["error"] or {}
-        row: Row = {"reference": named(pair.reference), "distorted": named(pair.distorted), **said}
+        row: Row = {"reference": redact_url(pair.reference), "distorted": redact_url(pair.distorted), **said}
         row |= {name: record.get(name) for name in COLUMNS[2:]}
         row |= {name: "; ".join(record.get(name) or []) or None for name in ("warnings", "notes")}
         row |= {"report": report, "error_type": error.get("type"), "error": error.get("message"), **missing}
@@ -156,8 +155,8 @@ def read_table(path: PathOrUrl) -> list[Row]:
     else:
         rows = read_parquet(path)
     if not rows:
-        raise InputError(f"{named(path)} has no rows")
-    return _filled(named(path), rows)
+        raise InputError(f"{redact_url(path)} has no rows")
+    return _filled(redact_url(path), rows)
 
 
 def _filled(path: str, rows: Sequence[Row]) -> list[Row]:

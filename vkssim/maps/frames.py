@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..errors import InputError, OptionError
 from ..features.float_ssim import FloatSsim
 from ..features.options import OptionValue, split_feature
-from ..frames.open import readable_again
+from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
 from ..frames.picture.colour import to_rgb
@@ -23,7 +23,7 @@ from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport
 from ..report.worst import metric_of_choice, worst_frames
 from ..storage.atomic import write_file
-from ..storage.remote import is_url, named
+from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes
 from ..utils.extras import need
 from ..utils.limits import check_option, whole_number
@@ -106,7 +106,7 @@ def frame_pictures(
 
     """
     paths = os.fspath(reference), os.fspath(distorted)
-    check_readable_again(paths)
+    check_can_reopen(paths)
     numbers = sorted(set(indices))
     if numbers and numbers[0] < 0:
         raise OptionError(f"frame {numbers[0]} is asked for; frames count from 0")
@@ -128,7 +128,7 @@ def scored_pictures(
     Raises OptionError for a clip at a URL unless `urls` is True: otherwise the author of the report would choose the servers.
     """
     for clip in () if urls else filter(is_url, (report.reference, report.distorted)):
-        raise OptionError(f"the report names the URL {named(clip)}; `urls` lets what it names be connected to")
+        raise OptionError(f"the report names the URL {redact_url(clip)}; `urls` lets what it names be connected to")
     return frame_pictures(
         report.reference,
         report.distorted,
@@ -188,10 +188,10 @@ def window_of(report: ScoreReport) -> str:
     return next(found, "gaussian11")
 
 
-def check_readable_again(paths: Iterable[str]) -> None:
+def check_can_reopen(paths: Iterable[str]) -> None:
     """Raise OptionError if a path is no file: a pipe has already been read when the frames are chosen."""
     for path in paths:
-        if not readable_again([path]):
+        if not can_reopen(path):
             name = "standard input" if path == "-" else path
             raise OptionError(f"maps need files that can be read a second time; {name} cannot. Give the file itself")
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..features import FEATURES
 from ..report.results import ScoreReport
 from ..report.worst import time_code
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..utils.extras import need
 from ..utils.sanitize import visible
 from .frames import FramePictures, Rgb, colour
@@ -65,7 +65,7 @@ def _line_height(size: int) -> int:
 def _lines(frame: FramePictures, report: ScoreReport) -> list[str]:
     """Return the lines of the title: the frame, the clips, and the scores."""
     scored = next((scored for scored in report.frames if scored.index == frame.index), None)
-    names = [os.path.basename(named(path)) or path for path in (report.distorted, report.reference)]
+    names = [os.path.basename(redact_url(path)) or path for path in (report.distorted, report.reference)]
     when = f" · {time_code(scored.time)}" if scored is not None and scored.time is not None else ""
     scores = {} if scored is None else {name: scored.metrics[name] for name in report.names if name in FEATURES}
     mean, lowest = float(frame.ssim_map.mean(dtype=np.float64)), float(frame.ssim_map.min())

@@ -37,8 +37,7 @@ from ..report.backend_info import BackendInfo
 from ..storage.checked_journal import BATCH, RUN, CheckedJournal, pack_record, unpack_record
 from ..storage.folder import Folder
 from ..storage.journal_file import journal_path
-from ..storage.location import PathOrUrl
-from ..storage.remote import is_url
+from ..storage.location import PathOrUrl, is_url
 from ..utils.limits import LARGEST_JOURNAL_BYTES
 from ..utils.wording import counted
 from .options import ScoreOptions

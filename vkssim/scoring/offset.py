@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DemandError, InputError, OptionError, VkssimError
-from ..frames.open import readable_twice
+from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.pairing import ByTime
 from ..frames.pairing.preprocessing import open_pair
 from ..frames.source import FrameSource
 from ..report.results import ScoreReport
-from ..storage.remote import is_url, named
+from ..storage.location import is_url, redact_url
 from ..utils.interruption import check
 from ..utils.wording import counted
 from .options import Clips, ScoreOptions
@@ -99,7 +99,7 @@ def find_offset(
     """
     paths = os.fspath(reference), os.fspath(distorted)
     for path in paths:
-        if not readable_twice(path):
+        if not can_reopen(path):
             raise InputError(f"the search for the offset reads {path} a second time, which is not possible; give `offset`")
     return selection.offset + _found(paths, raw, selection, pictures, _LONGEST).offset
 
@@ -133,7 +133,7 @@ def add_hint(
     name = next(iter(report.similarities), None)  # None if all scores are in dB: a dB value alone says little
     is_low = name is not None and report.frames and np.nanmean(report.column(name)) < _LOW
     if not (is_low or any(warning.endswith(PTS_ADVICE) for warning in report.warnings)) or not all(
-        map(readable_twice, clips.paths)
+        map(can_reopen, clips.paths)
     ):
         return
     try:
@@ -150,8 +150,8 @@ def _hint(shift: Shift, clips: Clips, options: ScoreOptions, of_many: bool) -> s
     offset = options.selection.offset + shift.offset
     cure = "would match them, and shifts every other pair as well" if of_many else "or --find-offset would match them"
     return (
-        f"the clips seem to be shifted: frame i of {named(clips.reference)} looks like frame i{offset:+d} of"
-        f" {named(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset {offset} {cure}"
+        f"the clips seem to be shifted: frame i of {redact_url(clips.reference)} looks like frame i{offset:+d} of"
+        f" {redact_url(clips.distorted)}, in the {counted(shift.frames, 'frame')} that were compared. --offset {offset} {cure}"
     )
 
 

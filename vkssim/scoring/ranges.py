@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ..errors import VkssimError
-from ..frames.outcome import ClipEnd
+from ..frames.outcome import ReadOutcome
 from ..frames.source import changed_error
 from ..report.backend_info import BackendInfo, merged_info
 from ..report.frame_scores import FrameScores
@@ -71,7 +71,7 @@ class RangeScores:
 
     report: ScoreReport
     others: list[float | None]
-    ends: tuple[ClipEnd, ClipEnd]
+    ends: tuple[ReadOutcome, ReadOutcome]
     shorter: str | None = None
     starts: tuple[float, float] | None = None
     pairs: int | None = None
@@ -196,7 +196,7 @@ def joined(
     return report
 
 
-def _ends(range_scores: Sequence[RangeScores]) -> list[ClipEnd]:
+def _ends(range_scores: Sequence[RangeScores]) -> list[ReadOutcome]:
     """Return how both clips ended.
 
     If ranges were read from files with different content, the ends carry that as their problem.

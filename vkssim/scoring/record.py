@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ..features.plane_metrics import FrameMetrics
 from ..frames.info import ClipFacts, VideoPackets
-from ..frames.outcome import ClipEnd
+from ..frames.outcome import ReadOutcome
 from ..frames.source import FrameSource
 from ..report.record import FeatureFacts, ScoringRecord, flags_of, given_flags
-from ..storage.remote import named
+from ..storage.location import redact_url
 from ..utils.sanitize import shell_line
 from ..utils.version import __version__
 from .options import Clips, ScoreOptions
@@ -34,7 +34,7 @@ def scoring_record(
         for scorer in plane.scorers
     )
     reference, distorted = (
-        replace(source.clip_facts(), path=named(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
+        replace(source.clip_facts(), path=redact_url(path), resampler=source.info.resampler, cropped_to=source.info.own_crop)
         for source, path in zip(sources, clips.paths, strict=True)
     )
     record = ScoringRecord(
@@ -59,7 +59,7 @@ def scoring_record(
 
 
 def with_whole_clips(
-    record: ScoringRecord | None, packets: ClipPackets | None, ends: Sequence[ClipEnd], shorter: str | None
+    record: ScoringRecord | None, packets: ClipPackets | None, ends: Sequence[ReadOutcome], shorter: str | None
 ) -> ScoringRecord | None:
     """Return the record completed after both clips were read to their ends; unchanged where `packets` are None.
 

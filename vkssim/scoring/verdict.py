@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import DemandError, InputError
-from ..frames.outcome import ClipEnd, listed_frames
+from ..frames.outcome import ReadOutcome, listed_frames
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
 from ..report.thresholds import Threshold, unmet
@@ -17,7 +17,7 @@ from .timing import PTS_ADVICE, Clock
 
 def judge(
     report: ScoreReport,
-    ends: Sequence[ClipEnd],
+    ends: Sequence[ReadOutcome],
     clock: Clock,
     shorter: str | None,
     *,
@@ -49,7 +49,7 @@ def judge(
         raise DemandError("; ".join(failed))
 
 
-def _nothing_to_score(report: ScoreReport, ends: Sequence[ClipEnd]) -> str:
+def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:
     """Return the error for clips without a pair.
 
     It states the lengths in the files: how far each clip was read is chance.
@@ -63,7 +63,7 @@ def _nothing_to_score(report: ScoreReport, ends: Sequence[ClipEnd]) -> str:
     return f"no frame to score: {asked} leaves none of {' and '.join(dict.fromkeys(lengths))}"
 
 
-def _length(end: ClipEnd, rate: float | None) -> str:
+def _length(end: ReadOutcome, rate: float | None) -> str:
     if end.expected is None:
         return end.path
     seconds = f" ({end.expected / rate:g} s)" if rate else ""

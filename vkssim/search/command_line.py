@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..frames.decode.demuxer import local_name
 from ..frames.sequence import sequence
-from ..storage.remote import is_url
+from ..storage.location import is_url
 from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .other_streams import copying_words

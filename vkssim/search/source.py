@@ -18,9 +18,9 @@ from ..frames.decode.clip_decoder import UnknownFormatError
 from ..frames.decode.container import ContainerFile
 from ..frames.decode.description import side_data
 from ..frames.fingerprint import Opened
-from ..frames.open import open_file, oriented, readable_twice
+from ..frames.open import can_reopen, open_file, oriented
 from ..frames.options import RawDescription
-from ..frames.outcome import ClipEnd
+from ..frames.outcome import ReadOutcome
 from ..frames.picture.crop import Crop
 from ..frames.picture.orientation import Orientation
 from ..frames.picture.pixels import new_picture, planar_name, plane_of
@@ -173,7 +173,7 @@ class Source:
                 before = small
                 if progress is not None:
                     progress(len(ticks), None)
-            end = ClipEnd.of(clip.source, len(ticks) - 1)
+            end = ReadOutcome.of(clip.source, len(ticks) - 1)
             if isinstance(clip.file, ContainerFile):
                 scan.joins, scan.renumbered = clip.file.joins, clip.file.renumbered or _begins_later(ticks)
         if end.problem is not None:
@@ -223,7 +223,7 @@ class Source:
 
     @contextmanager
     def _opened(self) -> Iterator[_Clip]:
-        if not readable_twice(self.path):
+        if not can_reopen(self.path):
             raise InputError(f"{self.path} is no ordinary file; a search reads its clip several times")
         try:
             file = open_file(self.path, RawDescription())

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..errors import OutputError, VkssimError
 from .atomic import UNFINISHED, check_writable, replace_file, write_file
-from .location import PathOrUrl, join
-from .remote import filesystem_of, is_url, named, os_error
+from .location import PathOrUrl, is_url, join, redact_url
+from .remote import filesystem_of, os_error
 
 _FILE = "file://"
 _WRITABLE = (_FILE, "gs://", "s3://")
@@ -30,11 +30,11 @@ class Folder:
         self._remote = is_url(self._place)
 
     def __str__(self) -> str:
-        return named(self._place)
+        return redact_url(self._place)
 
     def path(self, name: str) -> str:
         """Return the path of a file of that name, in the form that reports show."""
-        return named(join(self._place, name))
+        return redact_url(join(self._place, name))
 
     def check(self) -> None:
         """Make a local folder; for a URL, check that its kind can be written."""
@@ -115,7 +115,7 @@ class Folder:
 def check_url(url: str) -> None:
     """Raise OutputError if URLs of that kind cannot be written."""
     if not url.startswith(_WRITABLE):
-        raise OutputError(f"{named(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
+        raise OutputError(f"{redact_url(url)} can only be read; results go to a path, {' or '.join(_WRITABLE[1:])}")
 
 
 def check_output(place: PathOrUrl) -> None:

@@ -2,13 +2,72 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from pathlib import Path
-
-from .remote import is_url
 
 PathOrUrl = str | os.PathLike[str]
 """A local path, or a URL as text."""
+
+
+LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
+"""The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
+
+_SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_USER = re.compile(r"(?<=://)[^/\s@]*@")
+_QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
+
+_whole: dict[str, str] = {}
+"""The URLs that `redact_url` has shortened, by their short form."""
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Return whether a name is a URL. All other names are paths, even if they look like URLs."""
+    return str(path).startswith(_SLASHES)
+
+
+def has_other_scheme(path: str) -> bool:
+    """Return whether a name looks like a URL of an unsupported scheme. A local file can have such a name."""
+    return _SCHEME.match(path) is not None and not is_url(path)
+
+
+def other_scheme(path: str) -> str:
+    """Return the message about such a name."""
+    schemes = ", ".join(_SLASHES)
+    name = _QUERY.sub("", _USER.sub("…@", path))
+    return (
+        f"{name} is not supported: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
+        " (`pip install 'vkssim[remote]'`). Download the clip and give the file"
+    )
+
+
+def redact_url(path: str | os.PathLike[str]) -> str:
+    """Return a path or a URL in the form that may be shown: without user, password and query, which grant access.
+
+    A part of the query's digest replaces the query, so that two queries stay different. Within this process, the name still
+    opens the URL.
+    """
+    path = os.fspath(path)
+    if not is_url(path):
+        return path
+    name = _USER.sub("…@", path)
+    if path.startswith("https://"):  # other schemes have no queries: there, a question mark is part of the name
+        name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", name)
+    if name != path:
+        _whole[name] = path
+    return name
+
+
+def whole_url(url: str) -> str:
+    """Return the URL that `redact_url` showed in this form, with its user, password and query."""
+    return _whole.get(url, url)
+
+
+def redact(text: str) -> str:
+    """Return a text in which URLs have no users, passwords and queries."""
+    return _QUERY.sub("?…", _USER.sub("…@", text))
 
 
 def parent_of(path: PathOrUrl) -> PathOrUrl:

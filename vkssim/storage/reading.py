@@ -8,6 +8,7 @@ import stat
 from ..errors import InputError
 from ..utils.limits import abbreviated
 from . import remote
+from .location import is_url, redact_url
 
 _HEAD_BYTES = 512  # by which a video is known
 
@@ -31,9 +32,9 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
 
     Raises InputError if it cannot be read, has more than `most` bytes, or is a video.
     """
-    name = remote.named(path)
+    name = redact_url(path)
     try:
-        if remote.is_url(name):
+        if is_url(name):
             size = remote.size(name)
             data = remote.read(name, 0, min(size, _HEAD_BYTES) if size > most else size)
         else:

@@ -7,11 +7,9 @@ request that fails for a moment is repeated.
 from __future__ import annotations
 
 import errno
-import hashlib
 import io
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,9 +20,7 @@ from ..errors import VkssimError
 from ..utils.extras import need
 from ..utils.interruption import check
 from .https import Versions, watch
-
-LIBRARIES = {"file": "fsspec", "gs": "gcsfs", "https": "aiohttp", "s3": "s3fs"}
-"""The schemes that make a URL, and the file system of each. Plain http is left out: the network could change the video."""
+from .location import LIBRARIES, is_url, redact, whole_url
 
 STREAM_BLOCK = 1 << 22
 """Bytes per request for a file that is read in order; the next block is fetched meanwhile."""
@@ -34,52 +30,10 @@ _BLOCKS = 8  # cached for each file: the data of a container is not strictly in 
 _BUFFER = 1 << 16
 _SECONDS = 30  # timeout of https, to connect and between two reads
 _LONGEST_REASON = 200
-_SLASHES = tuple(f"{scheme}://" for scheme in LIBRARIES)
 _LOGGING = ("aiobotocore", "aiohttp", "botocore", "fsspec", "gcsfs", "s3fs")
 _TAGS = ("ETag", "etag", "Last-Modified", "LastModified", "mtime", "created")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_USER = re.compile(r"(?<=://)[^/\s@]*@")
-_QUERY = re.compile(r"\?(?!…)[^\s'\"]+")
 
-_whole: dict[str, str] = {}
 _versions = Versions()
-
-
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Return whether a name is a URL. All other names are paths, even if they look like URLs."""
-    return str(path).startswith(_SLASHES)
-
-
-def has_other_scheme(path: str) -> bool:
-    """Return whether a name looks like a URL of an unsupported scheme. A local file can have such a name."""
-    return _SCHEME.match(path) is not None and not is_url(path)
-
-
-def other_scheme(path: str) -> str:
-    """Return the message about such a name."""
-    schemes = ", ".join(_SLASHES)
-    name = _QUERY.sub("", _USER.sub("…@", path))
-    return (
-        f"{name} is not supported: vkssim reads files, and URLs by {schemes}, which need the extra [remote]"
-        " (`pip install 'vkssim[remote]'`). Download the clip and give the file"
-    )
-
-
-def named(path: str | os.PathLike[str]) -> str:
-    """Return a path or a URL in the form that may be shown: without user, password and query, which grant access.
-
-    A part of the query's digest replaces the query, so that two queries stay different. Within this process, the name still
-    opens the URL.
-    """
-    path = os.fspath(path)
-    if not is_url(path):
-        return path
-    name = _USER.sub("…@", path)
-    if path.startswith("https://"):  # other schemes have no queries: there, a question mark is part of the name
-        name = _QUERY.sub(lambda query: f"?…{hashlib.sha256(query[0].encode()).hexdigest()[:8]}", name)
-    if name != path:
-        _whole[name] = path
-    return name
 
 
 def local_path(url: str) -> str | None:
@@ -178,7 +132,7 @@ def filesystem_of(url: str) -> tuple[Any, str]:
 
 
 def _opened(url: str) -> tuple[Any, str]:
-    return filesystem_of(_whole.get(url, url))
+    return filesystem_of(whole_url(url))
 
 
 @cache
@@ -204,7 +158,7 @@ def _https_options() -> dict[str, Any]:
 
 
 async def _refuse_redirect(_session: Any, _context: Any, answer: Any) -> None:
-    target = scrubbed(answer.response.headers.get("Location", "elsewhere"))
+    target = redact(answer.response.headers.get("Location", "elsewhere"))
     answer.response.close()
     raise OSError(errno.EREMOTE, f"the server redirects to {target}, which was not given as an input")
 
@@ -231,12 +185,7 @@ def os_error(error: Exception) -> OSError:
     if isinstance(error, FileNotFoundError):
         return OSError(number or errno.ENOENT, "no such file")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
-    return OSError(number or errno.EIO, scrubbed(" ".join(reason.split()))[:_LONGEST_REASON].strip(" :"))
-
-
-def scrubbed(text: str) -> str:
-    """Return a text in which URLs have no users, passwords and queries."""
-    return _QUERY.sub("?…", _USER.sub("…@", text))
+    return OSError(number or errno.EIO, redact(" ".join(reason.split()))[:_LONGEST_REASON].strip(" :"))
 
 
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)

@@ -9,7 +9,8 @@ from functools import cache
 from typing import Any
 
 from ...errors import InputError
-from ...storage.remote import is_url, open_url
+from ...storage.location import is_url
+from ...storage.remote import open_url
 from ...utils.limits import MOST_PIXELS
 from ..sequence import sequence
 from .ffmpeg_log import parked

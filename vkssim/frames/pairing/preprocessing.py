@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...types import FrameFormat
 from ..decode.hardware import HardwareDecoder
 from ..info import VideoInfo
-from ..open import check_chroma, open_both, open_file, oriented, readable_twice
+from ..open import can_reopen, check_chroma, open_both, open_file, oriented
 from ..options import PictureOptions, RawDescription
 from ..picture.colour import RGB_DEFAULT, UNLIKE_SDR, WEIGHTS, Colour
 from ..picture.crop import Crop, without_bars
@@ -43,7 +43,7 @@ def open_pair(
         (reference, "reference", "crop_reference", pictures.crop_reference),
         (distorted, "distorted clip", "crop_distorted", pictures.crop_distorted),
     ):
-        if text == "auto" and not readable_twice(path):
+        if text == "auto" and not can_reopen(path):
             raise InputError(f"`{name}=auto` has to read the {clip} twice, which {path} does not allow; give WxH+X+Y")
     with ExitStack() as stack:
         clips = zip((reference, distorted), streams, strict=True)
