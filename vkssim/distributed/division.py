@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..frames.options import Selection
-from ..frames.pairing.schedule import Schedule
+from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, SeekIndex
 from ..scoring.ranges import Cut, FrameRange
 
@@ -21,7 +21,7 @@ def divided(
     """
     if sync != "index" or any(source.problem is not None for source in sources):
         return [FrameRange()]
-    schedule = selection.schedule(*sources, sync)
+    schedule = schedule_pairs(selection, *sources, sync)
     if schedule.pairs is None:
         return [FrameRange()]
     pairs = max(_LEAST_PAIRS, min(pairs, -(-schedule.pairs // least)))

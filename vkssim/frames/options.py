@@ -21,9 +21,7 @@ from ..utils.wording import either
 
 if TYPE_CHECKING:
     from .info import VideoInfo
-    from .pairing.schedule import Schedule
     from .raw import PlanarLayout
-    from .source import FrameSource
 
 _SIZE = re.compile(r"(\d{1,6})x(\d{1,6})")
 _DIGITS = rf"\d{{1,{MOST_DIGITS}}}"
@@ -451,30 +449,3 @@ class Selection:
     def first_distorted(self) -> int:
         """Return the frame of the distorted clip that is in the first pair."""
         return self.skip_distorted + max(0, self.offset)
-
-    def schedule(self, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
-        """Return the pairs of two sources.
-
-        Parameters
-        ----------
-        reference, distorted : FrameSource
-            The open clips.
-        sync : {"index", "pts"}
-            Pair frames by their number, or by their presentation time.
-
-        Returns
-        -------
-        Schedule
-            Which frame goes with which, from the first pair to the last.
-
-        Raises
-        ------
-        InputError
-            A time is needed and not known.
-        OptionError
-            Pairs cannot be made in the way that `sync` names.
-
-        """
-        from .pairing.schedule import schedule
-
-        return schedule(self, reference, distorted, sync)

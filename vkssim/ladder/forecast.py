@@ -13,6 +13,7 @@ from ..errors import VkssimError
 from ..frames.decode.container import ContainerFile
 from ..frames.open import open_regular
 from ..frames.pairing.preprocessing import match_pair
+from ..frames.pairing.schedule import schedule_pairs
 from ..frames.source import FrameSource
 from ..scoring.options import ScoreOptions
 from ..storage.location import is_url
@@ -86,7 +87,7 @@ def _expected(pair: Pair, options: ScoreOptions, kind: str, cores: float) -> _Ex
         files = [stack.enter_context(open_regular(path, pair.raw, stream)) for path, stream in clips]
         reference, distorted = files
         sources = match_pair(reference, distorted, pair.raw, pictures, options.chroma)
-        schedule = options.selection.schedule(*sources, options.sync)
+        schedule = schedule_pairs(options.selection, *sources, options.sync)
         frames = schedule.pairs or 0
         info = reference.info
         pixels = frames * info.width * info.height

@@ -18,6 +18,7 @@ from ..features.options import OptionValue, split_feature
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.preprocessing import common_format, open_pair
+from ..frames.pairing.schedule import schedule_pairs
 from ..frames.picture.colour import to_rgb
 from ..frames.source import FrameSource, check_unchanged
 from ..report.results import ScoreReport
@@ -157,7 +158,7 @@ def _pictures(
     with ExitStack() as stack:
         sources = [stack.enter_context(source) for source in open_pair(*paths, raw, pictures, streams=selection.streams)]
         frame = common_format(sources[0], sources[1])
-        pairing = selection.schedule(sources[0], sources[1], sync).pairing
+        pairing = schedule_pairs(selection, sources[0], sources[1], sync).pairing
         options: dict[str, OptionValue] = {"scale": 1, "window": window}
         mapper = stack.enter_context(SsimMapper(frame, options, backend=backend, device=device, batch=1))
         for index in indices:

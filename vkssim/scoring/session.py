@@ -14,7 +14,7 @@ from ..frames.open import open_both, open_regular
 from ..frames.options import Selection
 from ..frames.outcome import ReadOutcome
 from ..frames.pairing.preprocessing import colour_warnings, common_format, match_pair, open_pair
-from ..frames.pairing.schedule import Schedule
+from ..frames.pairing.schedule import Schedule, schedule_pairs
 from ..frames.source import FrameSource, check_unchanged
 from ..report.backend_info import merged_info
 from ..report.results import ScoreReport
@@ -68,7 +68,7 @@ def score_range(
     """
     with ExitStack() as stack:
         metrics = frame_metrics(sources, options)
-        schedule = options.selection.schedule(*sources, options.sync)
+        schedule = schedule_pairs(options.selection, *sources, options.sync)
         begins = _seek(frame_range.start, sources, schedule)
         backend = close_at_end(stack, open_backend(metrics.planes))
         before = dict(backend.stage_seconds())  # the backend may have scored other ranges before

@@ -42,8 +42,12 @@ class Schedule:
         return self.pairing.reference(alone)[0], self.pairing.distorted(alone)[0]
 
 
-def schedule(selection: Selection, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
-    """Return the pairs of two sources that are selected; see `Selection.schedule`."""
+def schedule_pairs(selection: Selection, reference: FrameSource, distorted: FrameSource, sync: str) -> Schedule:
+    """Return the pairs of two sources that are selected, from the first pair to the last.
+
+    `sync` is ``"index"`` to pair frames by their number, or ``"pts"`` to pair them by their presentation time. Raises
+    InputError if a time is needed and not known, and OptionError for another `sync`.
+    """
     check_sync(sync)
     first, last = (
         None if position is None else max(0, _frame(name, position, reference) - selection.first_reference)
