@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,8 +14,9 @@ try:
     import click
     import gate_matrix
     from agreement import Comparison, compare, tolerance_of, worst
+    from exit_codes import AGREE, MISMATCH, end
 
-    from vkssim import ScoreReport, VkssimError, score_files
+    from vkssim import ScoreReport, score_files
     from vkssim.features import FEATURES, with_options
     from vkssim.frames.options import RawDescription, Selection
     from vkssim.utils.choices import BACKENDS, BIT_DEPTHS
@@ -30,8 +29,6 @@ FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 CLIP = FIXTURES / "bbb_576x324_ref.mp4", FIXTURES / "bbb_576x324_dis.mp4"
 REFERENCE = "cpu"
 DEFAULT_PLACES = 4
-
-AGREE, MISMATCH, COULD_NOT_RUN = 0, 1, 2
 
 
 # -- a pair of clips ------------------------------------------------------------------------------------------------------
@@ -231,15 +228,4 @@ def main(
 
 
 if __name__ == "__main__":
-    # Not click's own ending: it gives 1 for some errors, and 1 is to mean a mismatch and nothing else.
-    try:
-        sys.exit(main.main(standalone_mode=False))
-    except click.ClickException as error:
-        error.show()
-    except VkssimError as error:
-        click.echo(f"cross_backend_diff: {error}", err=True)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("cross_backend_diff: interrupted", err=True)
-    except Exception:
-        traceback.print_exc()
-    sys.exit(COULD_NOT_RUN)
+    end(main, "cross_backend_diff")
