@@ -1,4 +1,4 @@
-"""Define every error that the package raises on purpose, and its exit code."""
+"""Every error that the package raises on purpose, and its exit code."""
 
 from __future__ import annotations
 
@@ -54,51 +54,51 @@ __all__ = [
 
 
 class InputError(VkssimError):
-    """Report that a file or a stream cannot be read as video, or that two of them cannot be compared."""
+    """A file or a stream cannot be read as video, or two of them cannot be compared."""
 
 
 class TruncatedInputError(InputError):
-    """Report that a stream ended within a frame. The complete frames before it can be scored."""
+    """A stream ended within a frame. The complete frames before it can be scored."""
 
 
 class ReadError(InputError):
-    """Report that the system failed to read a file further, for example from a disk or a network. Earlier frames are valid."""
+    """The system failed to read a file further, for example from a disk or a network. Earlier frames are valid."""
 
 
 class RangeError(InputError):
-    """Report that a range of frames cannot be read by itself, against the file's index; a read from the start works."""
+    """A range of frames cannot be read by itself, although the file has an index; a read from the start works."""
 
 
 class EncodeError(InputError):
-    """Report that a clip cannot be encoded with a setting of an encoder, or that the stream cannot be decoded."""
+    """A clip cannot be encoded with a setting of an encoder, or the stream cannot be decoded."""
 
 
 class WorkerLostError(VkssimError):
-    """Report that a pair of clips ended each process that scored it, for example by a fault of a decoder or a driver."""
+    """A pair of clips ended each process that scored it, for example by a fault of a decoder or a driver."""
 
 
 class DecoderBusyError(DeviceError):
-    """Report that a hardware decoder that decodes already cannot be opened once more, for want of memory for instance."""
+    """A hardware decoder that is in use cannot be opened once more, for example because memory is short."""
 
 
 class FrameError(InputError, ValueError):
-    """Report an array of the wrong shape, type or size, or a frame that is too small for the metric."""
+    """An array has the wrong shape, type or size, or a frame is too small for the metric."""
 
 
 class OptionError(VkssimError, ValueError):
-    """Report an unknown feature or option, or a value that it does not allow."""
+    """A feature or an option is unknown, or does not allow the value."""
 
 
 class OutputError(VkssimError):
-    """Report that scores cannot be written to their output."""
+    """Scores cannot be written to their output."""
 
 
 class DemandError(VkssimError):
-    """Report scores that exist but fail a requirement of the user, such as `strict` or a threshold."""
+    """Scores exist but fail a requirement of the user, such as `strict` or a threshold."""
 
 
 class HostMemoryError(VkssimError):
-    """Report that the process cannot get the memory that a run needs. Scores computed before are in `report`.
+    """The process cannot get the memory that a run needs. The scores that were computed earlier are in `report`.
 
     Parameters
     ----------
@@ -136,28 +136,28 @@ def wants_memory(error: Exception) -> bool:
 
 
 class InterruptedRunError(VkssimError):
-    """Report that Ctrl-C or another signal, with the number `signal`, stopped the run.
+    """Ctrl-C or another signal, with the number `signal`, stopped the run.
 
-    Scores computed before are in `report`.
+    The scores that were computed earlier are in `report`.
     """
 
     signal: int = signal.SIGINT
 
 
 class LostWorkerWarning(UserWarning):
-    """Warn that a worker died or its device failed, and that another worker repeats its task."""
+    """A worker died or its device failed, and another worker repeats its task."""
 
 
 class UnusableGpuWarning(UserWarning):
-    """Warn that a software device computes, although a GPU is present that Vulkan cannot use."""
+    """A software device computes, although a GPU is present that Vulkan cannot use."""
 
 
 class DepthWarning(UserWarning):
-    """Warn that no integer sample exceeds a quarter of the range, as if the samples had a smaller depth than the one stated."""
+    """No integer sample exceeds a quarter of the range, as if the samples had a smaller depth than stated."""
 
 
 class SmallerBatchWarning(UserWarning):
-    """Warn that the device lacks the memory for batches of the usual size. Smaller ones give the same scores more slowly."""
+    """The device lacks the memory for batches of the usual size. Smaller ones give the same scores more slowly."""
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {

@@ -1,4 +1,4 @@
-"""Define the types that signatures share: arrays of samples, and the format of a frame's samples with their scale."""
+"""The types that signatures share: arrays of samples, and the format of a frame's samples with their scale."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Planes = tuple[Samples, ...]
 class ExternalPlane:
     """The place of a plane in memory of the GPU, which the host cannot write: `height` rows of `row_bytes` every `pitch` bytes.
 
-    `address` is that of the API that writes it, a CUDA device pointer for instance. Integers lie `shift` bits higher in their
+    `address` is the one in the API that writes it, such as a CUDA device pointer. Integers lie `shift` bits higher in their
     type.
     """
 
@@ -182,7 +182,7 @@ def _checked_range(data_range: float) -> float:
 
 @dataclass(frozen=True)
 class FrameFormat:
-    """Describe the size and the samples of a luma plane.
+    """The size and the samples of a luma plane.
 
     `factor` converts a sample to the 0..255 scale. For integers of 8 to 16 bits it is 2^(8-bits), as in libvmaf. For floats,
     and for integers whose range is not that of a bit depth, it is 255/range. `peak` is the largest sample, for `clip_db`.

@@ -46,7 +46,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Threshold:
-    """Require that a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
+    """The requirement that a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
 
     score: str
     pooling: str

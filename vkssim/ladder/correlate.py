@@ -22,7 +22,7 @@ _REACH, _NARROWEST, _WIDEST = 3.0, 0.01, 100.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Hold a value and its 95 % confidence interval; NaN if there is none."""
+    """A value and its 95 % confidence interval; NaN if there is none."""
 
     value: float
     low: float
@@ -31,7 +31,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Correlation:
-    """Hold the correlation of `pairs` scores and opinions.
+    """The correlation of `pairs` scores and opinions.
 
     `plcc` is Pearson's correlation of the opinions with the fitted scores. The others use the scores themselves: `plcc_raw` is
     Pearson's, as in papers that do not fit, `srocc` is Spearman's and `krocc` Kendall's (tau-b). They are negative for opinions

@@ -28,7 +28,7 @@ def find_ladders(
     names
         The name of the ladder of each clip, such as its codec. Clips of different references are in different ladders.
     rates
-        The bit rate of each clip, over 0; None where it is unknown, which excludes the clip from ladders.
+        The bit rate of each clip, over 0; None if it is unknown, which excludes the clip from ladders.
     metrics
         The scores to compute deltas of, by their means.
     unit

@@ -26,7 +26,7 @@ MOST_OPENED = 1000
 
 @dataclass(frozen=True)
 class Forecast:
-    """Hold the estimate for `pairs` pairs, of which `opened` were opened and `failed` cannot be scored.
+    """The estimate for `pairs` pairs, of which `opened` were opened and `failed` cannot be scored.
 
     `tasks` tasks read `bytes` bytes. They take `seconds` on one worker of the first kind, and `elapsed` on all workers
     together.

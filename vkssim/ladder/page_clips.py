@@ -29,10 +29,10 @@ _MEASURED = "kbit/s"
 
 @dataclass(frozen=True)
 class PageClip:
-    """Hold a clip with its scores.
+    """A clip with its scores.
 
-    `file` names the clip where its report does not. `source` is the file from which the scores were read. `ladder` is the name
-    of the clip's ladder, `rate` its bit rate there; None where it is unknown. `labels` are those of the manifest.
+    `file` names the clip if its report does not. `source` is the file from which the scores were read. `ladder` is the name
+    of the clip's ladder, `rate` its bit rate there; None if it is unknown. `labels` are those of the manifest.
     """
 
     file: str
@@ -45,7 +45,7 @@ class PageClip:
 
 @dataclass(frozen=True)
 class PageClips:
-    """Hold all clips of a page.
+    """All clips of a page.
 
     `unit` is the unit of their bit rates, and `failed` has (distorted clip, error) of the pairs that a batch could not score.
     """
@@ -61,7 +61,7 @@ def read_clips(paths: Sequence[Path], *, ladder: Sequence[str] = (), rate: str |
     Parameters
     ----------
     paths
-        JSON of `vkssim score`, or results of `vkssim batch`, recognized by their endings. A row without its report with the
+        JSON of `vkssim score`, or results of `vkssim batch`, recognised by their endings. A row without its report with the
         scores of each frame contributes only its pooled scores.
     ladder
         The columns of tables that identify a ladder; without them ``codec``, or the codec of the clip.

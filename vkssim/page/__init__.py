@@ -1,4 +1,4 @@
-"""Make one self-contained HTML page of reports: verdicts, tables, charts and the worst moments.
+"""Reports as one self-contained HTML page: verdicts, tables, charts and the worst moments.
 
-This package knows reports, maps and the rules of comparisons. No lower package knows the page. Read `render` first.
+This package uses reports, maps and the rules of comparisons. No lower package imports it. Read `render` first.
 """

@@ -1,4 +1,4 @@
-"""Describe the page of a search: its answer first, then the curves with all trials, and the trials themselves, folded."""
+"""The page of a search: its answer first, then the curves with all trials, and the trials themselves, folded."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Plot:
-    """What a chart shows; `legend` has (kind, series, text) of each entry."""
+    """The content of a chart; `legend` has (kind, series, text) of each entry."""
 
     title: str
     across: str
@@ -106,7 +106,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a search found, as its page shows it from top to bottom."""
+    """The result of a search, as its page shows it from top to bottom."""
 
     title: str
     lead: str

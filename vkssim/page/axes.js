@@ -1,4 +1,4 @@
-// Axes: from `low` to `high`, `share` says where a value lies from 0 to 1, `ticks` are {value, text}. As charts.py has them.
+// Axes: from `low` to `high`, `share` gives the position of a value from 0 to 1, `ticks` are {value, text}, as in charts.py.
 
 const TICKS = 6;
 
@@ -13,7 +13,7 @@ function linearAxis(low, high, ticks) {
   return { low, high, ticks, share: (value) => (value - low) / (high - low) };
 }
 
-/** An axis of scores that begins and ends on a tick. Infinite scores have no place on it; null where there are no others. */
+/** An axis of scores that begins and ends on a tick. Infinite scores have no place on it; null if all are infinite. */
 function scoreAxis(scores) {
   let low = Infinity;
   let high = -Infinity;

@@ -28,9 +28,9 @@ _PREFIX = "data:image/webp;base64,"
 
 @dataclass(frozen=True)
 class Fitted:
-    """Hold pictures that fit, as ``data:`` URIs. The URIs of frames that are left out are empty.
+    """The pictures that fit, as ``data:`` URIs. The URIs of frames that are left out are empty.
 
-    `kept` tells for each frame whether it stays, `step` is the encoding of the pictures, and `note` explains both to the user.
+    `kept` has True for each frame that stays, `step` is the encoding of the pictures, and `note` explains both to the user.
     """
 
     pictures: tuple[str, ...]
@@ -45,7 +45,7 @@ def first_step(count: int) -> Step:
 
 
 class EncodedPictures:
-    """Hold pictures as WebP, each once. Adding the same picture again returns its first number."""
+    """Pictures as WebP, each once. Adding the same picture again returns its first number."""
 
     def __init__(self, step: Step = STEPS[0]) -> None:
         self.step = step
@@ -100,7 +100,7 @@ def _that_fit(frames: Sequence[Sequence[int]], sizes: Sequence[int], budget: int
 
 
 def _note(step: Step, kept: Sequence[bool], budget: int, *, shrunk: bool) -> str:
-    """Return what was done so that the pictures fit; empty if nothing was."""
+    """Return a note on how the pictures were made to fit; empty if they fit as they were."""
     said = []
     if shrunk:
         said.append(f"To fit into {budget / 1e6:g} MB (--picture-budget), pictures are at most {step[0]} pixels wide.")

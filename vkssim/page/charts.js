@@ -1,7 +1,7 @@
 // Drawing: axes, lines and markers into a chart of the page. A plot is stretched to its width; texts and markers are placed in
 // per cent, so that they are not.
 
-const COLUMNS = 800; // of a plot, each drawn as the least and the greatest score in it
+const COLUMNS = 800; // of a plot; each shows the lowest and the highest score in it
 
 function liveChart(id) {
   const root = document.getElementById(id);
@@ -22,7 +22,7 @@ function draw(chart, across, up, lines) {
   chart.over = svgElement("g", {}, chart.svg); // what moves lies over the lines
 }
 
-/** A place of a plot in its own units. Scores that are infinite lie on its border. */
+/** A position in the units of a plot. Infinite scores lie on its border. */
 function placed(chart, x, y) {
   const down = 1 - Math.max(0, Math.min(1, chart.up.share(y)));
   return [chart.width * chart.across.share(x), chart.height * down];
@@ -67,7 +67,7 @@ function drawMark(chart, group, style, x, y) {
   svgElement("path", { class: "mark", d: page.markers[style.marker] }, svgElement("svg", at, group));
 }
 
-/** A path through the points, interrupted where one has no score; a lone point is a dot. */
+/** A path through the points, with a gap at each one without a score; a lone point is a dot. */
 function pathOf(chart, points) {
   let path = "";
   let open = false;
@@ -86,7 +86,7 @@ function pathOf(chart, points) {
 /** The last point of a line that has a score: the place of its marker. */
 const lastOf = (points) => points.filter(([, y]) => y !== null).slice(-1);
 
-/** Few enough points to draw: all of a few, else the least and the greatest of each column, so that no outlier is lost. */
+/** The points to draw: all if they are few, else the lowest and the highest of each column, so that no outlier is lost. */
 function thinned(points, low, high) {
   if (points.length <= 2 * COLUMNS) return points;
   const kept = [];

@@ -22,7 +22,7 @@ _TICKS = 6
 
 @dataclass(frozen=True)
 class Axis:
-    """Describe an axis from `low` to `high`, with round `ticks` between them."""
+    """An axis from `low` to `high`, with round `ticks` between them."""
 
     low: float
     high: float
@@ -40,7 +40,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class RateAxis(Axis):
-    """Describe a logarithmic axis of bit rates."""
+    """A logarithmic axis of bit rates."""
 
     def share(self, value: float) -> float:
         """Return the position of a value on the axis, from 0 to 1."""
@@ -53,7 +53,7 @@ class RateAxis(Axis):
 
 @dataclass(frozen=True)
 class Line:
-    """Hold one series of a chart: an SVG path, and the positions of frames that have no score.
+    """One series of a chart: an SVG path, and the positions of frames that have no score.
 
     `marks` are the positions of the line's markers, in per cent across and down; `clips` has the clip of each, if every one
     stands for a clip.
@@ -68,7 +68,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Hold the lines and the two axes of a chart."""
+    """The lines and the two axes of a chart."""
 
     across: Axis
     up: Axis

@@ -1,4 +1,4 @@
-"""Prepare the data for the script of a page: frame numbers, times and scores by column, ladders, and the styles of lines."""
+"""The data for the scripts of a page: frame numbers, times and scores by column, ladders, and the styles of lines."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def as_text(data: Any) -> str:
 
 
 def _columns(report: ScoreReport, label: str, style: LineStyle, names: Sequence[str]) -> dict[str, Any]:
-    """Return the data of a clip. Its scores and means have an entry for each name, None where it was not scored."""
+    """Return the data of a clip. Its scores and means have an entry for each name, None for a score that it lacks."""
     pooled = report.pooled()
     scored = set(report.names) if report.frames else set()
     return {

@@ -1,4 +1,4 @@
-"""Hold the defaults of a page, apart from the page, so that the command line need not load the page."""
+"""The defaults of a page, in a module of their own, so that the command line need not load the page."""
 
 WORST = 6
 """The number of frames of each reference that are shown as pictures."""

@@ -13,7 +13,7 @@ from .tables import score_text
 
 @dataclass(frozen=True)
 class PageFigure:
-    """Hold a picture at one position of the page.
+    """A picture at one position of the page.
 
     `picture` is its number. If the picture appears elsewhere, `uri` is empty and `where` names the frame at which it appears.
     """
@@ -25,7 +25,7 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class PageClip:
-    """Hold a clip in one frame, with its scores as (name, text)."""
+    """A clip in one frame, with its scores as (name, text)."""
 
     clip: int
     distorted: PageFigure
@@ -35,7 +35,7 @@ class PageClip:
 
 @dataclass(frozen=True)
 class PageFrame:
-    """Hold a frame. `worst` is the clip with the lowest score in it, and `score` that score, in the metric of the group."""
+    """A frame. `worst` is the clip with the lowest score in it, and `score` that score, in the metric of the group."""
 
     index: int
     time: str
@@ -47,7 +47,7 @@ class PageFrame:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """Hold clips that can be compared frame by frame, by their numbers.
+    """Clips that can be compared frame by frame, by their numbers.
 
     `listed` are their worst moments, in the order of the frames.
     """

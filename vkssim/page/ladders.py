@@ -1,4 +1,4 @@
-"""Hold ladders on a page, which are clips of one reference at several bit rates, and the rate that one saves over another."""
+"""The ladders of a page, each of clips of one reference at several bit rates, and the rate that one saves over another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rung:
-    """Hold a clip of a ladder, by its number on the page, and its bit rate."""
+    """A clip of a ladder, by its number on the page, and its bit rate."""
 
     clip: int
     rate: float
@@ -16,7 +16,7 @@ class Rung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """Hold a ladder: its name, such as a codec, and its rungs in ascending order of bit rates."""
+    """A ladder: its name, such as a codec, and its rungs in ascending order of bit rates."""
 
     name: str
     reference: str
@@ -25,7 +25,7 @@ class Ladder:
 
 @dataclass(frozen=True)
 class Delta:
-    """Hold the Bjøntegaard deltas of one ladder against another, both given by name.
+    """The Bjøntegaard deltas of one ladder against another, both by name.
 
     `rate` is in per cent. `score` is in dB if `decibels` is True, else in units of the metric. Both are None if the deltas
     cannot be computed, and `reason` says why. `reference` is empty for the mean over all references. `warnings` limit how far
@@ -45,7 +45,7 @@ class Delta:
 
 @dataclass(frozen=True)
 class Ladders:
-    """Hold all ladders of a page, and the deltas between them; `unit` is the unit of their bit rates."""
+    """All ladders of a page, and the deltas between them; `unit` is the unit of their bit rates."""
 
     ladders: tuple[Ladder, ...] = ()
     deltas: tuple[Delta, ...] = ()

@@ -39,10 +39,10 @@ class MomentGroup:
 
 
 def moments_of(report: ScoreReport, name: str, count: int) -> list[FrameScores]:
-    """Return the frames with the lowest scores, the worst first, none of them within a second of another one.
+    """Return the frames with the lowest scores, the worst first, none of them within a second of another.
 
-    Each is the worst of the frames up to half a second away, since the edge of another moment is none. Frames without a score
-    count as the worst; of equal frames the first one counts.
+    Each is the worst frame within half a second on either side, because a frame at the edge of a worse moment is not a
+    moment. Frames without a score count as the worst; of equal frames the first one counts.
     """
     times = _times(report)
     places = {frame.index: place for place, frame in enumerate(report.frames)}

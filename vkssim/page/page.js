@@ -1,9 +1,9 @@
-// The page as a whole: theme, folds, and the choice of what is shown everywhere.
+// The page as a whole: theme, folds, and the choices that hold for every chart and table.
 
 function setUpTheme() {
   const button = document.getElementById("theme");
   let dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const name = () => (button.textContent = dark ? "Light theme" : "Dark theme"); // what a click brings
+  const name = () => (button.textContent = dark ? "Light theme" : "Dark theme"); // the theme after a click
   button.addEventListener("click", () => {
     dark = !dark;
     document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -12,7 +12,7 @@ function setUpTheme() {
   name();
 }
 
-/** What is long is folded, but never on paper. The tables of the metric that is shown are open. */
+/** Long parts are folded on the screen, never on paper. The tables of the metric that is shown are open. */
 function setUpFolds() {
   const folds = all("details");
   let before = [];

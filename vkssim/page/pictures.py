@@ -24,7 +24,7 @@ _BACKGROUND = 128  # grey border of the SSIM map, which has no values within hal
 
 @dataclass(frozen=True)
 class ClipView:
-    """Hold a frame of a distorted clip: the number of the clip, and the indices of its two pictures in `Gallery.pictures`."""
+    """A frame of a distorted clip: the number of the clip, and the indices of its two pictures in `Gallery.pictures`."""
 
     clip: int
     distorted: int
@@ -33,7 +33,7 @@ class ClipView:
 
 @dataclass(frozen=True)
 class FrameView:
-    """Hold a frame in all clips that were scored in it; `reference` is an index in `Gallery.pictures`."""
+    """A frame in all clips that were scored in it; `reference` is an index in `Gallery.pictures`."""
 
     index: int
     reference: int
@@ -47,7 +47,7 @@ class FrameView:
 
 @dataclass(frozen=True)
 class FrameGroup:
-    """Hold clips whose frames of one number show the same picture of the reference, and their frames, the worst first."""
+    """Clips whose frames of one number show the same picture of the reference, and their frames, the worst first."""
 
     clips: tuple[int, ...]
     frames: tuple[FrameView, ...]
@@ -55,7 +55,7 @@ class FrameGroup:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Hold all pictures of a page, as ``data:`` URIs.
+    """All pictures of a page, as ``data:`` URIs.
 
     `scale` has the colours of the maps from 0 to 1. `reasons` say, by the number of a clip, why it has no pictures. `note` says
     how the pictures were fitted into their budget.
@@ -105,7 +105,7 @@ def worst_frames(
 
 @dataclass
 class _OpenGroup:
-    """Hold clips that so far have the same pictures of the reference; `references` and `views` are by the numbers of frames."""
+    """Clips that so far have the same pictures of the reference; `references` and `views` are by the numbers of frames."""
 
     references: dict[int, int] = field(default_factory=dict)
     views: dict[int, list[ClipView]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class _OpenGroup:
 
 
 class _Collected:
-    """Collect the pictures that were read so far, and their frames."""
+    """The pictures that were read so far, and their frames."""
 
     def __init__(self, step: Step) -> None:
         self._pictures = EncodedPictures(step)

@@ -150,7 +150,7 @@ def _lead(compared: tables.Facts) -> str:
 
 @dataclass(frozen=True)
 class Finding:
-    """A warning, said once for all clips that have it; `who` is what they are, and `names` are their names."""
+    """A warning, once for all clips that have it. `who` is the clip, or the number of clips, whose `names` follow."""
 
     text: str
     who: str

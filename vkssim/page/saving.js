@@ -9,7 +9,7 @@ function saveFile(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** The name of a file: the title of the page and of the chart, without what file systems refuse. */
+/** The name of a file: the title of the page and of the chart, without characters that file systems refuse. */
 const fileName = (chart, ending) => `${document.title.replace(/ – vkssim$/, "")} ${chart}`.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 100) + ending;
 
 /** Give a copy the looks that the style sheet gives the original. */
@@ -50,7 +50,7 @@ function pictureOfChart(chart, legend) {
   const size = { xmlns: SVG, width: Math.ceil(box.width), height, viewBox: `0 0 ${Math.ceil(box.width)} ${height}` };
   Object.entries(size).forEach(([name, value]) => made.setAttribute(name, value));
   svgElement("rect", { width: "100%", height: "100%", fill: getComputedStyle(document.body).backgroundColor }, made);
-  document.body.append(made); // only what is on the page has looks
+  document.body.append(made); // only elements of the page have computed styles
   all("svg", chart).filter((part) => !part.parentNode.closest("svg")).forEach((part) => copied(part, box, made));
   all(".axis-title", chart).forEach((title) => write(title.textContent, title, box, made));
   entries.forEach((entry, place) => {

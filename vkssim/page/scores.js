@@ -1,8 +1,8 @@
 // Scores over frames, and how they are distributed: cursor, zoom, which clips are drawn and which stands out.
 
 const NEAR = 24; // pixels between the pointer and the line that stands out
-const DRAG = 6; // pixels that a pointer has to go to draw a range and not to point at a frame
-const LEAST_FRAMES = 4; // that are shown at the nearest
+const DRAG = 6; // pixels after which a drag draws a range; below, it points at a frame
+const LEAST_FRAMES = 4; // that are shown at the closest zoom
 const AROUND = 60; // frames on either side of the cursor that are shown below a chart too narrow to show each of them
 
 const visible = () => drawable.filter((series) => !state.hidden.has(series) && clips[series].scores[state.metric]);
@@ -108,7 +108,7 @@ function showCursor(chart, readout, detail) {
   chart.plot.setAttribute("aria-valuetext", readout.innerText.replace(/\s+/g, " "));
 }
 
-/** The frames around the cursor, where the chart has too many of them to show each. */
+/** The frames around the cursor, if the chart has too many to show each of them. */
 function showDetail(chart, detail) {
   const [first, last] = shownRange();
   if (nearestPlace(numbers, last) - nearestPlace(numbers, first) <= 6 * AROUND) return;
@@ -123,7 +123,7 @@ function showDetail(chart, detail) {
   detail.append(element("p", { textContent: `Frames ${around[0]} to ${around.at(-1)}` }));
 }
 
-/** Move the cursor to a place in `numbers`; the range that is shown goes with it. */
+/** Move the cursor to a position in `numbers`; the range that is shown moves with it. */
 function moveCursor(place) {
   const cursor = Math.max(0, Math.min(numbers.length - 1, place));
   const [first, last] = shownRange();
@@ -148,7 +148,7 @@ function lineNear(chart, event) {
 
 // -- zoom --------------------------------------------------------------------------------------------------------------
 
-/** Show the frames from `first` to `last`, as many as there are of them, and no fewer than LEAST_FRAMES. */
+/** Show the frames from `first` to `last`, as far as they exist, and at least LEAST_FRAMES of them. */
 function setRange(first, last, more = {}) {
   const [low, high] = [numbers[0], numbers.at(-1)];
   const extent = Math.max(Math.round(last - first), Math.min(LEAST_FRAMES, high - low));
@@ -156,7 +156,7 @@ function setRange(first, last, more = {}) {
   change({ range: extent >= high - low ? null : [start, start + extent], ...more });
 }
 
-/** Zoom by a factor around the cursor, or around the middle where there is none. */
+/** Zoom by a factor around the cursor, or around the middle if there is no cursor. */
 function zoom(factor) {
   const [first, last] = shownRange();
   const number = state.cursor === null ? (first + last) / 2 : numbers[state.cursor];

@@ -1,5 +1,5 @@
-// What the page shows, and who has to know when that changes. The page is complete without these scripts: they add what can be
-// moved and chosen.
+// The state of the page, and the functions to call when it changes. The page is complete without these scripts: they add
+// movement and choices.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 const clips = page.clips; // label, style, frames, times, scores and means (a column or a number for each metric) of each
@@ -10,7 +10,7 @@ const SVG = "http://www.w3.org/2000/svg";
 
 const state = {
   metric: 0, // its number in page.metrics
-  decibels: page.ladders.length > 0, // whether scores are in dB, in which rungs of a ladder are spread evenly
+  decibels: page.ladders.length > 0, // whether scores are in dB, which spreads the rungs of a ladder evenly
   group: 0, // whose worst moments are shown, a place in page.moments
   hidden: new Set(), // clips that are not drawn
   hot: null, // the clip that stands out
@@ -68,7 +68,7 @@ function nearestPlace(list, number) {
   return low > 0 && number - list[low - 1] <= list[low] - number ? low - 1 : low;
 }
 
-/** {series, label, score} of each visible clip that a frame was scored of; score is null where that gave no number. */
+/** {series, label, score} of each visible clip that a frame was scored of; score is null if that gave no number. */
 function scoresAt(number) {
   return drawable.flatMap((series) => {
     const place = places[series].get(number);
@@ -90,7 +90,7 @@ function timeAt(number) {
 
 const inDecibels = () => state.decibels && page.metrics[state.metric].decibels;
 
-/** A score as the axis has it: as it is, or -10 log10(1 - score), infinite where nothing is lost. Null stays null. */
+/** A score in the unit of the axis: as it is, or -10 log10(1 - score), infinite if nothing is lost. Null stays null. */
 function scaled(score) {
   if (score === null || !inDecibels()) return score;
   return score >= 1 ? Infinity : -10 * Math.log10(1 - score);

@@ -1,4 +1,4 @@
-"""Define the styles of a page's lines: a colour, a dash and a marker for each, so that no two lines look alike."""
+"""The styles of a page's lines: a colour, a dash and a marker for each, so that no two lines look alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _CHEAP_DASHES = 4  # dashes with a short period; markers change before lines get
 
 @dataclass(frozen=True)
 class LineStyle:
-    """Hold the numbers of a colour of page.css and of a path of `MARKERS`, and the dashes in SVG's form, empty for none."""
+    """The colour of a line by its number in page.css, its marker by its number in `MARKERS`, and its dashes.
+
+    Dashes are written as SVG has them; empty for none.
+    """
 
     colour: int
     dashes: str

@@ -1,6 +1,6 @@
-// Tables: sorted by a click on a heading, and a word where one goes on beyond the screen.
+// Tables: they are sorted by a click on a heading, and a note says if one continues beyond the screen.
 
-/** A cell as what it is sorted by: its number, else its text. What has no number comes last. */
+/** The key by which a cell is sorted: its number, else its text. Cells without a number come last. */
 function sortKey(cell) {
   const text = cell.textContent.trim();
   const number = parseFloat(text.replace(/[,−]/g, (sign) => (sign === "," ? "" : "-")));

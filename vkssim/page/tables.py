@@ -40,7 +40,7 @@ _HEAT = (0.995, 0.99, 0.98, 0.95, 0.9, 0.8, 0.7, 0.5)  # for each bound above th
 
 @dataclass(frozen=True)
 class PooledGroup:
-    """Hold the pooled values of one score, as rows (clip, values as text)."""
+    """The pooled values of one score, as rows (clip, values as text)."""
 
     metric: str
     rows: tuple[tuple[int, tuple[str, ...]], ...]
@@ -48,7 +48,7 @@ class PooledGroup:
 
 @dataclass(frozen=True)
 class TermGroups:
-    """Hold the pooled luminance, contrast and structure of one metric."""
+    """The pooled luminance, contrast and structure of one metric."""
 
     metric: str
     groups: tuple[PooledGroup, ...]
@@ -56,7 +56,7 @@ class TermGroups:
 
 @dataclass(frozen=True)
 class Heat:
-    """Hold a mean as text and its shade, from 0 (no loss) to 8."""
+    """A mean as text and its shade, from 0 (no loss) to 8."""
 
     text: str
     shade: int
@@ -64,7 +64,7 @@ class Heat:
 
 @dataclass(frozen=True)
 class TermTable:
-    """Hold the means of l, c and s of one metric. Each term has rows (clip, cells), with one column for each scale."""
+    """The means of l, c and s of one metric. Each term has rows (clip, cells), with one column for each scale."""
 
     metric: str
     scales: tuple[str, ...]
@@ -73,7 +73,7 @@ class TermTable:
 
 @dataclass(frozen=True)
 class Limit:
-    """Hold a limit as text, the value of the clip, and whether the clip meets the limit."""
+    """A limit as text, the value of the clip, and whether the clip meets the limit."""
 
     text: str
     value: str
@@ -89,7 +89,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Facts:
-    """Hold facts of clips: `same` for all clips, as (title, text), and the others as a table with rows (clip, texts)."""
+    """Facts of clips: `same` for all clips, as (title, text), and the others as a table with rows (clip, texts)."""
 
     same: tuple[tuple[str, str], ...]
     titles: tuple[str, ...]

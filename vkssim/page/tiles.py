@@ -15,7 +15,7 @@ from .tables import Limit, rate_text, score_text
 
 @dataclass(frozen=True)
 class Tile:
-    """Hold a value with its name and a further remark.
+    """A value with its name and a further remark.
 
     `other` is the value in the other unit: in dB, or as it is. `clip` and `frame` are the numbers of the clip and the frame of
     the value; None for all. `state` is ``"pass"``, ``"fail"`` or empty.

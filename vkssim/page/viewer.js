@@ -1,8 +1,8 @@
 // The worst moments: one frame at a time, of which two pictures lie side by side under a slider or one is shown alone.
 
-let openFrame = () => {}; // (number of a frame, a clip or null, what it was opened from): show the nearest frame with pictures
+let openFrame = () => {}; // (number of a frame, a clip or null, the element that opened it): show the nearest frame with pictures
 
-/** The picture of a figure, which may stand at another place of the page. */
+/** The picture of a figure, which may appear elsewhere on the page. */
 function pictureOf(figure) {
   const same = figure.querySelector("[data-same]");
   return same ? document.querySelector(`[data-picture="${same.dataset.same}"]`) : figure.querySelector("img");
@@ -103,7 +103,7 @@ function setUpViewer() {
   const views = all("[name=view]", viewer);
   let chosen = articles[0];
   let chose = false; // whether the reader chose B; until then it is the worst clip of each frame
-  let from = null; // what the frame was opened from
+  let from = null; // the element that opened the frame
 
   const inGroup = (group) => articles.filter((article) => article.dataset.group === group);
   const clipsOf = (group) => [...new Set(inGroup(group).flatMap((article) => all('[data-kind="distorted"]', article).map((figure) => Number(figure.dataset.clip))))];

@@ -1,8 +1,8 @@
-"""Hold results as plain values, and write them as JSON, XML, CSV and subtitles, as libvmaf's tools do.
+"""Results as plain values, and their files: JSON, XML, CSV and subtitles, as libvmaf's tools write them.
 
-This package knows the options with which clips were read, because reports record them, and knows nothing of Vulkan. Read
-`results` first, then `json`. `__init__.pyi` lists the public names. Each is imported when it is asked for, so that the command
-line can read `forms` without NumPy.
+This package imports the options with which clips are read, because reports record them, but nothing of Vulkan. Read
+`results` first, then `json`. `__init__.pyi` lists the public names. Each is imported at its first use, so that the
+command line can read `forms` without NumPy.
 """
 
 import lazy_loader

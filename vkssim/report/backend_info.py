@@ -1,4 +1,4 @@
-"""Name the backend that computed the scores of a report."""
+"""The backend that computed the scores of a report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BETWEEN = "; "
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """Name a backend, its device and its driver."""
+    """A backend, its device and its driver, by name."""
 
     backend: str
     device: str

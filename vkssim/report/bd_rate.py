@@ -1,4 +1,4 @@
-"""Compute the Bjøntegaard deltas of two ladders: the mean differences of bit rate and of quality."""
+"""The Bjøntegaard deltas of two ladders: the mean differences of bit rate and of quality."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENOUGH_OVERLAP = 0.75
 
 @dataclass(frozen=True)
 class Curve:
-    """Hold a ladder: its name, its bit rates in ascending order, over 0 in any unit, and their scores, both (points,)."""
+    """A ladder: its name, its bit rates in ascending order, over 0 in any unit, and their scores, both (points,)."""
 
     name: str
     rates: Doubles
@@ -43,13 +43,13 @@ class Curve:
 
     @property
     def is_monotonic(self) -> bool:
-        """Return True where a higher rate always has the higher score."""
+        """Return True if a higher rate always has the higher score."""
         return bool((np.diff(self.scores) > 0).all())
 
 
 @dataclass(frozen=True)
 class Deltas:
-    """Hold the differences between the test curve and the anchor.
+    """The differences between the test curve and the anchor.
 
     `bd_rate` is the mean difference of bit rate at equal score in percent; it is below 0 if the test needs less. `bd_score` is
     the mean difference of score at equal rate; it is above 0 if the test is better. `points` are the numbers of points of

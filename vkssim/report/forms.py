@@ -1,4 +1,4 @@
-"""Declare the forms in which a report is written, each once. The module with the name of a form renders it.
+"""The forms in which a report is written, each declared once. The module with the name of a form renders it.
 
 This module imports nothing else of the package, because the command line reads it for its flags and its help.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Form:
-    """Declare a form. Its `name` is also its flag, the ending of its files, and the name of the module with its `render`."""
+    """A form of a report. Its `name` is also its flag, the ending of its files, and the module with its `render`."""
 
     name: str
     title: str

@@ -1,4 +1,4 @@
-"""Hold the scores of single frames."""
+"""The scores of single frames."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ..types import Doubles
 
 @dataclass(frozen=True, slots=True)
 class FrameScores:
-    """Hold the scores of one frame.
+    """The scores of one frame.
 
     Parameters
     ----------
     index : int
         The number of the pair, counted from 0.
     metrics : mapping of str to float
-        The score of each metric, NaN where there is none.
+        The score of each metric, NaN if it does not exist.
     time : float, optional
-        The presentation time of the reference's frame, in seconds from its first frame; None where it is unknown.
+        The presentation time of the reference's frame, in seconds from its first frame; None if it is unknown.
 
     """
 

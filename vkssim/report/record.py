@@ -1,4 +1,4 @@
-"""Record how a report was scored: everything that its scores depend on, as plain values.
+"""The record of how a report was scored: everything that its scores depend on, as plain values.
 
 An option that scores depend on is declared once, as a field of `Selection`, `PictureOptions` or `RawDescription`. The facts
 about a clip are declared in `ClipFacts`. A field that is added to one of them automatically appears in every form of a report,
@@ -20,7 +20,7 @@ _FREE, _NOTED = Differs.FREE, Differs.NOTED
 
 @dataclass(frozen=True)
 class FeatureFacts:
-    """Record a metric of one plane: all of its options with the values that were used.
+    """A metric of one plane: all of its options with the values that were used.
 
     `automatic` are the options whose values follow from the size of the plane. `limit_db` is the largest score in dB.
     """
@@ -34,7 +34,7 @@ class FeatureFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoringRecord:
-    """Record how two clips were scored.
+    """The record of how two clips were scored.
 
     `command` is a command that scores them the same way; it names no device and no output. `width`, `height`, `bits` and
     `chroma` (None if only luma was scored) describe the frames that were compared, after all preprocessing. `cropped_to` is the

@@ -1,4 +1,4 @@
-"""Hold the results of a run: the scores of each frame, pooled values and warnings."""
+"""The results of a run: the scores of each frame, pooled values and warnings."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class ScoreReport:
     notes : list of str
         Messages about the preprocessing of the pictures before they were compared.
     rate : float, optional
-        Frame rate of the reference, in frames a second; None where it is unknown.
+        Frame rate of the reference, in frames a second; None if it is unknown.
     selection : Selection
         The frames that were compared.
     sync : {"index", "pts"}
         The way in which frames were paired.
     pictures : PictureOptions
-        The preprocessing that was asked for.
+        The preprocessing that was requested.
     version : str
         The version of vkssim that scored the clips.
     scoring : ScoringRecord, optional
@@ -62,7 +62,7 @@ class ScoreReport:
     seconds : float
         Time from the first frame that was read to the last that was scored.
     stage_seconds : mapping of str to float
-        Time of each stage in seconds; empty where it was not measured.
+        Time of each stage in seconds; empty if it was not measured.
     similarities : tuple of str
         The entries of `names` that are metrics themselves, not terms of one: 1 for identical frames, and not in dB.
     resumed : int
@@ -174,7 +174,7 @@ class ScoreReport:
         Returns
         -------
         (frames,) array of float64
-            The score of each frame, NaN where there is none.
+            The score of each frame, NaN if it does not exist.
 
         Raises
         ------
@@ -209,7 +209,7 @@ class ScoreReport:
 
 @dataclass(repr=False)
 class PooledReport(ScoreReport):
-    """Hold a report without its frames. `values` are the pooled values of each score, and `count` is the number of frames."""
+    """A report without its frames. `values` are the pooled values of each score, and `count` is the number of frames."""
 
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     count: int = 0

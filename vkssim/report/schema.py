@@ -1,4 +1,4 @@
-"""Derive the JSON Schema (2020-12) of reports, for those who read them with other tools."""
+"""The JSON Schema (2020-12) of reports, for users who read them with other tools."""
 
 from __future__ import annotations
 

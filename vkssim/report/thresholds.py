@@ -1,4 +1,4 @@
-"""Check pooled scores against thresholds, such as `float_ms_ssim:p5=0.95`."""
+"""Thresholds on pooled scores, such as `float_ms_ssim:p5=0.95`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POOLINGS = ("mean", "harmonic_mean", "min", "max", "mean_db", *(f"p{rank}" for r
 
 @dataclass(frozen=True)
 class Threshold:
-    """Require that a pooled value of a score is `limit` or more. If the limit is None, the value only has to exist.
+    """The requirement that a pooled value of a score is `limit` or more. If the limit is None, the value only has to exist.
 
     `parameter` is the name of the parameter that stated the threshold, for messages.
     """
@@ -94,7 +94,7 @@ def check_names(thresholds: Sequence[Threshold], names: Collection[str], similar
 
 @dataclass(frozen=True)
 class Verdict:
-    """Hold the pooled score of a report, NaN if there is none, with its threshold and the lowest value that this allows."""
+    """The pooled score of a report, NaN if there is none, with its threshold and the lowest value that this allows."""
 
     threshold: Threshold
     value: float
@@ -102,7 +102,7 @@ class Verdict:
 
     @property
     def met(self) -> bool:
-        """Return True where the value reaches the limit; a value that does not exist meets no threshold."""
+        """Return True if the value reaches the limit; a value that does not exist meets no threshold."""
         return self.value >= self.limit
 
 

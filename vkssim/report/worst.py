@@ -1,4 +1,4 @@
-"""Find the worst frames of a run, and write their presentation times."""
+"""The worst frames of a run, and their presentation times as text."""
 
 from __future__ import annotations
 
