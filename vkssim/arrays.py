@@ -6,30 +6,35 @@ The device stays open between calls with images of the same size and type. `Scor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, overload
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .backends.device_cache import DeviceCache
-from .errors import FrameError
-from .features.options import OptionValue
+from .errors import FrameError, OptionError
+from .features.float_ms_ssim import FloatMsSsimOptions
+from .features.float_ssim import FloatSsimOptions
+from .features.keywords import documents
+from .features.options import OptionValue, declared_options, option_text, parse_options
 from .maps.mapper import FloatMaps, SsimMapper
 from .scorer import Scorer
 from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
 
+_SSIM_DEFAULTS: dict[str, OptionValue] = {"scale": 1}
+"""The options of float_ssim whose default is another for arrays: nothing is downscaled unless this is requested."""
 
+
+@documents(FloatMsSsimOptions)
 def ms_ssim(
     reference: npt.ArrayLike,
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
-    negative: str = "null",
-    precision: str = "exact",
-    enable_db: bool = False,
-    clip_db: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
+    **options: Unpack[FloatMsSsimOptions],
 ) -> float | Doubles:
     """Return the multi-scale structural similarity of images, as libvmaf's float_ms_ssim computes it.
 
@@ -41,20 +46,12 @@ def ms_ssim(
     data_range : float, optional
         The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
         stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
-    negative : {"null", "clamp"}
-        The score where a mean structure is negative: NaN, or computed with 0 in its place, as the PyTorch libraries do.
-    precision : {"exact", "fast"}
-        "exact" rounds as libvmaf does, to be within one of its sixth decimal. "fast" adds in float32, which takes less time,
-        and can be off by 0.03 for images that are bright and nearly flat.
-    enable_db : bool
-        Return the score in dB, -10 log10(1 - score), which is infinite for identical images.
-    clip_db : bool
-        Limit the dB to ceil(10 log10(2 range^2 W H)), the finest difference that images of this size and range can have, as
-        libvmaf does. Without `enable_db` it does nothing.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
+    **options
+        The options of float_ms_ssim that add no scores: `negative`, `precision` and so on.
 
     Returns
     -------
@@ -87,8 +84,10 @@ def ms_ssim(
     1.0
 
     """
-    options: dict[str, OptionValue] = {"negative": negative, "precision": precision, "enable_db": enable_db, "clip_db": clip_db}
-    return _score("float_ms_ssim", options, reference, distorted, data_range, backend, device)
+    images = _Images.of(reference, distorted, data_range)
+    return images.result(
+        _scores("float_ms_ssim", _settled("float_ms_ssim", FloatMsSsimOptions, options), images, backend, device)
+    )
 
 
 @overload
@@ -97,15 +96,10 @@ def ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
-    scale: int = 1,
-    window: str = "gaussian11",
-    estimate: bool = False,
-    precision: str = "exact",
-    enable_db: bool = False,
-    clip_db: bool = False,
     return_map: Literal[False] = False,
     backend: str = "vulkan",
     device: str | int | None = None,
+    **options: Unpack[FloatSsimOptions],
 ) -> float | Doubles: ...
 @overload
 def ssim(
@@ -113,30 +107,21 @@ def ssim(
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
-    scale: int = 1,
-    window: str = "gaussian11",
-    estimate: bool = False,
-    precision: str = "exact",
-    enable_db: bool = False,
-    clip_db: bool = False,
     return_map: Literal[True],
     backend: str = "vulkan",
     device: str | int | None = None,
+    **options: Unpack[FloatSsimOptions],
 ) -> tuple[float | Doubles, FloatMaps]: ...
+@documents(FloatSsimOptions, **_SSIM_DEFAULTS)
 def ssim(
     reference: npt.ArrayLike,
     distorted: npt.ArrayLike,
     *,
     data_range: float | None = None,
-    scale: int = 1,
-    window: str = "gaussian11",
-    estimate: bool = False,
-    precision: str = "exact",
-    enable_db: bool = False,
-    clip_db: bool = False,
     return_map: bool = False,
     backend: str = "vulkan",
     device: str | int | None = None,
+    **options: Unpack[FloatSsimOptions],
 ) -> float | Doubles | tuple[float | Doubles, FloatMaps]:
     """Return the structural similarity of images, as libvmaf's float_ssim computes it.
 
@@ -148,25 +133,14 @@ def ssim(
     data_range : float, optional
         The largest possible sample, 1e-30 to 1e30. For integers, the default is the largest of their type, 255 or 65535; 1023
         stands for 10 bits. If no sample exceeds a quarter of 65535 by default, there is a DepthWarning. Floats have no default.
-    scale : int
-        Downscale by this factor first, 1 to 10; 0 is libvmaf's automatic choice, min(H, W) / 256 rounded. The result must have
-        room for at least one window.
-    window : {"gaussian11", "uniform8"}
-        The 11x11 Gaussian window of libvmaf, or 8x8 equal weights with sample variances, which divide by 63 [2]_.
-    estimate : bool
-        With "uniform8", leave out windows across the edges of fragments of 32 columns: in each row of a fragment, the 24
-        windows that begin at its columns 0 to 23 count. In a narrower last fragment, the windows that lie inside it count [2]_.
-    precision : {"exact", "fast"}
-        "exact" rounds as libvmaf does, to be within one of its sixth decimal. "fast" adds in float32, which takes less time,
-        and can be off by 0.03 for images that are bright and nearly flat. "uniform8" has no "fast".
-    enable_db, clip_db : bool
-        Return the score in dB, and limit the dB, as for `ms_ssim`; a map is never in dB.
     return_map : bool
         Also return the SSIM of each window. It excludes `estimate`, which leaves windows out.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
+    **options
+        The options of float_ssim that add no scores: `scale`, which is 1 by default here, `window`, `precision` and so on.
 
     Returns
     -------
@@ -189,6 +163,12 @@ def ssim(
     DeviceError
         No Vulkan device can be used.
 
+    Notes
+    -----
+    The window "uniform8" has 8x8 equal weights and sample variances, which divide by 63 [2]_. `estimate` leaves out its windows
+    across the edges of fragments of 32 columns: in each row of a fragment, the 24 windows that begin at its columns 0 to 23
+    count. In a narrower last fragment, the windows that lie inside it count. A map is never in dB.
+
     References
     ----------
     .. [1] Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment: from error visibility to
@@ -204,108 +184,107 @@ def ssim(
     1.0
 
     """
-    options: dict[str, OptionValue] = {"scale": scale, "window": window, "estimate": estimate, "precision": precision}
-    options |= {"enable_db": enable_db, "clip_db": clip_db}
+    images = _Images.of(reference, distorted, data_range)
+    settled = _settled("float_ssim", FloatSsimOptions, {**_SSIM_DEFAULTS, **options})
     if not return_map:
-        return _score("float_ssim", options, reference, distorted, data_range, backend, device)
-    references, distorteds = _stacks(reference, distorted)
-    data_range = default_range(references, distorteds) if data_range is None else data_range
-    scores, maps = _mapped(options, references, distorteds, data_range, backend, device)
-    return (float(scores[0]), maps[0]) if np.ndim(reference) == 2 else (scores, maps)
+        return images.result(_scores("float_ssim", settled, images, backend, device))
+    scores, maps = _maps(settled, images, backend, device)
+    return images.result(scores), maps[0] if images.is_single else maps
 
 
-def _score(
-    feature: str,
-    options: Mapping[str, OptionValue],
-    reference: npt.ArrayLike,
-    distorted: npt.ArrayLike,
-    data_range: float | None,
-    backend: str,
-    device: str | int | None,
-) -> float | Doubles:
-    text = feature + "=" + ":".join(f"{name}={str(value).lower()}" for name, value in options.items())
-    stacks = _stacks(reference, distorted)
-    data_range = default_range(*stacks) if data_range is None else data_range
-    scores = _scores(text, *stacks, data_range, backend, device)
-    return float(scores[0]) if np.ndim(reference) == 2 else scores
+def _settled(feature: str, kind: type[Mapping[str, object]], options: Mapping[str, Any]) -> Mapping[str, OptionValue]:
+    """Return all options of a metric. Raises OptionError if one is unknown or invalid, or adds scores."""
+    settled = cast(Mapping[str, OptionValue], parse_options(feature, kind, options))
+    for name, option in declared_options(kind).items():
+        if option.adds and settled[name]:
+            raise OptionError(
+                f"{name} adds scores, and this function returns one; vkssim.Scorer returns all scores of a metric"
+            )
+    return settled
 
 
-def _stacks(reference: npt.ArrayLike, distorted: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return both as (N, H, W). Raises FrameError if they differ in shape or type, are masked, or have no images."""
-    check_not_masked("reference", reference)
-    check_not_masked("distorted", distorted)
-    first, second = np.asarray(reference), np.asarray(distorted)
-    if first.shape != second.shape or first.dtype != second.dtype:
-        raise FrameError(
-            f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
-        )
-    if has_colours_last(first.shape):
-        form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
-        planes = " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
-        raise FrameError(
-            f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
-            f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
-        )
-    if first.ndim not in (2, 3):
-        raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
-    stack = (first[None], second[None]) if first.ndim == 2 else (first, second)
-    if not len(stack[0]):
-        raise FrameError(f"an array of shape {first.shape} has no image")
-    return stack
+@dataclass(frozen=True)
+class _Images:
+    """The images of a call as two stacks, (N, H, W). `is_single` is True if the call was given two images, (H, W)."""
+
+    references: npt.NDArray[Any]
+    distorteds: npt.NDArray[Any]
+    data_range: float | None
+    is_single: bool
+
+    @classmethod
+    def of(cls, reference: npt.ArrayLike, distorted: npt.ArrayLike, data_range: float | None) -> _Images:
+        """Return both arrays as stacks. Raises FrameError if they differ in shape or type, are masked, or have no images."""
+        check_not_masked("reference", reference)
+        check_not_masked("distorted", distorted)
+        first, second = np.asarray(reference), np.asarray(distorted)
+        if first.shape != second.shape or first.dtype != second.dtype:
+            raise FrameError(
+                f"reference is {first.shape} {first.dtype}, distorted {second.shape} {second.dtype}; they must be alike"
+            )
+        if has_colours_last(first.shape):
+            form, axes = ("(H, W, colours)", "image[..., 0]") if first.ndim == 3 else ("(N, H, W, colours)", "images[..., 0]")
+            planes = (
+                " `np.moveaxis(image, -1, 0)` makes a stack of all planes, and each gets a score" if first.ndim == 3 else ""
+            )
+            raise FrameError(
+                f"images have shape {first.shape}, which is {form}; one plane at a time is scored, such as the luma or"
+                f" `{axes}`, in the shape (H, W) or (N, H, W).{planes}"
+            )
+        if first.ndim not in (2, 3):
+            raise FrameError(f"images have shape {first.shape}; the shape must be (H, W) or (N, H, W), one plane at a time")
+        is_single = first.ndim == 2
+        stacks = (first[None], second[None]) if is_single else (first, second)
+        if not len(stacks[0]):
+            raise FrameError(f"an array of shape {first.shape} has no image")
+        return cls(*stacks, default_range(*stacks) if data_range is None else data_range, is_single)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Return width and height."""
+        height, width = self.references.shape[1:]
+        return width, height
+
+    @property
+    def batch(self) -> int | None:
+        """Return the frames of a batch, or None if the backend chooses."""
+        return 1 if len(self.references) == 1 else None
+
+    def result(self, scores: Doubles) -> float | Doubles:
+        """Return (N,) scores in the form of the call: one number for two images (H, W)."""
+        return float(scores[0]) if self.is_single else scores
 
 
 def _scores(
-    feature: str,
-    references: npt.NDArray[Any],
-    distorteds: npt.NDArray[Any],
-    data_range: float | None,
-    backend: str,
-    device: str | int | None,
+    feature: str, options: Mapping[str, OptionValue], images: _Images, backend: str, device: str | int | None
 ) -> Doubles:
-    height, width = references.shape[1:]
-    batch = _batch(references)
+    text = f"{feature}={':'.join(f'{name}={option_text(value)}' for name, value in options.items())}"
+    dtype, data_range, batch = images.references.dtype, images.data_range, images.batch
 
     def make() -> Scorer:
         return Scorer(
-            width,
-            height,
-            dtype=references.dtype,
-            data_range=data_range,
-            features=[feature],
-            backend=backend,
-            device=device,
-            batch=batch,
+            *images.size, dtype=dtype, data_range=data_range, features=[text], backend=backend, device=device, batch=batch
         )
 
     def score(scorer: Scorer) -> Doubles:
         scorer._count_from_zero()
-        scored = scorer.score(zip(references, distorteds, strict=True))
+        scored = scorer.score(zip(images.references, images.distorteds, strict=True))
         return np.array([scores.metrics[scorer.names[0]] for scores in scored])
 
-    return _kept.run((width, height, references.dtype, data_range, feature, backend, device, batch), make, score)
+    return _kept.run((*images.size, dtype, data_range, text, backend, device, batch), make, score)
 
 
-def _mapped(
-    options: Mapping[str, OptionValue],
-    references: npt.NDArray[Any],
-    distorteds: npt.NDArray[Any],
-    data_range: float | None,
-    backend: str,
-    device: str | int | None,
+def _maps(
+    options: Mapping[str, OptionValue], images: _Images, backend: str, device: str | int | None
 ) -> tuple[Doubles, FloatMaps]:
-    height, width = references.shape[1:]
-    batch = _batch(references)
+    dtype, data_range, batch = images.references.dtype, images.data_range, images.batch
 
     def make() -> SsimMapper:
-        frame = FrameFormat.of_array(width, height, references.dtype, data_range)
+        frame = FrameFormat.of_array(*images.size, dtype, data_range)
         return SsimMapper(frame, options, backend=backend, device=device, batch=batch)
 
-    key = width, height, references.dtype, data_range, *options.values(), backend, device, batch
-    return _kept_mapper.run(key, make, lambda mapper: mapper.run(references, distorteds))
-
-
-def _batch(images: npt.NDArray[Any]) -> int | None:
-    return 1 if len(images) == 1 else None
+    key = *images.size, dtype, data_range, *options.values(), backend, device, batch
+    return _kept_mapper.run(key, make, lambda mapper: mapper.run(images.references, images.distorteds))
 
 
 _kept: DeviceCache[Scorer] = DeviceCache(most=1)

@@ -229,7 +229,7 @@ def test_flags_or_places_name_the_clips(raw_pair: tuple[str, ...], words: str) -
         ("psnr", f"unknown feature 'psnr' (did you mean float_psnr?). Available features: {', '.join(sorted(FEATURES))}"),
         (
             "float_ssim=size=3",
-            "float_ssim has no option 'size'; it has clip_db, enable_db, enable_lcs, estimate, precision, scale, window",
+            f"float_ssim has no option 'size'; it has {', '.join(sorted(FEATURES['float_ssim'].options))}",
         ),
         ("float_ssim=scale=x", "scale is 'x'; it must be a whole number from 0 to 10"),
     ],

@@ -9,11 +9,11 @@ import pytest
 
 from vkssim.errors import OptionError
 from vkssim.features import FEATURES, make_scorer
+from vkssim.features.float_ssim import FloatSsimOptions
 from vkssim.features.options import parse_options, split_feature, to_decibel
 from vkssim.types import FrameFormat
 
 FRAME = FrameFormat.of_bits(576, 324, 8)
-OPTIONS = {"enable_db": True, "clip_db": False}
 
 
 def test_name_and_options() -> None:
@@ -73,7 +73,7 @@ def test_value_that_cannot_be_is_refused(feature: str, must: str) -> None:
     ("text", "value"), [("true", True), ("1", True), ("ON", True), ("false", False), ("0", False), ("no", False)]
 )
 def test_forms_of_a_boolean(text: str, value: bool) -> None:
-    assert parse_options("float_ssim", FEATURES["float_ssim"].options, {"enable_lcs": text})["enable_lcs"] is value
+    assert parse_options("float_ssim", FloatSsimOptions, {"enable_lcs": text})["enable_lcs"] is value
 
 
 def test_options_as_values() -> None:
@@ -88,7 +88,9 @@ def test_options_as_values() -> None:
 
 
 def _decibel(score: float, frame: FrameFormat = FRAME, **options: bool) -> float:
-    return float(to_decibel(np.array([score]), frame, {**OPTIONS, **options})[0])
+    return float(
+        to_decibel(np.array([score]), frame, parse_options("float_ssim", FloatSsimOptions, {"enable_db": True, **options}))[0]
+    )
 
 
 @pytest.mark.parametrize(("score", "expected"), [(0.9, 10.0), (0.99, 20.0), (0.0, 0.0), (-0.7, -2.304489)])

@@ -14,7 +14,7 @@ from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .planes import KernelShape, PlanePair
 
 if TYPE_CHECKING:
-    from .options import Settings
+    from .options import MetricOption, MetricSettings, OptionValue
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class FrameScorer(Protocol):
     """The names of its scores, in the order in which they are written."""
     similarities: tuple[str, ...]
     """The names of the scores that are the metric itself and are 1 for identical frames; empty if the metric is in dB."""
-    settings: Settings
+    settings: MetricSettings
     """All options with the values that are used for these frames."""
 
     def plan(self, shape: KernelShape, planes: PlanePair) -> FeaturePlan:
@@ -73,9 +73,9 @@ class Feature(Protocol):
     """A metric and its options."""
 
     name: str
-    options: Mapping[str, object]
+    options: Mapping[str, MetricOption]
 
-    def for_frames(self, frame: FrameFormat, options: Mapping[str, str | float | bool]) -> FrameScorer:
+    def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FrameScorer:
         """Return the metric for frames of one format. Raises OptionError or FrameError."""
         ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,11 @@ from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
 from .options import (
-    COMMON,
-    Option,
+    MetricOption,
     OptionValue,
+    SimilarityOptions,
     clipped_decibel,
+    declared_options,
     one_of,
     parse_options,
     settings,
@@ -31,14 +33,24 @@ _TERMS = ("l", "c", "s")
 _SUMS = len(_TERMS) + 1  # of the kernel, whose first one, l c s, is float_ssim's
 
 
+class FloatMsSsimOptions(SimilarityOptions, total=False):
+    """The options of float_ms_ssim."""
+
+    negative: Annotated[
+        str,
+        MetricOption(
+            "null",
+            one_of("null", "clamp"),
+            "give no score for a negative mean structure (null), or take 0 in its place (clamp)",
+        ),
+    ]
+
+
 class FloatMsSsim:
     """The metric of Z. Wang, E. P. Simoncelli, A. C. Bovik, "Multi-scale structural similarity", Asilomar 2003."""
 
     name = "float_ms_ssim"
-    options: Mapping[str, Option] = {
-        **COMMON,
-        "negative": Option("a negative mean structure gives null, or is clamped to 0", "null", one_of("null", "clamp")),
-    }
+    options = declared_options(FloatMsSsimOptions)
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatMsSsimScorer:
         """Return the metric for frames of one format.
@@ -50,13 +62,13 @@ class FloatMsSsim:
                 f"{self.name} needs {SMALLEST_SIDE}x{SMALLEST_SIDE} at least, got {frame.width}x{frame.height};"
                 " float_ssim takes smaller frames"
             )
-        return FloatMsSsimScorer(frame, parse_options(self.name, self.options, options))
+        return FloatMsSsimScorer(frame, parse_options(self.name, FloatMsSsimOptions, options))
 
 
 class FloatMsSsimScorer:
     """float_ms_ssim for frames of one format."""
 
-    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+    def __init__(self, frame: FrameFormat, options: FloatMsSsimOptions) -> None:
         self._frame = frame
         self._options = options
         self._sizes = [(frame.width, frame.height)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,7 @@ from ..reference.psnr import EPSILON, noise, psnr
 from ..shaders.interface import SampleCode
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
-from .options import Option, OptionValue, parse_options, settings
+from .options import OptionValue, declared_options, parse_options, settings
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 
 _INTEGER_DIGITS = (1.0, 2.0**16, 2.0**32)
@@ -21,15 +22,19 @@ _FLOAT_DIGITS = (1.0, 1.0, 1.0)
 _DB_A_BIT, _DB_MORE = 6, 12
 
 
+class FloatPsnrOptions(TypedDict):
+    """float_psnr has no options: it is in dB, so those of similarities do not apply."""
+
+
 class FloatPsnr:
-    """The PSNR of libvmaf's float_psnr.c and psnr.c. It is in dB, so it does not have the options of similarities."""
+    """The PSNR of libvmaf's float_psnr.c and psnr.c."""
 
     name = "float_psnr"
-    options: Mapping[str, Option] = {}
+    options = declared_options(FloatPsnrOptions)
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatPsnrScorer:
         """Return the metric for frames of one format and of any size. Raises OptionError for every option: it has none."""
-        return FloatPsnrScorer(frame, parse_options(self.name, self.options, options))
+        return FloatPsnrScorer(frame, parse_options(self.name, FloatPsnrOptions, options))
 
 
 class FloatPsnrScorer:
@@ -44,7 +49,7 @@ class FloatPsnrScorer:
     names: tuple[str, ...] = (FloatPsnr.name,)
     similarities: tuple[str, ...] = ()
 
-    def __init__(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> None:
+    def __init__(self, frame: FrameFormat, options: FloatPsnrOptions) -> None:
         self._frame = frame
         self._peak = frame.peak * frame.factor
         self._limit = _limit(frame, self._peak)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,12 @@ from ..shaders.interface import Precision
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan, sum_groups
 from .options import (
-    COMMON,
-    Option,
+    MetricOption,
     OptionValue,
+    SimilarityOptions,
     boolean,
     clipped_decibel,
+    declared_options,
     integer_between,
     one_of,
     parse_options,
@@ -32,22 +34,33 @@ from .windows import Windows, choose_windows
 TERMS = ("", "_l", "_c", "_s")
 
 
+class FloatSsimOptions(SimilarityOptions, total=False):
+    """The options of float_ssim."""
+
+    scale: Annotated[
+        int,
+        MetricOption(
+            0, integer_between(0, 10), "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", automatic=0
+        ),
+    ]
+    window: Annotated[
+        str,
+        MetricOption(
+            "gaussian11",
+            one_of("gaussian11", "uniform8"),
+            "move libvmaf's 11x11 Gaussian window (gaussian11), or 8x8 equal weights with sample variances (uniform8)",
+        ),
+    ]
+    estimate: Annotated[
+        bool, MetricOption(False, boolean, "leave out uniform8's windows across the edges of fragments 32 columns wide")
+    ]
+
+
 class FloatSsim:
     """The metric of Z. Wang, A. C. Bovik, H. R. Sheikh, E. P. Simoncelli, "Image quality assessment", 2004."""
 
     name = "float_ssim"
-    options: Mapping[str, Option] = {
-        **COMMON,
-        "scale": Option(
-            "downscale by this factor; 0 is automatic, min(w, h) / 256 rounded", 0, integer_between(0, 10), automatic=0
-        ),
-        "window": Option(
-            "gaussian11, libvmaf's, or uniform8, 8x8 equal weights and sample variances",
-            "gaussian11",
-            one_of("gaussian11", "uniform8"),
-        ),
-        "estimate": Option("leave out uniform8's windows across the edges of fragments 32 columns wide", False, boolean),
-    }
+    options = declared_options(FloatSsimOptions)
 
     def for_frames(self, frame: FrameFormat, options: Mapping[str, OptionValue]) -> FloatSsimScorer:
         """Return the metric for frames of one format.
@@ -58,11 +71,11 @@ class FloatSsim:
 
     def _settled(
         self, frame: FrameFormat, options: Mapping[str, OptionValue]
-    ) -> tuple[Mapping[str, OptionValue], Windows, int, tuple[int, int]]:
+    ) -> tuple[FloatSsimOptions, Windows, int, tuple[int, int]]:
         """Return all options, the windows, the factor of the downscale, and width and height after it."""
-        values = parse_options(self.name, self.options, options)
+        values = parse_options(self.name, FloatSsimOptions, options)
         windows = choose_windows(self.name, values)
-        factor = int(values["scale"]) or max(1, round(min(frame.width, frame.height) / 256))
+        factor = values["scale"] or max(1, round(min(frame.width, frame.height) / 256))
         size = downscaled_size(frame.width, frame.height, factor)
         if min(size) < windows.side:
             raise FrameError(
@@ -78,7 +91,7 @@ class FloatSsimScorer:
     def __init__(
         self,
         frame: FrameFormat,
-        options: Mapping[str, OptionValue],
+        options: FloatSsimOptions,
         windows: Windows,
         factor: int,
         size: tuple[int, int],

@@ -1,9 +1,16 @@
-"""Options of the metrics, their types and ranges, and the text form `name=key=value:key=value`."""
+"""Options of the metrics: their declarations, and the text form `name=key=value:key=value`.
+
+A metric declares each option once, as a field of a TypedDict that is annotated with a `MetricOption`. The check of its value,
+the keywords of `vkssim.ssim` and `vkssim.ms_ssim` with their documentation, `vkssim features`, completion in shells, and the
+options in reports follow from the declaration.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 import numpy as np
 
@@ -16,24 +23,26 @@ from ..utils.wording import did_you_mean
 
 OptionValue = str | float | bool
 
+Options = TypeVar("Options", bound=Mapping[str, object])
+
 
 @dataclass(frozen=True)
-class Option:
-    """One option: its help text, its default, and its parser. `parse` raises ValueError for an invalid value.
+class MetricOption:
+    """The default of an option, its parser, and its help text. `parse` raises ValueError for an invalid value.
 
     An option that `adds` requests further scores and changes no other score. With the value `automatic`, if there is one, the
     size of the frames determines the option.
     """
 
-    summary: str
     default: OptionValue
     parse: Callable[[str], OptionValue]
+    summary: str
     adds: bool = False
     automatic: OptionValue | None = None
 
 
 @dataclass(frozen=True)
-class Settings:
+class MetricSettings:
     """A metric as it was requested and as it is computed.
 
     `text` is the request, `name=key=value` with the options that differ from their defaults. `options` has all options with the
@@ -49,18 +58,19 @@ class Settings:
 
 def settings(
     feature: str,
-    known: Mapping[str, Option],
-    values: Mapping[str, OptionValue],
+    known: Mapping[str, MetricOption],
+    options: Mapping[str, object],
     used: Mapping[str, OptionValue],
     limit_db: float | None,
-) -> Settings:
-    """Return the settings of a feature from the requested `values` and the `used` values of options that can be automatic.
+) -> MetricSettings:
+    """Return the settings of a feature from the requested `options` and the `used` values of options that can be automatic.
 
     `limit_db` is the largest dB that a score can have, or None if there is no limit.
     """
-    asked = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
-    return Settings(
-        "=".join([feature, *([":".join(asked)] if asked else [])]),
+    values = cast(Mapping[str, OptionValue], options)
+    changed = [f"{name}={option_text(value)}" for name, value in values.items() if value != known[name].default]
+    return MetricSettings(
+        "=".join([feature, *([":".join(changed)] if changed else [])]),
         {**values, **used},
         tuple(name for name in used if values[name] == known[name].automatic),
         limit_db,
@@ -105,24 +115,40 @@ def one_of(*choices: str) -> Callable[[str], str]:
     return parse
 
 
-COMMON: dict[str, Option] = {
-    "enable_lcs": Option("also give luminance, contrast and structure", False, boolean, adds=True),
-    "enable_db": Option("give the score in dB, -10 log10(1 - score)", False, boolean),
-    "precision": Option(
-        "exact: round as libvmaf does, to the sixth decimal; fast: add in float32, which takes less time and can be off by 0.03"
-        " in pictures that are bright and nearly flat",
-        Precision.EXACT.value,
-        one_of(*(precision.value for precision in Precision)),
-    ),
-    "clip_db": Option("limit the dB to what the frame's size and depth can tell apart", False, boolean),
-}
+class SimilarityOptions(TypedDict, total=False):
+    """The options that float_ssim and float_ms_ssim share."""
+
+    enable_lcs: Annotated[bool, MetricOption(False, boolean, "also give luminance, contrast and structure", adds=True)]
+    enable_db: Annotated[bool, MetricOption(False, boolean, "give the score in dB, -10 log10(1 - score)")]
+    precision: Annotated[
+        str,
+        MetricOption(
+            Precision.EXACT.value,
+            one_of(*(precision.value for precision in Precision)),
+            "round as libvmaf does, to the sixth decimal (exact); or add in float32 (fast), which takes less time and can be"
+            " off by 0.03 in pictures that are bright and nearly flat",
+        ),
+    ]
+    clip_db: Annotated[
+        bool,
+        MetricOption(
+            False, boolean, "limit the dB to what the frame's size and depth can tell apart: ceil(10 log10(2 peak^2 w h))"
+        ),
+    ]
 
 
-def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
-    """Return all options of a feature with their values.
+@cache
+def declared_options(kind: type[Mapping[str, object]]) -> Mapping[str, MetricOption]:
+    """Return the options that a TypedDict declares, by name, those of its bases first."""
+    return {name: get_args(hint)[1] for name, hint in get_type_hints(kind, include_extras=True).items()}
+
+
+def parse_options(feature: str, kind: type[Options], given: Mapping[str, OptionValue]) -> Options:
+    """Return all options that the TypedDict of a feature declares, with their values.
 
     Raises OptionError for an unknown option or an invalid value.
     """
+    known = declared_options(kind)
     values: dict[str, OptionValue] = {name: option.default for name, option in known.items()}
     for name, value in given.items():
         if name not in known:
@@ -132,7 +158,7 @@ def parse_options(feature: str, known: Mapping[str, Option], given: Mapping[str,
             values[name] = known[name].parse(option_text(value))
         except ValueError as error:
             raise OptionError(f"{feature}: {name} is {value!r}; it must be {error}") from None
-    return values
+    return cast(Options, values)
 
 
 def split_feature(text: str) -> tuple[str, dict[str, OptionValue]]:
@@ -155,7 +181,7 @@ def unknown_feature(name: str, known: Mapping[str, object]) -> OptionError:
     return OptionError(f"unknown feature {name!r}{did_you_mean(name, known)}. Available features: {', '.join(sorted(known))}")
 
 
-def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionValue]) -> Doubles:
+def to_decibel(score: Doubles, frame: FrameFormat, options: SimilarityOptions) -> Doubles:
     """Convert a score to the requested unit: with `enable_db` to min(-10 log10(1 - score), max_db); NaN stays NaN.
 
     With `clip_db`, max_db is `clipped_decibel`. Without it there is no limit, and a perfect score is infinite.
@@ -167,7 +193,7 @@ def to_decibel(score: Doubles, frame: FrameFormat, options: Mapping[str, OptionV
     return limited
 
 
-def clipped_decibel(frame: FrameFormat, options: Mapping[str, OptionValue]) -> float | None:
+def clipped_decibel(frame: FrameFormat, options: SimilarityOptions) -> float | None:
     """Return the largest dB of a similarity with `clip_db`, ceil(10 log10(peak^2 2 w h)), or None if there is no limit."""
     if not (options["enable_db"] and options["clip_db"]):
         return None

@@ -12,7 +12,7 @@ from ..host.plan import BufferSpec, Dispatch, Role
 from ..reference.ssim import ssim_maps
 from ..types import DoublePlane, Doubles, FloatPlane, FrameFormat
 from .base import FeaturePlan
-from .float_ssim import TERMS, FloatSsim, FloatSsimScorer
+from .float_ssim import TERMS, FloatSsim, FloatSsimOptions, FloatSsimScorer
 from .options import OptionValue
 from .planes import KernelShape, PlanePair, WindowWalk, partials, window
 from .windows import Windows
@@ -33,7 +33,7 @@ class SsimMapScorer(FloatSsimScorer):
     """float_ssim that appends the map of each frame to `maps` when it computes the frame's means."""
 
     def __init__(
-        self, frame: FrameFormat, options: Mapping[str, OptionValue], windows: Windows, factor: int, size: tuple[int, int]
+        self, frame: FrameFormat, options: FloatSsimOptions, windows: Windows, factor: int, size: tuple[int, int]
     ) -> None:
         super().__init__(frame, options, windows, factor, size)
         self.map_shape = size[1] - windows.side + 1, windows.columns(size[0])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..errors import OptionError
 from ..reference.uniform import estimate_columns, estimate_maps, uniform_maps
@@ -11,8 +12,10 @@ from ..reference.window import LcsMaps, lcs_maps
 from ..shaders.constants import GAUSSIAN, UNIFORM
 from ..shaders.interface import Precision
 from ..types import FloatPlane
-from .options import OptionValue
 from .planes import MARGIN, KernelShape, PlanePair, WindowWalk
+
+if TYPE_CHECKING:
+    from .float_ssim import FloatSsimOptions
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ ESTIMATE = Windows(
 )
 
 
-def choose_windows(feature: str, options: Mapping[str, OptionValue]) -> Windows:
+def choose_windows(feature: str, options: FloatSsimOptions) -> Windows:
     """Return the windows that the options select. Raises OptionError for contradictory options."""
     if options["window"] == "gaussian11":
         if options["estimate"]:
