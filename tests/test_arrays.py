@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from functools import partial
 from importlib import import_module
@@ -12,6 +13,7 @@ import pytest
 
 import vkssim
 from vkssim.errors import DepthWarning, FrameError, NoDeviceError, OptionError
+from vkssim.features import FEATURES
 
 from .support.commands import python_process
 from .support.pictures import Picture, clip, distort, pair, texture
@@ -187,6 +189,20 @@ def test_scores_in_decibels(function: Any, backend: str) -> None:
     clipped = function(reference, distorted, enable_db=True, clip_db=True, backend=backend)
     np.testing.assert_allclose(clipped, [limit, expected[1]])
     np.testing.assert_array_equal(function(reference, distorted, clip_db=True, backend=backend), scores)
+
+
+@pytest.mark.parametrize(("function", "metric"), [(vkssim.ms_ssim, "float_ms_ssim"), (vkssim.ssim, "float_ssim")])
+def test_options_are_those_of_the_metric(function: Any, metric: str) -> None:
+    parameters = inspect.signature(function).parameters
+    for name, option in FEATURES[metric].options.items():
+        assert (name in parameters) == (not option.adds)
+        assert (f"{name} : " in function.__doc__) == (not option.adds)
+        assert option.adds or name == "scale" or parameters[name].default == option.default
+    image = clip(1, 180, 190)
+    with pytest.raises(OptionError, match="enable_lcs adds scores, and this function returns one"):
+        function(image, image, enable_lcs=True)
+    with pytest.raises(OptionError, match=f"{metric} has no option 'presicion'.*did you mean precision"):
+        function(image, image, presicion="fast")
 
 
 def test_precision_by_argument() -> None:

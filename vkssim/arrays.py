@@ -23,7 +23,7 @@ from .scorer import Scorer
 from .types import Doubles, FrameFormat, check_not_masked, default_range, has_colours_last
 
 _SSIM_DEFAULTS: dict[str, OptionValue] = {"scale": 1}
-"""The options of float_ssim whose default is another for arrays: nothing is downscaled unless this is requested."""
+"""The options of float_ssim that have another default for arrays: nothing is downscaled unless this is requested."""
 
 
 @documents(FloatMsSsimOptions)
@@ -51,7 +51,7 @@ def ms_ssim(
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
     **options
-        The options of float_ms_ssim that add no scores: `negative`, `precision` and so on.
+        Options of float_ms_ssim that add no scores, as `vkssim features` and docs/metrics.md list them.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def ssim(
     device : str or int, optional
         Index, part of the name, or UUID of the Vulkan device.
     **options
-        The options of float_ssim that add no scores: `scale`, which is 1 by default here, `window`, `precision` and so on.
+        Options of float_ssim that add no scores, as `vkssim features` and docs/metrics.md list them. `scale` is 1 by default.
 
     Returns
     -------
