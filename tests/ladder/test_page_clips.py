@@ -20,7 +20,7 @@ from vkssim.ladder.tables import COLUMNS, Row, render_rows
 from vkssim.report import render
 from vkssim.report.results import PooledReport, pool
 from vkssim.types import Doubles
-from vkssim.utils.facts import brief
+from vkssim.utils.facts import to_short_json
 
 from ..report.reports import small_record, small_report
 from ..support.commands import vkssim
@@ -49,7 +49,7 @@ def row(codec: str, rate: float, reference: str = "ref.mp4") -> Row:
         "backend": "vulkan",
         "device": "Made Up 9000",
         "warnings": "damaged" if rate == 800 else None,
-        "scoring": json.dumps(brief(small_record(path))),
+        "scoring": json.dumps(to_short_json(small_record(path))),
         **{f"float_ssim_{pooling}": float(value) for pooling, value in pooled.items()},
         "float_ssim_l_mean": 0.5,
         "float_ssim_l_harmonic_mean": None,
@@ -108,7 +108,7 @@ def test_rows_are_clips_with_pooled_scores(results: Path, form: str, tmp_path: P
 def test_the_rate_of_pooled_scores_is_the_references(tmp_path: Path) -> None:
     record = small_record("a.mp4")
     record = replace(record, reference=replace(record.reference, fps=25.0), distorted=replace(record.distorted, fps=50.0))
-    path = table(tmp_path / "results.csv", [{**row("old", 100.0), "scoring": json.dumps(brief(record))}])
+    path = table(tmp_path / "results.csv", [{**row("old", 100.0), "scoring": json.dumps(to_short_json(record))}])
     assert read_clips([path]).clips[0].report.rate == 25.0
 
 

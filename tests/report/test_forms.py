@@ -97,7 +97,7 @@ def test_json_says_how_it_was_scored() -> None:
     plain, recorded = (json.loads(render(report, "json")) for report in (small_report(), recorded_report()))
     assert list(recorded) == [*plain, "scoring"]
     assert {key: recorded[key] for key in plain} == plain
-    assert facts.read(ScoringRecord, recorded["scoring"], "scoring") == recorded_report().scoring
+    assert facts.from_json(ScoringRecord, recorded["scoring"], "scoring") == recorded_report().scoring
 
 
 def test_xml_says_how_it_was_scored() -> None:
@@ -122,7 +122,7 @@ def test_csv_says_how_it_was_scored() -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert [row[:-1] for row in rows] == list(csv.reader(io.StringIO(render(small_report(), "csv"))))
     assert [bool(row[-1]) for row in rows] == [False, True, False]
-    assert facts.read(ScoringRecord, json.loads(rows[1][-1]), "scoring") == recorded_report().scoring
+    assert facts.from_json(ScoringRecord, json.loads(rows[1][-1]), "scoring") == recorded_report().scoring
     assert text.isascii()
 
 

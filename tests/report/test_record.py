@@ -23,7 +23,7 @@ from vkssim.report import render
 from vkssim.report.record import FeatureFacts, ScoringRecord
 from vkssim.scoring.options import Clips, ScoreOptions
 from vkssim.scoring.session import score_range
-from vkssim.utils.facts import facts_of, plain
+from vkssim.utils.facts import facts_of, to_json
 
 from ..distributed.in_ranges import same_in_ranges, small_ranges
 from ..ladder.ladders import encode, lossless, manifest
@@ -117,7 +117,7 @@ def test_what_was_scaled_and_by_what(folder: Path, tmp_path: Path) -> None:
 
 def test_facts_of_a_container(folder: Path) -> None:
     clip_facts = record_of(scored(folder)).distorted
-    assert plain(clip_facts) | {"kbps": None, "decoder_version": None} == {
+    assert to_json(clip_facts) | {"kbps": None, "decoder_version": None} == {
         "path": str(folder / "dis.mp4"),
         "container": "mov,mp4,m4a,3gp,3g2,mj2",
         "stream": 0,

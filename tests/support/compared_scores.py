@@ -10,7 +10,7 @@ from typing import Any
 
 from vkssim import score_files
 from vkssim.errors import VkssimError
-from vkssim.utils.facts import plain
+from vkssim.utils.facts import to_json
 
 Scores = dict[int, dict[str, float | None]]
 
@@ -111,6 +111,6 @@ def _general(text: str, clip: Path) -> str:
 
 def _reader(report: Any, clip: Path) -> str:
     """Return what the report says of the decoder of the distorted clip: its facts on decoders, and its notes on them."""
-    facts = plain(report.scoring)["distorted"]
+    facts = to_json(report.scoring)["distorted"]
     told = [str(value) for name, value in facts.items() if name.startswith("decode") and "version" not in name and value]
     return "; ".join([*told, *(_general(note, clip) for note in report.notes if "decod" in note)])

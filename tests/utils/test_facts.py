@@ -10,22 +10,32 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from vkssim.utils.facts import Differs, brief, compared_facts, differences, fact, plain, read, schema, sentence
+from vkssim.utils.facts import (
+    ComparisonRule,
+    compared_facts,
+    differences,
+    fact,
+    from_json,
+    json_schema,
+    sentence,
+    to_json,
+    to_short_json,
+)
 
 
 @dataclass(frozen=True)
 class Inner:
-    side: int = field(default=3, metadata=fact("side", Differs.WARNED, unit="samples"))
+    side: int = field(default=3, metadata=fact("side", ComparisonRule.WARNED, unit="samples"))
     name: str | None = field(default=None, metadata=fact("name", optional=True))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outer:
-    rate: float = field(metadata=fact("rate", across=Differs.FREE))
-    free: str = field(default="", metadata=fact("free", Differs.FREE))
+    rate: float = field(metadata=fact("rate", across=ComparisonRule.FREE))
+    free: str = field(default="", metadata=fact("free", ComparisonRule.FREE))
     place: int | str | None = None
     parts: tuple[str, ...] = ()
-    options: Mapping[str, str | float | bool] = field(default_factory=dict, metadata=fact("options", Differs.FREE))
+    options: Mapping[str, str | float | bool] = field(default_factory=dict, metadata=fact("options", ComparisonRule.FREE))
     inner: Inner = field(default_factory=Inner, metadata=fact("inner"))
     reference: Inner | None = field(default=None, metadata=fact("reference"))
 
@@ -34,13 +44,13 @@ FULL = Outer(rate=2.5, place="1s", parts=("a", "b"), options={"x": True, "y": 2,
 
 
 @pytest.mark.parametrize("value", [FULL, Outer(rate=1.0), replace(FULL, place=7, reference=Inner(name="r"))])
-@pytest.mark.parametrize("form", [plain, brief])
+@pytest.mark.parametrize("form", [to_json, to_short_json])
 def test_what_was_written_is_read(value: Outer, form: Any) -> None:
-    assert read(Outer, json.loads(json.dumps(form(value))), "outer") == value
+    assert from_json(Outer, json.loads(json.dumps(form(value))), "outer") == value
 
 
 def test_json_has_the_names_of_the_fields() -> None:
-    assert plain(FULL) == {
+    assert to_json(FULL) == {
         "rate": 2.5,
         "free": "",
         "place": "1s",
@@ -49,7 +59,7 @@ def test_json_has_the_names_of_the_fields() -> None:
         "inner": {"side": 4, "name": "n"},
         "reference": None,
     }
-    assert brief(replace(FULL, inner=Inner(), options={})) == {"rate": 2.5, "place": "1s", "parts": ["a", "b"]}
+    assert to_short_json(replace(FULL, inner=Inner(), options={})) == {"rate": 2.5, "place": "1s", "parts": ["a", "b"]}
 
 
 def test_what_is_empty_and_has_no_default_is_written() -> None:
@@ -59,13 +69,13 @@ def test_what_is_empty_and_has_no_default_is_written() -> None:
     class Options:
         options: Mapping[str, str] = field(metadata=fact("options"))
 
-    assert brief(Options({})) == {"options": {}}
-    assert read(Options, brief(Options({})), "options") == Options({})
+    assert to_short_json(Options({})) == {"options": {}}
+    assert from_json(Options, to_short_json(Options({})), "options") == Options({})
 
 
 def test_keys_that_came_later_or_are_not_known() -> None:
-    assert read(Outer, {"rate": 1}, "outer") == Outer(rate=1)
-    assert read(Outer, {"rate": 1, "from the future": 1}, "outer") == Outer(rate=1)
+    assert from_json(Outer, {"rate": 1}, "outer") == Outer(rate=1)
+    assert from_json(Outer, {"rate": 1, "from the future": 1}, "outer") == Outer(rate=1)
 
 
 @pytest.mark.parametrize(
@@ -87,27 +97,27 @@ def test_keys_that_came_later_or_are_not_known() -> None:
 )
 def test_anything_else_is_refused_by_its_name(data: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read(Outer, data, "outer")
+        from_json(Outer, data, "outer")
 
 
 def test_the_schema_is_that_of_the_fields() -> None:
-    validator = Draft202012Validator(schema(Outer))
+    validator = Draft202012Validator(json_schema(Outer))
     Draft202012Validator.check_schema(validator.schema)
     for value in (FULL, Outer(rate=1.0)):
-        validator.validate(json.loads(json.dumps(plain(value))))
+        validator.validate(json.loads(json.dumps(to_json(value))))
     for change in ({"rate": "1"}, {"parts": [1]}, {"options": {"x": None}}, {"inner": {"side": 1}}, {"place": 1.5}):
-        assert not validator.is_valid({**plain(FULL), **change}), change
+        assert not validator.is_valid({**to_json(FULL), **change}), change
     assert validator.schema["properties"]["inner"]["properties"]["side"]["description"] == "side, in samples"
 
 
-def _told(first: Outer, second: Outer, *, across: bool = False) -> tuple[list[Differs], str]:
+def _told(first: Outer, second: Outer, *, across: bool = False) -> tuple[list[ComparisonRule], str]:
     found = list(differences(first, second, across=across))
     assert (compared_facts(first) == compared_facts(second)) <= (not found), "what is looked at covers all that is told"
     return [difference.differs for difference in found], sentence(found)
 
 
 def test_differences_go_by_what_is_declared() -> None:
-    refused, warned = Differs.REFUSED, Differs.WARNED
+    refused, warned = ComparisonRule.REFUSED, ComparisonRule.WARNED
     assert _told(FULL, replace(FULL, free="x", options={})) == ([], "")
     assert _told(FULL, replace(FULL, rate=3.0)) == ([refused], "rate 2.5 against 3")
     assert _told(FULL, replace(FULL, rate=3.0), across=True) == ([], "")
@@ -120,4 +130,4 @@ def test_differences_go_by_what_is_declared() -> None:
 
 def test_a_field_that_nobody_declared_has_to_be_alike() -> None:
     """An option that somebody adds and forgets to declare errs on the safe side."""
-    assert _told(FULL, replace(FULL, place=None)) == ([Differs.REFUSED], "place 1s against none")
+    assert _told(FULL, replace(FULL, place=None)) == ([ComparisonRule.REFUSED], "place 1s against none")

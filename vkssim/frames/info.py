@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..types import Planes, plane_shapes, size_problem
-from ..utils.facts import Differs, Fact, fact
+from ..utils.facts import ComparisonRule, Fact, fact
 
 FIELD_ORDERS = ("progressive", "top field first", "bottom field first", "interlaced")
 """How the lines of a frame belong together; the last where it is not known which field comes first."""
@@ -58,7 +58,7 @@ class VideoInfo:
         return tuple(np.empty(shape, dtype) for shape in plane_shapes(self.width, self.height, self.chroma)[:count])
 
 
-_FREE, _NOTED, _REFUSED = Differs.FREE, Differs.NOTED, Differs.REFUSED
+_FREE, _NOTED, _REFUSED = ComparisonRule.FREE, ComparisonRule.NOTED, ComparisonRule.REFUSED
 
 
 def _colour(title: str) -> dict[str, Fact]:
@@ -68,7 +68,7 @@ def _colour(title: str) -> dict[str, Fact]:
 
 def _stream() -> dict[str, Fact]:
     """Return the metadata of the stream that was taken: another one of the same reference may show another picture."""
-    return fact("stream of the container", _FREE, of_reference=Differs.WARNED, across=_FREE, optional=True)
+    return fact("stream of the container", _FREE, of_reference=ComparisonRule.WARNED, across=_FREE, optional=True)
 
 
 @dataclass(frozen=True)

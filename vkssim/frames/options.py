@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError, OptionError
 from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
-from ..utils.facts import Differs
+from ..utils.facts import ComparisonRule
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
 from ..utils.options import check_options, option
 from ..utils.sections import Section
@@ -230,7 +230,7 @@ class PictureOptions:
         section=Section.PICTURES,
         metavar="reference|distorted|WxH",
         help="Scale both clips to that size, and bring them to one depth.",
-        across=Differs.REFUSED,
+        across=ComparisonRule.REFUSED,
         optional=True,
         parse=_parse_scale,
     )
@@ -346,7 +346,7 @@ class Selection:
         section=Section.FRAMES,
         least=0,
         help="Skip frames of the reference.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
     )
     skip_distorted: int = option(
         0,
@@ -355,7 +355,7 @@ class Selection:
         section=Section.FRAMES,
         least=0,
         help="Skip frames of the distorted clip.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
     )
     count: int | None = option(
         None,
@@ -364,7 +364,7 @@ class Selection:
         section=Section.FRAMES,
         least=1,
         help="Compare that many frames at most.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
         rank=-1,
     )
     subsample: int = option(
@@ -376,7 +376,7 @@ class Selection:
         least=1,
         shows_default=True,
         help="Score every N-th frame only.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
         rank=-2,
     )
     offset: int = option(
@@ -386,7 +386,7 @@ class Selection:
         section=Section.FRAMES,
         shows_default=True,
         help="Compare frame i of the reference with i+N of the distorted.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
     )
     start: int | str | None = option(
         None,
@@ -395,7 +395,7 @@ class Selection:
         section=Section.FRAMES,
         metavar="FRAME|TIME",
         help="Start at that frame of the reference: 250, 12.5s or 00:01:02.5.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
         parse=parse_position,
     )
     end: int | str | None = option(
@@ -405,7 +405,7 @@ class Selection:
         section=Section.FRAMES,
         metavar="FRAME|TIME",
         help="Stop before that frame of the reference.",
-        differs=Differs.WARNED,
+        differs=ComparisonRule.WARNED,
         parse=parse_position,
     )
     stream_reference: int | None = option(

@@ -29,7 +29,7 @@ from ..scoring.options import ScoreOptions, check_options
 from ..scoring.run_settings import RunSettings
 from ..storage.folder import Folder, check_output, write_output
 from ..storage.location import PathOrUrl, is_url, redact_url, suffix_of
-from ..utils.facts import brief
+from ..utils.facts import to_short_json
 from ..utils.progress import Bar
 from ..utils.version import __version__
 from .manifest import Pair
@@ -262,7 +262,7 @@ def _record(key: str, pair: Pair, report: ScoreReport | None, failure: dict[str,
                 name: {pooling: _EXACT.number(value) for pooling, value in pooled.items()}
                 for name, pooled in report.pooled().items()
             },
-            SCORING: json.dumps(brief(report.scoring), separators=(",", ":")),
+            SCORING: json.dumps(to_short_json(report.scoring), separators=(",", ":")),
         }
     return record
 

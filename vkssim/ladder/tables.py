@@ -20,7 +20,7 @@ from ..scoring.comparability import Scored
 from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, redact_url, suffix_of
 from ..utils.extras import need
-from ..utils.facts import facts_of, read
+from ..utils.facts import facts_of, from_json
 from ..utils.limits import MOST_CELLS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
 from ..utils.wording import counted, did_you_mean
@@ -201,7 +201,7 @@ def scoring_of(row: Row) -> ScoringRecord | None:
     if data is None:
         return None
     with _named(row):
-        return read(ScoringRecord, data, SCORING)
+        return from_json(ScoringRecord, data, SCORING)
 
 
 def _scoring_data(row: Row) -> Any:
@@ -223,7 +223,7 @@ def _named(row: Row) -> Iterator[None]:
 
 @lru_cache(maxsize=1024)
 def _record_of(text: str) -> ScoringRecord:
-    return read(ScoringRecord, json.loads(text), SCORING)
+    return from_json(ScoringRecord, json.loads(text), SCORING)
 
 
 def check_scored(rows: Sequence[Row]) -> None:

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 
-from ..utils.facts import plain
+from ..utils.facts import to_json
 from ..utils.sanitize import cell
 from .numbers import NumberFormat, shortest
 from .results import ScoreReport
@@ -21,7 +21,7 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
     """Return the report as CSV text."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    scoring = [] if report.scoring is None else [json.dumps(plain(report.scoring), separators=(",", ":"))]
+    scoring = [] if report.scoring is None else [json.dumps(to_json(report.scoring), separators=(",", ":"))]
     timed = bool(report.frames) and all(frame.time is not None for frame in report.frames)
     writer.writerow(["Frame", *map(cell, report.names), *(["time"] if timed else []), *([""] * len(scoring))])
     for frame in report.frames:

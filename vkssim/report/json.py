@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..utils.facts import plain
+from ..utils.facts import to_json
 from .numbers import NumberFormat
 from .results import ScoreReport
 
@@ -46,7 +46,7 @@ def as_dict(report: ScoreReport, numbers: NumberFormat) -> dict[str, Any]:
         "crop": report.pictures.crop,
         "scale": report.pictures.scale,
         "resampler": report.pictures.resampler,
-        **({} if report.scoring is None else {"scoring": plain(report.scoring)}),
+        **({} if report.scoring is None else {"scoring": to_json(report.scoring)}),
     }
 
 

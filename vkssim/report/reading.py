@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputError
 from ..frames.options import PictureOptions, Selection
 from ..storage.reading import read_whole
-from ..utils.facts import read
+from ..utils.facts import from_json
 from ..utils.limits import LARGEST_NUMBER, LARGEST_REPORT_BYTES, LARGEST_SCORE, MOST_REPORT_VALUES
 from .backend_info import BackendInfo
 from .frame_scores import FrameScores
@@ -69,7 +69,7 @@ def _report(data: Any) -> ScoreReport:
         if tuple(frame.metrics) != names:
             raise ValueError(f"frame {frame.index} has other metrics than the first")
     rate = data.get("frame_rate")
-    scoring = None if data.get("scoring") is None else read(ScoringRecord, data["scoring"], "scoring")
+    scoring = None if data.get("scoring") is None else from_json(ScoringRecord, data["scoring"], "scoring")
     return ScoreReport(
         reference=str(data.get("reference", "")),
         distorted=str(data.get("distorted", "")),

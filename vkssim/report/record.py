@@ -13,9 +13,9 @@ from typing import Any
 
 from ..frames.info import ClipFacts
 from ..frames.options import PictureOptions, RawDescription, Selection
-from ..utils.facts import Differs, as_text, fact, facts_of, given_facts
+from ..utils.facts import ComparisonRule, as_text, fact, facts_of, given_facts
 
-_FREE, _NOTED = Differs.FREE, Differs.NOTED
+_FREE, _NOTED = ComparisonRule.FREE, ComparisonRule.NOTED
 
 
 @dataclass(frozen=True)

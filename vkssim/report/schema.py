@@ -61,7 +61,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
 
 def report_schema() -> dict[str, Any]:
     """Return the schema of the JSON that `vkssim score` writes. Reports of older versions lack `scoring`."""
-    scoring = {"description": "how it was scored", **facts.schema(ScoringRecord)}
+    scoring = {"description": "how it was scored", **facts.json_schema(ScoringRecord)}
     return {
         "$schema": ADDRESS,
         "title": "A report of vkssim",

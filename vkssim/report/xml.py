@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import OutputError
-from ..utils.facts import plain
+from ..utils.facts import to_json
 from ..utils.sanitize import visible
 from ..utils.version import __version__
 from .numbers import NumberFormat
@@ -37,7 +37,7 @@ def render(report: ScoreReport, numbers: NumberFormat) -> str:
         ElementTree.SubElement(pooled_metrics, "metric", {"name": name, **values})
     ElementTree.SubElement(root, "aggregate_metrics")
     if report.scoring is not None:
-        _add(root, "scoring", plain(report.scoring))
+        _add(root, "scoring", to_json(report.scoring))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
 

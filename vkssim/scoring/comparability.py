@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..errors import InputError
 from ..features import FEATURES
 from ..report.record import FeatureFacts, ScoringRecord
-from ..utils.facts import Difference, Differs, as_text, compared_facts, differences, facts_of, sentence
+from ..utils.facts import ComparisonRule, Difference, as_text, compared_facts, differences, facts_of, sentence
 
 _MOST_NAMED = 3
 
@@ -57,7 +57,7 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
     Clips of one reference must agree in every effective option. Clips of different references must agree in the options that
     the user asked for: the frame size, and options that follow from the frame size, differ by nature.
     """
-    found: dict[tuple[Differs, str], list[str]] = {}
+    found: dict[tuple[ComparisonRule, str], list[str]] = {}
     first_of: dict[str, tuple[str, ScoringRecord]] = {}
     seen = set()
     for entry in scored:
@@ -72,17 +72,19 @@ def find_differences(scored: Sequence[Scored]) -> Findings:
         if across:
             name, record = next(iter(first_of.values()))
         unlike = list(_unlike(record, entry.record, across=across))
-        for differs in (Differs.REFUSED, Differs.WARNED, Differs.NOTED):
+        for differs in (ComparisonRule.REFUSED, ComparisonRule.WARNED, ComparisonRule.NOTED):
             text = sentence(difference for difference in unlike if difference.differs is differs)
             if text:
                 found.setdefault((differs, text), []).append(f"{name} and {entry.name}")
     unknown = [entry.name for entry in scored if entry.record is None]
-    said: dict[Differs, list[str]] = {differs: [] for differs in Differs}
+    said: dict[ComparisonRule, list[str]] = {differs: [] for differs in ComparisonRule}
     for (differs, text), pairs in found.items():
-        said[differs].append(f"{_counted(pairs)} {'were not scored alike' if differs is Differs.REFUSED else 'differ'}: {text}")
+        said[differs].append(
+            f"{_counted(pairs)} {'were not scored alike' if differs is ComparisonRule.REFUSED else 'differ'}: {text}"
+        )
     if unknown and len(scored) > 1:
-        said[Differs.NOTED].append(_unknown(unknown))
-    return Findings(said[Differs.REFUSED], said[Differs.WARNED], said[Differs.NOTED])
+        said[ComparisonRule.NOTED].append(_unknown(unknown))
+    return Findings(said[ComparisonRule.REFUSED], said[ComparisonRule.WARNED], said[ComparisonRule.NOTED])
 
 
 def _different_references(scored: Sequence[Scored]) -> list[str]:
@@ -116,7 +118,7 @@ def _unlike(first: ScoringRecord, second: ScoringRecord, *, across: bool) -> Ite
         other = of_second.get((feature.name, feature.plane))
         if other is not None:
             for text in _unlike_options(feature, other, across=across):
-                yield Difference(Differs.REFUSED, "features", text)
+                yield Difference(ComparisonRule.REFUSED, "features", text)
     yield from differences(first, second, across=across)
 
 

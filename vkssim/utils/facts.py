@@ -1,9 +1,7 @@
-"""Declare the facts that reports record.
+"""Facts that reports record, each declared once, as a field of a frozen dataclass with `fact` as its metadata.
 
-Each fact is declared once, as a field of a frozen dataclass with `fact` as its metadata. Its form in JSON, its schema, the way
-it is read back and the comparison of two reports follow from the declaration.
-
-A field without metadata is a fact as well, under its own name. Reports that are compared must agree in it.
+Its form in JSON, its schema, reading it back and the comparison of two reports follow from the declaration. A field without
+metadata is a fact as well, under its own name. Reports that are compared must agree in it.
 """
 
 from __future__ import annotations
@@ -12,6 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import IntEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -21,8 +20,8 @@ from .limits import LARGEST_NUMBER, abbreviated
 Kind = TypeVar("Kind")
 
 
-class Differs(IntEnum):
-    """Name the consequences of a fact that differs between two reports that are compared."""
+class ComparisonRule(IntEnum):
+    """The consequence of a fact that differs between two reports that are compared."""
 
     FREE = 0
     """Nothing: the fact does not describe how the scores were made, or differs by nature."""
@@ -36,27 +35,27 @@ class Differs(IntEnum):
 
 @dataclass(frozen=True)
 class Fact:
-    """Declare the fact that a field records.
+    """A declared fact: its title, its flag, its unit, and the rules by which it is written and compared.
 
-    `title` is its name for people, `flag` the option of `vkssim score` that sets it, `unit` the unit of its numbers. `column`
-    says that it has a column in the tables of a batch.
+    `title` is its name for people, `flag` the option of `vkssim score` that sets it, and `unit` the unit of its numbers. A fact
+    with `column` has a column in the tables of a batch.
 
-    `differs` is the consequence of a difference between scores against one reference; `of_reference` replaces it for a fact of
-    a reference. `across` is the consequence for scores against different references, where it is another one. An `optional`
-    fact differs only where both reports have it. A `sparse` fact is left out of reports where it is None.
+    `differs` is the consequence of a difference between scores against one reference. `of_reference` replaces it for facts of a
+    reference, and `across` for scores against different references. An `optional` fact differs only if both reports have it. A
+    `sparse` fact is left out of a report if it is None.
     """
 
     title: str
-    differs: Differs = Differs.REFUSED
-    of_reference: Differs | None = None
-    across: Differs | None = None
+    differs: ComparisonRule = ComparisonRule.REFUSED
+    of_reference: ComparisonRule | None = None
+    across: ComparisonRule | None = None
     optional: bool = False
     flag: str | None = None
     unit: str = ""
     column: bool = False
     sparse: bool = False
 
-    def rule(self, *, of_reference: bool = False, across: bool = False) -> Differs:
+    def rule(self, *, of_reference: bool = False, across: bool = False) -> ComparisonRule:
         """Return the consequence of a difference in this fact."""
         if across and self.across is not None:
             return self.across
@@ -65,28 +64,22 @@ class Fact:
     def is_compared(self, *, of_reference: bool = False) -> bool:
         """Return True if any comparison considers the fact."""
         rules = (self.rule(of_reference=of_reference, across=across) for across in (False, True))
-        return any(rule is not Differs.FREE for rule in rules)
+        return any(rule is not ComparisonRule.FREE for rule in rules)
 
     def text(self, value: object) -> str:
         """Return a value with its unit."""
         return f"{as_text(value)} {self.unit}".rstrip() if value is not None else "none"
 
 
-def fact(title: str, differs: Differs = Differs.REFUSED, **more: Any) -> dict[str, Fact]:
+def fact(title: str, differs: ComparisonRule = ComparisonRule.REFUSED, **more: Any) -> dict[str, Fact]:
     """Return the metadata of a field; see `Fact`."""
     return {"fact": Fact(title, differs, **more)}
 
 
+@cache
 def facts_of(kind: Any) -> dict[str, Fact]:
     """Return the declaration of each field of a dataclass, by the field's name."""
-    if kind not in _declared:
-        _declared[kind] = {
-            field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)
-        }
-    return _declared[kind]
-
-
-_declared: dict[Any, dict[str, Fact]] = {}
+    return {field.name: field.metadata.get("fact") or Fact(field.name.replace("_", " ")) for field in fields(kind)}
 
 
 def as_text(value: object) -> str:
@@ -101,14 +94,14 @@ def as_text(value: object) -> str:
 # -- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Return facts as values of JSON: objects with the names of the fields as keys."""
     if is_dataclass(value):
-        return {name: plain(entry) for name, entry in given_facts(value).items()}
+        return {name: to_json(entry) for name, entry in given_facts(value).items()}
     if isinstance(value, Mapping):
-        return {name: plain(entry) for name, entry in value.items()}
+        return {name: to_json(entry) for name, entry in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(entry) for entry in value]
+        return [to_json(entry) for entry in value]
     return value
 
 
@@ -118,21 +111,21 @@ def given_facts(value: Any) -> dict[str, Any]:
     return {name: single for name, (entry, single) in facts.items() if not (entry.sparse and single is None)}
 
 
-def brief(value: Any) -> Any:
-    """Return facts as `plain` does, without defaults, which `read` fills in: the rows of a table repeat these objects."""
+def to_short_json(value: Any) -> Any:
+    """Return facts as `to_json` does, without defaults, which `from_json` fills in: rows of a table repeat these objects."""
     if not is_dataclass(value):
-        return [brief(entry) for entry in value] if isinstance(value, tuple) else plain(value)
+        return [to_short_json(entry) for entry in value] if isinstance(value, tuple) else to_json(value)
     given = [(field, getattr(value, field.name)) for field in fields(value) if getattr(value, field.name) != field.default]
-    return {field.name: short for field, entry in given if (short := brief(entry)) != {} or _is_required(field)}
+    return {field.name: short for field, entry in given if (short := to_short_json(entry)) != {} or _is_required(field)}
 
 
 def _is_required(field: Field[Any]) -> bool:
-    """Return whether a field has no default that `read` could fill in: such a fact is written even where it is empty."""
+    """Return whether a field has no default that `from_json` could fill in: such a fact is written even if it is empty."""
     return field.default is MISSING and field.default_factory is MISSING
 
 
-def read(kind: type[Kind], data: Any, where: str) -> Kind:
-    """Return facts from the values that `plain` gave.
+def from_json(kind: type[Kind], data: Any, where: str) -> Kind:
+    """Return facts from the values that `to_json` gave.
 
     A missing key has its default: the option did not exist when the report was written. Unknown keys are ignored. Raises
     ValueError, which names the key, for anything else; `where` is the name of the facts in the message.
@@ -143,23 +136,19 @@ def read(kind: type[Kind], data: Any, where: str) -> Kind:
     found = {name: _value(hints[name], data[name], f"{where}.{name}") for name in hints if name in data}
     try:
         return kind(**found)
-    except (TypeError, VkssimError) as error:  # VkssimError where options contradict each other
+    except (TypeError, VkssimError) as error:  # VkssimError if options contradict each other
         raise ValueError(f"{where}: {error}") from None
 
 
+@cache
 def types_of(kind: Any) -> dict[str, Any]:
     """Return the types of a dataclass's fields by their names."""
-    if kind not in _types:
-        _types[kind] = get_type_hints(kind)
-    return _types[kind]
-
-
-_types: dict[Any, dict[str, Any]] = {}
+    return get_type_hints(kind)
 
 
 def _value(kind: Any, data: Any, where: str) -> Any:
     if is_dataclass(kind):
-        return read(kind, data, where)  # type: ignore[arg-type]
+        return from_json(kind, data, where)  # type: ignore[arg-type]
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         chosen = next((part for part in parts if _fits(part, data)), parts[0])
@@ -191,22 +180,24 @@ def _fits(kind: Any, data: Any) -> bool:
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 
-def schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of the values that `plain` gives for a type."""
+def json_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema (2020-12) of the values that `to_json` gives for a type."""
     origin, parts = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         declared, hints = facts_of(kind), types_of(kind)
-        properties = {name: {"description": _description(entry), **schema(hints[name])} for name, entry in declared.items()}
+        properties = {
+            name: {"description": _description(entry), **json_schema(hints[name])} for name, entry in declared.items()
+        }
         required = [name for name, entry in declared.items() if not entry.sparse]
         return {"type": "object", "properties": properties, "required": required}
     if origin in (Union, UnionType):
         if all(part in _JSON_TYPES for part in parts):
             return {"type": [_JSON_TYPES[part] for part in parts]}
-        return {"anyOf": [schema(part) for part in parts]}
+        return {"anyOf": [json_schema(part) for part in parts]}
     if origin is tuple:
-        return {"type": "array", "items": schema(parts[0])}
+        return {"type": "array", "items": json_schema(parts[0])}
     if origin is not None:
-        return {"type": "object", "additionalProperties": schema(parts[1])}
+        return {"type": "object", "additionalProperties": json_schema(parts[1])}
     return {"type": _JSON_TYPES[kind]}
 
 
@@ -219,9 +210,9 @@ def _description(entry: Fact) -> str:
 
 @dataclass(frozen=True)
 class Difference:
-    """Describe a fact that differs between two reports: the facts that contain it, if any, and its value in each report."""
+    """A fact that differs between two reports: the title of the facts that contain it, if any, and both values as text."""
 
-    differs: Differs
+    differs: ComparisonRule
     where: str
     text: str
 
@@ -238,7 +229,7 @@ def differences(first: Any, second: Any, where: str = "", *, across: bool, of_re
             continue
         differs = entry.rule(across=across, of_reference=of_reference)
         unknown = entry.optional and (one is None or other is None)
-        if differs is not Differs.FREE and one != other and not unknown:
+        if differs is not ComparisonRule.FREE and one != other and not unknown:
             yield Difference(differs, where, f"{entry.title} {entry.text(one)} against {entry.text(other)}")
 
 
@@ -255,7 +246,7 @@ def compared_facts(value: Any, *, of_reference: bool = False) -> tuple[Any, ...]
 
 
 def sentence(found: Iterable[Difference]) -> str:
-    """Return differences as one text. Differences within one group of facts stand behind the name of the group."""
+    """Return differences as one text. Differences within one group of facts follow the name of the group."""
     groups: dict[str, list[str]] = {}
     for difference in found:
         groups.setdefault(difference.where, []).append(difference.text)

@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ..errors import InputError, OptionError
-from .facts import Differs, Fact, types_of
+from .facts import ComparisonRule, Fact, types_of
 from .limits import LARGEST_NUMBER, abbreviated
 from .sections import Section
 
@@ -82,8 +82,8 @@ def option(
     *flags: str,
     help: str,  # as click calls it
     section: Section,
-    differs: Differs = Differs.FREE,
-    across: Differs | None = None,
+    differs: ComparisonRule = ComparisonRule.FREE,
+    across: ComparisonRule | None = None,
     optional: bool = False,
     **declared: Any,
 ) -> Any:
