@@ -22,7 +22,6 @@ from .host.errors import (
 __all__ = [
     "EXIT_CODES",
     "DecoderBusyError",
-    "DemandError",
     "DeviceError",
     "DeviceLostError",
     "DeviceMemoryError",
@@ -41,6 +40,7 @@ __all__ = [
     "RangeError",
     "ReadError",
     "SmallerBatchWarning",
+    "ThresholdError",
     "TruncatedInputError",
     "UnsuitableDeviceError",
     "UnusableGpuWarning",
@@ -93,7 +93,7 @@ class OutputError(VkssimError):
     """Scores cannot be written to their output."""
 
 
-class DemandError(VkssimError):
+class ThresholdError(VkssimError):
     """Scores exist but fail a requirement of the user, such as `strict` or a threshold."""
 
 
@@ -161,7 +161,7 @@ class SmallerBatchWarning(UserWarning):
 
 
 EXIT_CODES: dict[type[VkssimError], int] = {
-    DemandError: 1,
+    ThresholdError: 1,
     InputError: 2,
     OptionError: 2,
     OutputError: 2,

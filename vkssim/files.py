@@ -62,8 +62,8 @@ def score_files(
     pictures : PictureOptions
         The scaling and cropping of pictures before the comparison.
     strict : bool
-        Raise DemandError if one file is shorter than the other, if frames have no partner or differ in presentation time, or if
-        frame rates differ. Without it, the report has a warning.
+        Raise ThresholdError if one file is shorter than the other, if frames have no partner or differ in presentation time,
+        or if frame rates differ. Without it, the report has a warning.
     backend : {"vulkan", "cpu"}
         The backend that computes the scores. No other backend ever replaces it.
     decode : {"auto", "cpu", "cuda", "videotoolbox", "d3d11va", "vaapi", "qsv"}
@@ -85,7 +85,7 @@ def score_files(
         and none waits for the next: each score comes earlier, but fewer come per second. With several devices, the lists come
         range by range.
     fail_under : sequence of str
-        Raise DemandError if a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
+        Raise ThresholdError if a pooled score is lower: ``"float_ms_ssim=0.98"`` for the mean, ``"float_ms_ssim:p5=0.95"`` for
         another pooled value (`vkssim.report.thresholds.POOLINGS`). A value that does not exist counts as lower.
     pooled : sequence of str
         Pooled values that will be read from the report, such as ``"float_ms_ssim:p5"``. OptionError is raised before anything

@@ -26,7 +26,7 @@ from vkssim import __version__
 from vkssim.backends.base import Batch
 from vkssim.backends.vulkan import VulkanBackend
 from vkssim.cli import main
-from vkssim.cli.command import Command, Option
+from vkssim.cli.command import Command, CommandOption
 from vkssim.features import FEATURES
 from vkssim.host import notices
 from vkssim.host.devices import DEVICE_VARIABLE
@@ -121,7 +121,7 @@ def test_help_lists_common_options_and_the_whole_help_every_one() -> None:
         assert isinstance(command, Command)
         brief, whole = (vkssim(name, flag).output for flag in ("--help", "--help-all"))
         for option in command.params:
-            if isinstance(option, Option):
+            if isinstance(option, CommandOption):
                 listed = f" {option.opts[-1]} "
                 assert listed in whole
                 assert (listed in brief) == (option.name in command.common or option.name == "help_all"), listed
@@ -137,7 +137,10 @@ def test_every_option_has_a_section() -> None:
         command = main.get_command(click.Context(main), name)
         assert command is not None
         for option in command.params:
-            assert not isinstance(option, click.Option) or option.hidden or isinstance(option, Option), (name, option.opts)
+            assert not isinstance(option, click.Option) or option.hidden or isinstance(option, CommandOption), (
+                name,
+                option.opts,
+            )
 
 
 @pytest.mark.parametrize("name", _commands())

@@ -22,7 +22,6 @@ from vkssim.distributed.threads import InlineHandle, LocalPool
 from vkssim.distributed.worker import Worker
 from vkssim.distributed.worker_pool import FixedPool, WorkerDiedError
 from vkssim.errors import (
-    DemandError,
     DeviceLostError,
     HostMemoryError,
     InputError,
@@ -30,6 +29,7 @@ from vkssim.errors import (
     OptionError,
     OutputError,
     RangeError,
+    ThresholdError,
     VkssimError,
     WorkerLostError,
 )
@@ -103,15 +103,15 @@ def _two() -> FixedPool:
 
 
 def _score(clips: Clips, kept: Journal | None = None, pool: FixedPool | None = None, **settings: Any) -> ScoreReport:
-    troubles: list[str] = []
+    worker_warnings: list[str] = []
     key = "pair" if kept is None else kept.key
     with pool or _two() as workers:
-        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, **settings), tell=troubles.append)
+        engine = Engine(workers, OPTIONS, RunSettings(journal=kept, **settings), tell=worker_warnings.append)
         with closing(engine.score([Job(key, clips)])) as outcomes:  # type: ignore[type-var]
             ((_, outcome),) = outcomes
     if isinstance(outcome, Exception):
         raise outcome
-    outcome.troubles = troubles
+    outcome.worker_warnings = worker_warnings
     return outcome
 
 
@@ -182,7 +182,7 @@ def test_frames_stay_until_they_are_where_they_belong(clips: Clips, tmp_path: Pa
     tasks.clear()
     with _kept(tmp_path, resume=True) as kept:
         again = _score(clips, kept)
-        kept.settle([DemandError("it is what it is")])
+        kept.settle([ThresholdError("it is what it is")])
     assert tasks == []
     assert (again.frames, again.resumed) == (report.frames, FRAMES)
     assert told(again) == told(report)
@@ -357,7 +357,7 @@ def test_a_range_that_is_refused_has_all_scored_in_one(
     assert told(report) == told(_in_one(clips))
     assert frames == report.frames
     assert steps[-1] == (FRAMES, FRAMES)
-    assert report.troubles == []
+    assert report.worker_warnings == []
 
 
 def test_a_refused_range_of_a_run_that_goes_on(clips: Clips, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,7 +414,7 @@ def test_a_failure_on_the_way_is_a_trouble_and_no_warning(
     _fail_at(monkeypatch, 8, error, 2)
     report = _score(clips)
     assert told(report) == told(_in_one(clips))
-    assert len(report.troubles) == 2
+    assert len(report.worker_warnings) == 2
     assert report.warnings == []
 
 

@@ -96,7 +96,7 @@ def test_the_same_report_with_frames_in_order(folder: Path, device: Device) -> N
 
     report = score([str(device.info.uuid)] * 2)
     assert render(report, "json", "max") == render(score(None), "json", "max")
-    assert (report.troubles, report.warnings, report.resumed) == ([], [], 0)
+    assert (report.worker_warnings, report.warnings, report.resumed) == ([], [], 0)
     assert seen == report.frames
     assert len(steps) > 4, "the clips were scored in ranges"
     assert steps == sorted(steps)

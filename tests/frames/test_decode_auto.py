@@ -333,11 +333,11 @@ def test_fewer_sessions_score_the_same(folder: Path, limit: list[int], device: D
     clips = folder / "ref.mp4", folder / "dis.mp4"
     score = partial(score_files, *clips, features=FEATURE, device=str(device.info.uuid), decode=decode)
     expected = score()
-    assert expected.troubles == []
+    assert expected.worker_warnings == []
     limit[0] = most
     report = score()
     assert render(report, "json", "max") == render(expected, "json", "max")
-    (trouble,) = report.troubles
+    (trouble,) = report.worker_warnings
     assert trouble.startswith("the cuda decoder decodes fewer clips side by side: its driver")
 
 

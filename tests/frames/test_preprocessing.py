@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, Scorer, ScoreReport, Selection, score_files
-from vkssim.errors import DemandError, InputError, OptionError
+from vkssim.errors import InputError, OptionError, ThresholdError
 from vkssim.frames.options import RawDescription
 from vkssim.frames.pairing.preprocessing import open_pair
 from vkssim.frames.picture.colour import Colour
@@ -267,7 +267,7 @@ def test_strict_fails_where_frame_rates_differ(tmp_path: Path, frames: int) -> N
         data = Path(_y4m(Path(path), LUMA[:frames])).read_bytes()
         write(Path(path), re.sub(rb" F\d+:1", f" F{rate}:1".encode(), data, count=1))
     assert len(_score(*paths).warnings) == 1
-    with pytest.raises(DemandError, match="`strict`"):
+    with pytest.raises(ThresholdError, match="`strict`"):
         _score(*paths, strict=True)
     _score(paths[0], paths[0], strict=True)
 
@@ -317,7 +317,7 @@ def test_sync_by_time(tmp_path: Path) -> None:
     assert report.column("float_ssim").tolist() == _expected(LUMA[kept], OTHER[kept])
     (warning,) = report.warnings
     assert warning.startswith(f"3 frames of {reference} and 0 of {distorted} have none in the other clip within half a frame")
-    with pytest.raises(DemandError, match="`strict`") as caught:
+    with pytest.raises(ThresholdError, match="`strict`") as caught:
         _score(reference, distorted, sync="pts", strict=True)
     assert len(caught.value.report.frames) == 5
 

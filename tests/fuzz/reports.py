@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vkssim.ladder.compare import Threshold, compare_reports, judge
+from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
 from vkssim.report import WRITERS, render
 from vkssim.report.reading import read_report
 
@@ -19,11 +19,11 @@ def one_input(data: bytes) -> None:
         for form in WRITERS:
             render(report, form, choices.pick(["6", "max", "0"]))
         thresholds = [
-            Threshold.parse("float_ssim=0.1"),
-            Threshold.parse("float_ssim:p5=0.1"),
-            Threshold.parse("float_ssim=0", frame=True),
+            DropLimit.parse("float_ssim=0.1"),
+            DropLimit.parse("float_ssim:p5=0.1"),
+            DropLimit.parse("float_ssim=0", frame=True),
         ]
-        judge(compare_reports(report, report), thresholds)
+        evaluate(compare_reports(report, report), thresholds)
     if shown:
         command("report", str(path), "-o", "page.html", "--worst", "1", "--backend", "cpu")
         command("compare", str(path), str(path), "--json")

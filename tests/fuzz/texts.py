@@ -7,7 +7,7 @@ from collections.abc import Callable
 from vkssim import PictureOptions, ScoreReport, Selection
 from vkssim.frames.info import VideoInfo
 from vkssim.frames.picture.crop import Crop
-from vkssim.ladder.compare import Threshold
+from vkssim.ladder.compare import DropLimit
 from vkssim.maps.frames import choose_frames
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
@@ -41,8 +41,8 @@ READERS: tuple[Callable[[str], object], ...] = (
     lambda text: PictureOptions(resampler=text),
     lambda text: choose_frames(REPORT, text),
     lambda text: NumberFormat.parse(text).text(0.5, ""),
-    lambda text: Threshold.parse(text),
-    lambda text: Threshold.parse(text, frame=True),
+    lambda text: DropLimit.parse(text),
+    lambda text: DropLimit.parse(text, frame=True),
 )
 
 

@@ -226,7 +226,7 @@ def test_a_shorter_rung_ends_alone(tmp_path: Path, rungs: Rows, capsys: pytest.C
     check_all_scored([{"distorted": "a.mp4", "warnings": text, "error": None} for text in ("a.mp4 is shorter", "hm")], "x.csv")
     assert capsys.readouterr().err == "vkssim: warning: a.mp4 is shorter\nvkssim: warning: a.mp4: hm\n"
     rows = _batch(tmp_path, *TINY, "--strict", code=1)
-    assert [row["error_type"] for row in rows] == [None, "DemandError", None]
+    assert [row["error_type"] for row in rows] == [None, "ThresholdError", None]
     assert rows[1]["frames"] == 4, "its scores are kept"
 
 

@@ -16,14 +16,14 @@ from scipy.interpolate import Akima1DInterpolator, PchipInterpolator
 
 from vkssim.errors import InputError
 from vkssim.ladder import tables
-from vkssim.report.bd_rate import Curve, bjontegaard_deltas, in_decibels
+from vkssim.report.bd_rate import RateCurve, bjontegaard_deltas, in_decibels
 
 from ..support.commands import TINY, vkssim
 from ..support.pictures import clip
 from .ladders import encode, ladder, manifest
 
-ANCHOR = Curve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
-TEST = Curve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
+ANCHOR = RateCurve.of("anchor", [(300, 0.90), (700, 0.945), (1500, 0.972), (3200, 0.988)])
+TEST = RateCurve.of("test", [(3000, 0.990), (260, 0.905), (640, 0.951), (1300, 0.974), (2000, 0.983)])
 
 INTERPOLATIONS = {
     "akima": Akima1DInterpolator,
@@ -55,27 +55,27 @@ def test_both_deltas_are_the_integrals(method: str) -> None:
 def test_the_same_quality_at_a_fixed_share_of_the_rate() -> None:
     """Known without any interpolation: 20 % less is 20 % less."""
     for method in INTERPOLATIONS:
-        cheaper = Curve("test", ANCHOR.rates * 0.8, ANCHOR.scores)
+        cheaper = RateCurve("test", ANCHOR.rates * 0.8, ANCHOR.scores)
         assert bjontegaard_deltas(ANCHOR, cheaper, method).bd_rate == pytest.approx(-20)
         same = bjontegaard_deltas(ANCHOR, ANCHOR, method)
         assert (same.bd_rate, same.bd_score) == pytest.approx((0, 0))
 
 
 def test_a_fold_is_warned_of() -> None:
-    folded = Curve.of("folded", [(300, 0.90), (700, 0.955), (1500, 0.95), (3200, 0.988)])
+    folded = RateCurve.of("folded", [(300, 0.90), (700, 0.955), (1500, 0.95), (3200, 0.988)])
     (warning,) = bjontegaard_deltas(ANCHOR, folded).warnings
     assert warning.startswith("folded: the score does not always rise with the bit rate")
 
 
 def test_little_overlap_is_warned_of_and_none_refused() -> None:
-    high = Curve.of("high", [(1600, 0.975), (2500, 0.985), (5000, 0.992), (9000, 0.996)])
+    high = RateCurve.of("high", [(1600, 0.975), (2500, 0.985), (5000, 0.992), (9000, 0.996)])
     assert ["their scores" in text or "their bit rates" in text for text in bjontegaard_deltas(ANCHOR, high).warnings] == [
         True
     ] * 2
     for beyond, what in (([0.99, 0.993, 0.995, 0.997], "scores"), ([0.90, 0.95, 0.97, 0.99], "bit rates")):
         rates = [400, 900, 1700, 3000] if what == "scores" else [4000, 9000, 17000, 30000]
         with pytest.raises(InputError, match=f"the {what} of anchor, .*, and of far, .* do not overlap"):
-            bjontegaard_deltas(ANCHOR, Curve.of("far", list(zip(rates, beyond, strict=True))))
+            bjontegaard_deltas(ANCHOR, RateCurve.of("far", list(zip(rates, beyond, strict=True))))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_little_overlap_is_warned_of_and_none_refused() -> None:
 )
 def test_points_through_which_no_curve_goes(points: Sequence[tuple[float, float]], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        Curve.of("few", points)
+        RateCurve.of("few", points)
 
 
 def test_decibels() -> None:
@@ -152,7 +152,7 @@ def test_similarities_are_compared_in_decibels(results: Path) -> None:
     assert not any(row["db"] for row in (*linear["deltas"], *linear["means"]))
     rows = [row for row in tables.read_table(results) if row["reference"] == "clip0.mkv"]
     anchor, test = (
-        Curve.of(preset, [(row["measured_kbps"], row["float_ssim_mean_db"]) for row in rows if row["preset"] == preset])
+        RateCurve.of(preset, [(row["measured_kbps"], row["float_ssim_mean_db"]) for row in rows if row["preset"] == preset])
         for preset in ("ultrafast", "medium")
     )
     assert answer["deltas"][0]["bd_rate"] == pytest.approx(bjontegaard_deltas(anchor, test).bd_rate, rel=1e-9)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vkssim.frames.options import PictureOptions, Selection
-from vkssim.ladder.compare import Threshold, compare_reports, judge
+from vkssim.ladder.compare import DropLimit, compare_reports, evaluate
 from vkssim.report import render
 from vkssim.report.backend_info import BackendInfo
 from vkssim.report.frame_scores import FrameScores
@@ -66,9 +66,9 @@ def test_identical_frames_in_decibels_do_not_drop(tmp_path: Path) -> None:
     path = _report(tmp_path / "a.json", [0.9, 0.8])
     infinite = ScoreReport("r", "d", 32, 24, 8, ("float_ssim",), BackendInfo("cpu", "", ""))
     infinite.frames = [FrameScores(number, {"float_ssim": math.inf}) for number in range(2)]
-    thresholds = [Threshold.parse("float_ssim=0"), Threshold.parse("float_ssim=0", frame=True)]
-    assert all(verdict.met for verdict in judge(compare_reports(infinite, infinite), thresholds))
-    assert not any(verdict.met for verdict in judge(compare_reports(infinite, read_report(Path(path))), thresholds))
+    thresholds = [DropLimit.parse("float_ssim=0"), DropLimit.parse("float_ssim=0", frame=True)]
+    assert all(verdict.met for verdict in evaluate(compare_reports(infinite, infinite), thresholds))
+    assert not any(verdict.met for verdict in evaluate(compare_reports(infinite, read_report(Path(path))), thresholds))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from vkssim.page.budget import STEPS, EncodedPictures, Fitted, encode, first_step, fitted
+from vkssim.page.budget import STEPS, EncodedPictures, Fitted, encode, first_step, fit_pictures
 
 
 def noise(seed: int, height: int = 60, width: int = 1000) -> np.ndarray:
@@ -40,7 +40,7 @@ def test_a_picture_is_encoded_once(pictures: EncodedPictures) -> None:
 
 def test_what_fits_stays_as_it_is(pictures: EncodedPictures) -> None:
     """As large as it is, so that a sample can be seen as a pixel; and nothing is said of it."""
-    fit = fitted(pictures, FRAMES, 8_000_000)
+    fit = fit_pictures(pictures, FRAMES, 8_000_000)
     assert fit.kept == (True, True, True)
     assert sizes(fit)[:3] == [(1000, 60), (1000, 60), (500, 30)]
     assert fit.note == ""
@@ -50,17 +50,17 @@ def test_many_pictures_begin_smaller() -> None:
     assert first_step(24) == STEPS[0]
     many = EncodedPictures(first_step(25))
     many.add(noise(0))
-    assert sizes(fitted(many, [(0,)], 8_000_000)) == [(960, 58)]
+    assert sizes(fit_pictures(many, [(0,)], 8_000_000)) == [(960, 58)]
 
 
 def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPictures) -> None:
-    whole = sum(map(len, fitted(pictures, FRAMES, 8_000_000).pictures))
-    smaller = fitted(pictures, FRAMES, whole // 2)
+    whole = sum(map(len, fit_pictures(pictures, FRAMES, 8_000_000).pictures))
+    smaller = fit_pictures(pictures, FRAMES, whole // 2)
     assert smaller.step in STEPS[1:]
     assert smaller.kept == (True, True, True)
     assert sum(map(len, smaller.pictures)) <= whole // 2
     assert f"pictures are at most {smaller.step[0]} pixels wide" in smaller.note
-    few = fitted(pictures, FRAMES, whole // 20)
+    few = fit_pictures(pictures, FRAMES, whole // 20)
     assert few.step == STEPS[-1]
     assert few.kept[0]
     assert not few.kept[2]
@@ -69,7 +69,7 @@ def test_what_does_not_fit_is_made_smaller_and_then_left_out(pictures: EncodedPi
 
 
 def test_no_budget_no_pictures(pictures: EncodedPictures) -> None:
-    assert set(fitted(pictures, FRAMES, 0).pictures) == {""}
+    assert set(fit_pictures(pictures, FRAMES, 0).pictures) == {""}
 
 
 def test_large_pictures_are_shrunk() -> None:

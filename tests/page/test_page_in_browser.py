@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Row, Rule, Table, render_answer
+from vkssim.page.answer import Answer, Copied, Curve, Mark, Plot, Rule, Table, TableRow, render_answer
 from vkssim.page.budget import data_uri, encode
 from vkssim.page.ladders import Delta, Ladder, Ladders, Rung
 from vkssim.page.pictures import ClipView, FrameGroup, FrameView, Gallery, no_pictures
@@ -530,7 +530,7 @@ ANSWER = Answer(
     title="clip.mp4: crf 27 meets <b>",
     lead=HOSTILE[0],
     tiles=[Tile("setting", "crf 27", HOSTILE[1])],
-    table=Table("The ladder", ("size", "crf"), (Row(("576×324", "27"), 0), Row(("416×234", "30"), 1))),
+    table=Table("The ladder", ("size", "crf"), (TableRow(("576×324", "27"), 0), TableRow(("416×234", "30"), 1))),
     copied=[Copied("The command", f"first {HOSTILE[0]}\nsecond", is_open=True), Copied("JSON", "{}")],
     notes=[HOSTILE[1]],
     plots=[
@@ -544,7 +544,7 @@ ANSWER = Answer(
             (("size", 0, "576×324"), ("chosen", 0, "the new ladder")),
         )
     ],
-    folded=[Table("All trials", ("size", "kbit/s"), (Row(("576×324", "1,100")), Row(("=1+1", "400"))))],
+    folded=[Table("All trials", ("size", "kbit/s"), (TableRow(("576×324", "1,100")), TableRow(("=1+1", "400"))))],
 )
 
 

@@ -86,7 +86,7 @@ def test_columns() -> None:
 
 
 CODES = {
-    errors.DemandError: 1,
+    errors.ThresholdError: 1,
     errors.InterruptedRunError: 130,
     errors.InputError: 2,
     errors.EncodeError: 2,

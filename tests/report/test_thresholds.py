@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import vkssim as library
-from vkssim.errors import DemandError, OptionError
+from vkssim.errors import OptionError, ThresholdError
 from vkssim.page.tables import Limit
 from vkssim.report.numbers import shortest, told_apart
 from vkssim.report.results import pool
@@ -151,7 +151,7 @@ def test_library(words: tuple[str, ...]) -> None:
     raw = library.RawDescription(32, 24, "420", 8)
     arguments: dict[str, Any] = {"raw": raw, "features": "float_ssim=scale=1", "backend": "cpu"}
     assert library.score_files(words[2], words[4], fail_under=["float_ssim=0"], **arguments).frames
-    with pytest.raises(DemandError, match="the limit is 2") as caught:
+    with pytest.raises(ThresholdError, match="the limit is 2") as caught:
         library.score_files(words[2], words[4], fail_under=["float_ssim:min=2"], **arguments)
     assert caught.value.report is not None
     assert len(caught.value.report.frames) == len(LUMA)

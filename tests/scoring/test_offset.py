@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vkssim import PictureOptions, ScoreReport, Selection, find_offset, score_files, score_many
-from vkssim.errors import DemandError, InputError, InterruptedRunError
+from vkssim.errors import InputError, InterruptedRunError, ThresholdError
 from vkssim.scoring.offset import MOST, Shift, add_hint, signature
 from vkssim.scoring.options import Clips, ScoreOptions
 
@@ -185,7 +185,7 @@ def test_frames_that_were_dropped_leave_no_offset(tmp_path: Path) -> None:
 
 
 def test_a_failed_demand_has_the_hint_as_well(tmp_path: Path) -> None:
-    with pytest.raises(DemandError) as raised:
+    with pytest.raises(ThresholdError) as raised:
         _scored(_pair(tmp_path, 13), fail_under=["float_ssim=0.9"])
     assert raised.value.report is not None
     assert len(_hints(raised.value.report)) == 1
@@ -248,7 +248,7 @@ def test_a_batch_of_several_devices_gives_the_same_hint(tmp_path: Path, device: 
 
 def test_a_batch_that_fails_a_pair_by_strict_has_the_hint(tmp_path: Path) -> None:
     rows, _ = _batch(tmp_path, "--backend", "cpu", "--strict", code=1)
-    assert rows[0]["error_type"] == "DemandError"
+    assert rows[0]["error_type"] == "ThresholdError"
     assert "seem to be shifted" in rows[0]["warnings"]
 
 

@@ -14,7 +14,7 @@ from vkssim.search.command_line import command_line, shell_script
 from vkssim.search.encoders import encoder_of
 from vkssim.search.other_streams import OtherStreams
 from vkssim.search.recipe import Recipe, make_recipe
-from vkssim.search.source import Facts, Source
+from vkssim.search.source import Source, SourceFacts
 
 from ..support.commands import run_program
 from .clips import source
@@ -24,19 +24,19 @@ COPIED = ["-map", "0:a?", "-map", "0:s?", "-c:a", "copy", "-c:s", "copy"]
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> SourceFacts:
     return Source(source(tmp_path_factory.mktemp("command") / "clip.mkv")).facts
 
 
 def words(
-    facts: Facts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
+    facts: SourceFacts, encoder: str, value: float, path: str = "clip.mkv", parameter: str | None = None, **more: Any
 ) -> list[str]:
     kind = encoder_of(encoder)
     recipe = make_recipe(kind, kind.parameter(parameter, least=value, most=value), facts, more.pop("options", {}), **more)
     return shlex.split(command_line(path, facts, recipe, 0))
 
 
-def test_the_setting_and_the_options(facts: Facts) -> None:
+def test_the_setting_and_the_options(facts: SourceFacts) -> None:
     found = words(facts, "libx264", 27, options={"preset": "veryfast", "deblock": "1"}, parameter="qp")
     assert found == [
         *START,
@@ -52,7 +52,7 @@ def test_the_setting_and_the_options(facts: Facts) -> None:
     ]
 
 
-def test_what_only_the_encoder_knows(facts: Facts) -> None:
+def test_what_only_the_encoder_knows(facts: SourceFacts) -> None:
     found = words(facts, "libx265", 27.5, options={"aq-mode": "3", "rd": "2"})
     assert found == [
         *START,
@@ -66,7 +66,7 @@ def test_what_only_the_encoder_knows(facts: Facts) -> None:
     ]
 
 
-def test_another_depth(facts: Facts) -> None:
+def test_another_depth(facts: SourceFacts) -> None:
     assert words(facts, "libx265", 30, bits=10)[6:10] == ["libx265", "-pix_fmt", "yuv420p10le", "-crf"]
 
 
@@ -82,33 +82,33 @@ FULL, LIMITED = "in_range=full:out_range=full", "in_range=limited:out_range=limi
         ("yuv420p", 2, ["-crf"]),
     ],
 )
-def test_another_format_keeps_the_range(facts: Facts, layout: str, span: int, found: list[str]) -> None:
+def test_another_format_keeps_the_range(facts: SourceFacts, layout: str, span: int, found: list[str]) -> None:
     clip = replace(facts, format=layout, coded_format=layout, colours=(*facts.colours[:3], span))
     assert words(clip, "libvpx-vp9", 40)[7 : 7 + len(found)] == found
 
 
-def test_a_rendition_of_another_format_keeps_the_range(facts: Facts) -> None:
+def test_a_rendition_of_another_format_keeps_the_range(facts: SourceFacts) -> None:
     found = words(replace(facts, colours=(1, 1, 1, 2)), "libx265", 30, bits=10, size=(32, 24))
     assert found[found.index("-vf") + 1] == f"scale=32:24:flags=bicubic+accurate_rnd:{FULL}"
 
 
-def test_subtitles_that_the_file_cannot_hold_become_others(facts: Facts) -> None:
+def test_subtitles_that_the_file_cannot_hold_become_others(facts: SourceFacts) -> None:
     clip = replace(facts, others=OtherStreams(("mov_text",)))
     assert words(clip, "libx264", 30)[-3:] == ["-c:s", "srt", "clip_crf30.mkv"]
 
 
-def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
+def test_crf_of_vp9_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
     assert words(facts, "libvpx-vp9", 40)[6:11] == ["libvpx-vp9", "-crf", "40", "-b:v", "0"]
 
 
-def test_nvenc_has_no_limit_of_the_bit_rate(facts: Facts) -> None:
+def test_nvenc_has_no_limit_of_the_bit_rate(facts: SourceFacts) -> None:
     kind = encoder_of("hevc_nvenc")
     recipe = Recipe(kind, kind.parameter(None, least=30, most=30), facts.format)
     found = shlex.split(command_line("clip.mkv", facts, recipe, 0))
     assert found[6:13] == ["hevc_nvenc", "-cq", "30", "-rc", "vbr", "-b:v", "0"]
 
 
-def test_options_in_names_are_short_and_have_no_signs(facts: Facts) -> None:
+def test_options_in_names_are_short_and_have_no_signs(facts: SourceFacts) -> None:
     name = words(facts, "libx264", 30, options={"deblock": "-1,-1", "partitions": "p8x8/b8x8/i8x8"})[-1]
     assert name == "clip_deblock--1,-1_partitions-p8x8-b8x8-i8x8_crf30.mkv"
     zones = ";".join(f"{number},{number},q=30" for number in range(50))
@@ -116,14 +116,14 @@ def test_options_in_names_are_short_and_have_no_signs(facts: Facts) -> None:
 
 
 @pytest.mark.parametrize("stem", ["n" * 236, "ä" * 125])
-def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: Facts, tmp_path: Path, stem: str) -> None:
+def test_a_long_name_is_cut_to_the_limit_of_file_systems(facts: SourceFacts, tmp_path: Path, stem: str) -> None:
     name = words(facts, "libx264", 30, f"{stem}.mkv", options={"preset": "veryfast"}, size=(32, 24))[-1]
     assert name.startswith(stem[:100])
     assert name.endswith(f"{stem[0]}_32x24_preset-veryfast_crf30.mkv")
     (tmp_path / name).touch()
 
 
-def test_a_colon_within_an_option_is_not_its_end(facts: Facts) -> None:
+def test_a_colon_within_an_option_is_not_its_end(facts: SourceFacts) -> None:
     kind = encoder_of("libx265")
     recipe = make_recipe(kind, kind.parameter("bitrate", least=500, most=500), facts, {}, two_passes=True)
     assert recipe.options_of(facts, 0, {"stats": r"C:\it's"})["x265-params"] == r"stats=C\:\\it\'s"
@@ -146,13 +146,13 @@ def test_a_script_ends_with_the_first_command_that_fails(tmp_path: Path) -> None
     assert not (tmp_path / "b.mkv").exists()
 
 
-def test_two_passes_are_two_commands(facts: Facts) -> None:
+def test_two_passes_are_two_commands(facts: SourceFacts) -> None:
     found = words(facts, "libx264", 500, parameter="bitrate", two_passes=True)
     both = [*START, "libx264", "-b:v", "500k", "-pass"]
     assert found == [*both, "1", "-f", "null", "-", "&&", *both, "2", *COPIED, "clip_bitrate500.mkv"]
 
 
-def test_a_rendition_is_scaled_and_has_no_sound(facts: Facts) -> None:
+def test_a_rendition_is_scaled_and_has_no_sound(facts: SourceFacts) -> None:
     found = words(facts, "libx264", 30, size=(32, 24))
     scaled = ["-vf", "scale=32:24:flags=bicubic+accurate_rnd"]
     start = ["ffmpeg", "-nostdin", *START[1:]]
@@ -161,7 +161,7 @@ def test_a_rendition_is_scaled_and_has_no_sound(facts: Facts) -> None:
     assert whole == [*start, "libx264", "-crf", "30", "clip_64x48_crf30.mkv"]
 
 
-def test_what_the_container_crops_is_cropped_once(facts: Facts) -> None:
+def test_what_the_container_crops_is_cropped_once(facts: SourceFacts) -> None:
     """By the filter, unless FFmpeg has done so already, as from version 7.1 on."""
     cropped = replace(facts, width=48, height=32, crop=Crop(48, 32, 6, 10))
     crop = "crop=48:32:'if(gt(iw,48),6)':'if(gt(ih,32),10)'"
@@ -185,7 +185,7 @@ def test_what_the_container_crops_is_cropped_once(facts: Facts) -> None:
         ("https://host:80/clip.mkv", "https://host:80/clip.mkv", "clip_crf30.mkv"),
     ],
 )
-def test_any_name_is_one_word(facts: Facts, path: str, read: str, written: str) -> None:
+def test_any_name_is_one_word(facts: SourceFacts, path: str, read: str, written: str) -> None:
     found = words(facts, "libx264", 30, path)
     assert found[2] == read
     assert found[-1] == written
@@ -199,7 +199,9 @@ def test_any_name_is_one_word(facts: Facts, path: str, read: str, written: str) 
     ],
     ids=["numbers", "glob"],
 )
-def test_a_sequence_of_pictures_is_found(facts: Facts, tmp_path: Path, name: str, expected: list[str], output: str) -> None:
+def test_a_sequence_of_pictures_is_found(
+    facts: SourceFacts, tmp_path: Path, name: str, expected: list[str], output: str
+) -> None:
     for number in (7, 8):
         (tmp_path / f"{number:02d}.jpg").touch()
     found = words(facts, "libx264", 30, str(tmp_path / name))

@@ -19,7 +19,7 @@ import vkssim as library
 from vkssim.errors import EncodeError, OptionError
 from vkssim.search.defaults import APPLE_H264
 from vkssim.search.ladder import LadderSearch, parse_fixed
-from vkssim.search.model import Curve, Prior, Settings
+from vkssim.search.model import Prior, SettingCurve, SettingsModel
 from vkssim.search.renditions import Rendition, spaced_rates
 
 from ..frames.encoding import encode_frames
@@ -205,9 +205,9 @@ def test_damaged_streams_are_no_rungs(clip: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_size_whose_best_trial_is_damaged_may_still_meet_the_target_at_a_low_bit_rate() -> None:
-    curve = Curve(Prior(26, 18, 4.5, -0.5, 0.18, 0.05, 0.05), 18.0)
-    rate = Curve(Prior(26, 10, 1.5, -0.15, 0.05, 0.01, 0.02), -math.inf)
-    size = Rendition(192, 144, 52, rate, replace(curve, limit=math.inf), Settings(52, [curve]))
+    curve = SettingCurve(Prior(26, 18, 4.5, -0.5, 0.18, 0.05, 0.05), 18.0)
+    rate = SettingCurve(Prior(26, 10, 1.5, -0.15, 0.05, 0.01, 0.02), -math.inf)
+    size = Rendition(192, 144, 52, rate, replace(curve, limit=math.inf), SettingsModel(52, [curve]))
     assert size.least() == -math.inf
     for place, score in ((20, 2.0), (34, 15.0), (40, 12.0)):
         assert size.targets is not None

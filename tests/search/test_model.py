@@ -12,16 +12,16 @@ import pytest
 
 from vkssim.report.thresholds import parse_threshold
 from vkssim.search.encoders import ENCODERS, encoder_of
-from vkssim.search.model import Curve, Prior, Settings
+from vkssim.search.model import Prior, SettingCurve, SettingsModel
 from vkssim.search.trial import Target, Trial
-from vkssim.search.tried import Tried
+from vkssim.search.trial_history import TrialHistory
 
 COUNT = 52
 PRIOR = Prior(middle=26, level=18, level_deviation=4.5, slope=-0.5, slope_deviation=0.18, bend=0.05, noise=0.05)
 
 
-def searched(table: np.ndarray, limit: float, prior: Prior = PRIOR) -> Settings:
-    settings = Settings(len(table), [Curve(prior, limit)])
+def searched(table: np.ndarray, limit: float, prior: Prior = PRIOR) -> SettingsModel:
+    settings = SettingsModel(len(table), [SettingCurve(prior, limit)])
     while (place := settings.next()) is not None:
         settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
         assert len(settings.tried) <= len(table)
@@ -61,7 +61,7 @@ def test_the_answer_is_that_of_the_table(curve: Callable[[np.ndarray], np.ndarra
 def test_scores_too_high_for_a_curve_lead_on(limit: float) -> None:
     """An easy clip is nearly lossless over many settings; they all have the score above which nothing is told apart."""
     table = np.minimum(60.0 - 0.5 * np.arange(COUNT) - 0.02 * np.maximum(np.arange(COUNT) - 35, 0) ** 2, 50.0)
-    settings = Settings(COUNT, [Curve(PRIOR, limit, highest=50.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit, highest=50.0)])
     while (place := settings.next()) is not None:
         settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
     assert settings.best == answer(table, limit)
@@ -105,7 +105,7 @@ def test_a_target_that_is_always_reached_ends_at_the_cheapest() -> None:
 
 def test_all_targets_must_hold() -> None:
     tables = line(np.arange(COUNT)), line(np.arange(COUNT)) - 3
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0), Curve(PRIOR, 16.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0), SettingCurve(PRIOR, 16.0)])
     while (place := settings.next()) is not None:
         scores = [float(table[place]) for table in tables]
         settings.add(place, scores, meets=scores[0] >= 18 and scores[1] >= 16)
@@ -114,7 +114,7 @@ def test_all_targets_must_hold() -> None:
 
 def test_the_setting_beside_one_that_failed_narrowly_is_next() -> None:
     """All better settings are as good as certain then: the cheapest of them teaches something."""
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     settings.add(30, [17.0], meets=False)
     settings.add(28, [17.95], meets=False)
     assert settings.next() == 27
@@ -122,7 +122,7 @@ def test_the_setting_beside_one_that_failed_narrowly_is_next() -> None:
 
 def test_the_only_setting_between_one_that_met_and_one_that_failed_is_tried() -> None:
     """However improbable the trials around it make it: scores jump from one setting to the next."""
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     for place, score in ((20, 21.0), (24, 19.0), (39, 18.05), (41, 15.0), (43, 14.0), (46, 12.5)):
         settings.add(place, [score], meets=score >= 18.0)
     assert settings.next() == 40
@@ -147,7 +147,7 @@ def test_answers_are_as_often_right_as_they_are_said_to_be(noise: float) -> None
 
 
 def test_a_setting_that_cannot_be_used_says_nothing_of_its_neighbours() -> None:
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     settings.drop(26)
     assert settings.next() not in (None, 26)
     settings.add(25, [18.2], meets=True)
@@ -166,7 +166,7 @@ def test_a_damaged_stream_says_nothing_of_other_settings(limit: float, damaged: 
     table = line(np.arange(COUNT))
     table[list(damaged)] = list(damaged.values())
     for first in (None, 40, *damaged):
-        settings = Settings(COUNT, [Curve(PRIOR, limit)])
+        settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit)])
         place = settings.next() if first is None else first
         while place is not None:
             settings.add(place, [float(table[place])], meets=bool(table[place] >= limit))
@@ -180,8 +180,8 @@ def test_a_note_names_the_setting_of_a_damaged_stream() -> None:
     name, encoder = "float_ssim:mean", encoder_of("libsvtav1")
     crf = encoder.parameter("crf")
     target = Target(parse_threshold("float_ssim=0.984", "targets"), decibels=True)
-    curve = Curve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))
-    tried = Tried([target], crf, [curve])
+    curve = SettingCurve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))
+    tried = TrialHistory([target], crf, [curve])
     for place, value in ((24, 0.974378), (1, 0.721651)):
         assert tried.notes == []
         tried.add(place, Trial(crf.values[place], {name: value}, False, 0, 0.0, 25, 0.1, True, {name: 0.0}, 0.0))
@@ -196,7 +196,9 @@ def test_settings_at_the_end_that_are_far_worse_are_not_called_damaged() -> None
     name, encoder = "float_ssim:mean", encoder_of("libx264")
     crf = encoder.parameter("crf")
     target = Target(parse_threshold("float_ssim=0.9", "targets"), decibels=True)
-    tried = Tried([target], crf, [Curve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))])
+    tried = TrialHistory(
+        [target], crf, [SettingCurve(encoder.prior(crf, "float_ssim", "mean", decibels=True), target.unit(target.limit))]
+    )
     for place, value in ((30, 0.95), (40, 0.93), (44, 0.92), (49, 0.3), (48, 0.35)):
         tried.add(
             place,
@@ -212,7 +214,7 @@ def test_settings_at_the_end_that_are_far_worse_are_not_called_damaged() -> None
 
 def test_a_score_that_a_trial_at_some_distance_confirms_is_no_damage() -> None:
     """A clip far harder than usual: the first trial is doubted, and the next one is not its neighbour."""
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     settings.add(26, [4.0], meets=False)
     assert settings.damaged == [26]
     assert settings.next() == 29
@@ -223,7 +225,7 @@ def test_a_score_that_a_trial_at_some_distance_confirms_is_no_damage() -> None:
 
 def test_neighbours_do_not_confirm_each_other() -> None:
     """The streams of both may be damaged, as of SVT-AV1 with preset 12 and CRF 1 and 2."""
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     settings.add(26, [4.0], meets=False)
     settings.add(27, [3.6], meets=False)
     assert settings.damaged == [26, 27]
@@ -240,7 +242,7 @@ def test_two_neighbours_that_are_damaged_hide_no_answer(limit: float, score: flo
         table = line(np.arange(COUNT))
         damaged = {first: score, first + 1: score}
         table[list(damaged)] = -math.inf if score is None else score
-        settings = Settings(COUNT, [Curve(PRIOR, limit)])
+        settings = SettingsModel(COUNT, [SettingCurve(PRIOR, limit)])
         while (place := settings.next()) is not None:
             if place in damaged and score is None:
                 settings.drop(place)
@@ -253,7 +255,7 @@ def test_two_neighbours_that_are_damaged_hide_no_answer(limit: float, score: flo
 
 def test_the_setting_beside_damaged_ones_does_not_end_a_search() -> None:
     """It may have suffered as well: SVT-AV1 with preset 12, a test picture, and CRF 1 to 4."""
-    settings = Settings(COUNT, [Curve(replace(PRIOR, slope=-0.3, noise=0.04), 18.1)])
+    settings = SettingsModel(COUNT, [SettingCurve(replace(PRIOR, slope=-0.3, noise=0.04), 18.1)])
     settings.drop(0)
     for place, score in ((23, 16.0), (15, 16.5), (1, 5.6), (2, 17.95)):
         settings.add(place, [score], meets=False)
@@ -270,7 +272,7 @@ def test_a_cheaper_setting_is_tried_where_the_best_quality_fails_narrowly() -> N
 
 
 def test_a_prediction_takes_memory_in_proportion_to_the_settings() -> None:
-    curve = Curve(PRIOR, 18.0)
+    curve = SettingCurve(PRIOR, 18.0)
     for place in (1000, 2000, 3000):
         curve.add(place, 18.0)
     tracemalloc.start()
@@ -281,14 +283,14 @@ def test_a_prediction_takes_memory_in_proportion_to_the_settings() -> None:
 
 
 def test_a_score_that_does_not_exist_teaches_nothing() -> None:
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0)])
     before = settings.probabilities()
     settings.add(51, [math.nan], meets=False)
     assert settings.probabilities()[:51] == pytest.approx(before[:51])
 
 
 def test_a_trial_narrows_the_prediction_and_is_kept() -> None:
-    curve = Curve(PRIOR, 18.0)
+    curve = SettingCurve(PRIOR, 18.0)
     _, before = curve.predict([20, 30])
     curve.add(20, 21.3)
     mean, after = curve.predict([20, 30])
@@ -298,7 +300,7 @@ def test_a_trial_narrows_the_prediction_and_is_kept() -> None:
 
 
 def test_the_whole_clip_is_expected_around_its_samples() -> None:
-    curve = Curve(PRIOR, 18.0)
+    curve = SettingCurve(PRIOR, 18.0)
     for place in (20, 24, 28):
         curve.add(place, 30 - 0.45 * place)
     around = curve.around(24, 0.5, 0.15)
@@ -308,7 +310,7 @@ def test_the_whole_clip_is_expected_around_its_samples() -> None:
 
 
 def test_without_a_trial_that_meets_the_next_one_of_a_check_is_the_cheapest_likely_one() -> None:
-    settings = Settings(COUNT, [Curve(PRIOR, 18.0).around(26, 0.5, 0.15)])
+    settings = SettingsModel(COUNT, [SettingCurve(PRIOR, 18.0).around(26, 0.5, 0.15)])
     settings.add(26, [17.6], meets=False)
     assert settings.likely() == 25
 

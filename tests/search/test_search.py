@@ -23,7 +23,7 @@ from vkssim.search import encode
 from vkssim.search import source as search_source
 from vkssim.search.costs import FrameCosts
 from vkssim.search.encoders import encoder_of
-from vkssim.search.model import Settings
+from vkssim.search.model import SettingsModel
 from vkssim.search.recipe import Recipe, make_recipe, refusal
 from vkssim.search.runner import TrialRunner
 from vkssim.search.samples import Sampling
@@ -152,7 +152,7 @@ def test_the_setting_between_one_that_fails_on_the_whole_clip_and_one_that_meets
         )
 
     monkeypatch.setattr(TrialRunner, "encode", encode)
-    monkeypatch.setattr(Settings, "likely", lambda _: 27)
+    monkeypatch.setattr(SettingsModel, "likely", lambda _: 27)
     running = searched(source(tmp_path / "long.mkv", count=16 * CUT, shots=16), "float_ssim=0.95", samples=5, whole=True)
     assert running.choice.setting == 28
     assert [(trial.setting, trial.meets) for trial in running.trials if trial.whole] == [(29, False), (27, True), (28, True)]

@@ -15,7 +15,7 @@ import vkssim as library
 from vkssim.errors import OptionError
 from vkssim.search.encoders import encoder_of
 from vkssim.search.recipe import make_recipe
-from vkssim.search.source import Facts, Source
+from vkssim.search.source import Source, SourceFacts
 from vkssim.search.zones import av1an_command, av1an_zones, x264_zones
 
 from ..support.commands import run_program, vkssim
@@ -37,11 +37,11 @@ SHOTS = (Shot(0, 100, 23.0), Shot(100, 60, 27.5))
 
 
 @pytest.fixture(scope="module")
-def facts(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+def facts(tmp_path_factory: pytest.TempPathFactory) -> SourceFacts:
     return Source(source(tmp_path_factory.mktemp("zones") / "clip.mkv")).facts
 
 
-def lines(facts: Facts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
+def lines(facts: SourceFacts, encoder: str, options: dict[str, str], **more: Any) -> list[str]:
     kind = encoder_of(encoder)
     return av1an_zones(SHOTS, make_recipe(kind, kind.parameter(None), facts, options, **more), facts).splitlines()
 
@@ -65,13 +65,13 @@ def lines(facts: Facts, encoder: str, options: dict[str, str], **more: Any) -> l
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_a_zone_has_the_whole_setting(facts: Facts, encoder: str, options: dict[str, str], first: str) -> None:
+def test_a_zone_has_the_whole_setting(facts: SourceFacts, encoder: str, options: dict[str, str], first: str) -> None:
     found = lines(facts, encoder, options)
     assert found[0] == first
     assert found[1] == first.replace("0 100", "100 160", 1).replace("23", "27.5", 1)
 
 
-def test_the_depth_is_that_of_the_encode(facts: Facts) -> None:
+def test_the_depth_is_that_of_the_encode(facts: SourceFacts) -> None:
     """The programs of x264 and x265 write 8 bits unless they are told, and Av1an hands on 10."""
     assert lines(facts, "libx265", {}, bits=10)[0] == "0 100 x265 reset --crf 23 --output-depth 10"
     kind = encoder_of("libx264")
@@ -90,7 +90,7 @@ def test_the_depth_is_that_of_the_encode(facts: Facts) -> None:
         ("libx265", {"flags": "+cgop"}, "`enc` flags: Av1an gives options to x265 itself, which lacks it"),
     ],
 )
-def test_what_av1an_cannot_say_is_refused(facts: Facts, encoder: str, options: dict[str, str], text: str) -> None:
+def test_what_av1an_cannot_say_is_refused(facts: SourceFacts, encoder: str, options: dict[str, str], text: str) -> None:
     with pytest.raises(OptionError) as caught:
         lines(facts, encoder, options)
     assert text in str(caught.value)

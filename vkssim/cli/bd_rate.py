@@ -20,7 +20,7 @@ from .tables import decimals, print_table
 
 if TYPE_CHECKING:
     from ..ladder.tables import Row
-    from ..report.bd_rate import Curve
+    from ..report.bd_rate import RateCurve
 
 _RATES = ("bitrate", "measured_kbps")
 
@@ -160,16 +160,16 @@ def _select(rows: Sequence[Row], flag: str, conditions: Sequence[str]) -> list[R
     return list(rows)
 
 
-def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> Curve:
+def _curve(name: str, ladder: Sequence[Row], reference: str, rate: str, column: str, decibels: bool) -> RateCurve:
     import numpy as np
 
     from ..ladder.tables import number
-    from ..report.bd_rate import Curve, in_decibels
+    from ..report.bd_rate import RateCurve, in_decibels
 
     rows = [row for row in ladder if row["reference"] == reference]
     rates, scores = ([number(row, cell, row["distorted"]) for row in rows] for cell in (rate, column))
     values = in_decibels(np.array(scores)) if decibels else scores
-    return Curve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))
+    return RateCurve.of(f"{name} of {reference}", list(zip(rates, values, strict=True)))
 
 
 def _means(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ _WHOLE = "vkssim.whole_help"
 """In the `meta` of a context: True if the help lists every option."""
 
 
-class Option(click.Option):
+class CommandOption(click.Option):
     """Add to an option the section of the help that lists it."""
 
     def __init__(self, *names: Any, section: Section, **attributes: Any) -> None:
@@ -105,14 +105,14 @@ def sections(
             yield section.value, chosen
 
 
-def _help_all() -> Option:
+def _help_all() -> CommandOption:
     def show(ctx: click.Context, _parameter: click.Parameter, asked: bool) -> None:
         if asked and not ctx.resilient_parsing:
             ctx.meta[_WHOLE] = True
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()
 
-    return Option(
+    return CommandOption(
         ["--help-all"],
         section=Section.GENERAL,
         is_flag=True,
@@ -136,4 +136,4 @@ def make_command(
 
 def option(*names: str, section: Section, **attributes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds an option to a command."""
-    return click.option(*names, cls=Option, section=section, **attributes)
+    return click.option(*names, cls=CommandOption, section=section, **attributes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import DemandError
+from ..errors import ThresholdError
 from ..report.numbers import shortest
 from ..utils.sections import Section
 from ..utils.wording import counted
@@ -21,7 +21,7 @@ from .output import json_text, print_text
 from .tables import decimals, print_table
 
 if TYPE_CHECKING:
-    from ..ladder.compare import Comparison, Verdict
+    from ..ladder.compare import Comparison, DropVerdict
     from ..report.results import ScoreReport
     from ..scoring.comparability import Findings
 
@@ -68,14 +68,14 @@ def command(
     The frames that both reports have are compared. Frames that only BEFORE has fail every limit. Reports of different
     references and reports that were not scored alike are refused, and the message names the difference.
     """
-    from ..ladder.compare import Threshold, compare_reports, judge
+    from ..ladder.compare import DropLimit, compare_reports, evaluate
     from ..report.reading import read_report
     from ..scoring.comparability import Scored, check_alike
 
-    thresholds = [Threshold.parse(text) for text in drops] + [Threshold.parse(text, frame=True) for text in frame_drops]
+    thresholds = [DropLimit.parse(text) for text in drops] + [DropLimit.parse(text, frame=True) for text in frame_drops]
     reports = read_report(before), read_report(after)
     compared = compare_reports(*reports)
-    verdicts = judge(compared, thresholds)
+    verdicts = evaluate(compared, thresholds)
     pair = before, after
     scored = [Scored(str(path), report.reference, report.scoring) for path, report in zip(pair, reports, strict=True)]
     found = check_alike(scored, force=force, one_reference=True)
@@ -89,7 +89,7 @@ def command(
     if verdicts and compared.lost:
         broken.append(f"{after} lacks {counted(compared.lost, 'frame')} of {before}, and frames that are lost meet no limit")
     if broken:
-        raise DemandError("; ".join(broken))
+        raise ThresholdError("; ".join(broken))
 
 
 def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport], shared: int) -> list[str]:
@@ -111,7 +111,7 @@ def _warnings(paths: tuple[Path, Path], reports: tuple[ScoreReport, ScoreReport]
     return warnings
 
 
-def _sentence(verdict: Verdict) -> str:
+def _sentence(verdict: DropVerdict) -> str:
     threshold = verdict.threshold
     drop = decimals(verdict.drop, threshold.most)
     return f"{threshold.score} {threshold.pooling} drops by {drop}, allowed are {shortest(threshold.most)}"
@@ -136,7 +136,7 @@ def _print(compared: Comparison, title: str) -> None:
     print_table(title, columns, rows, sys.stdout, optional=_LEFT_OUT_FIRST, elsewhere="--json has all")
 
 
-def _json(compared: Comparison, verdicts: Sequence[Verdict], found: Findings) -> str:
+def _json(compared: Comparison, verdicts: Sequence[DropVerdict], found: Findings) -> str:
     answer = {
         **asdict(compared),
         "demands": [{**asdict(verdict.threshold), "drop": verdict.drop, "met": verdict.met} for verdict in verdicts],

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 from ..search.defaults import ENCODER, ENCODER_NAMES, LEAST_SECONDS, STEP
 from ..utils.progress import ProgressBar
 from ..utils.sections import Section
-from .command import Choice as WordChoice
-from .command import option
+from .command import Choice, option
 from .output import json_text
 from .tables import decimals
 
 if TYPE_CHECKING:
     from ..search.ladder import LadderSearch
     from ..search.rungs import LadderChoice
-    from ..search.search import Choice, Search
+    from ..search.search import Search, SettingChoice
     from ..search.trial import Trial
 
 _OPTIONS = (
     option(
         "--encoder",
         section=Section.ENCODER,
-        type=WordChoice(ENCODER_NAMES),
+        type=Choice(ENCODER_NAMES),
         default=ENCODER,
         show_default=True,
         help="Encode with that encoder of FFmpeg.",
@@ -100,7 +99,7 @@ def scores_text(trial: Trial, limits: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {text}" for name, text in zip(trial.values, score_cells(trial, limits), strict=True))
 
 
-def search_json(running: Search | LadderSearch, choice: Choice | LadderChoice) -> str:
+def search_json(running: Search | LadderSearch, choice: SettingChoice | LadderChoice) -> str:
     """Return the outcome of a search, its trials and its samples as JSON."""
     sampling = running.sampling
     answer = {

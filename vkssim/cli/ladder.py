@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DemandError, OptionError
+from ..errors import OptionError, ThresholdError
 from ..search.defaults import LADDER_TRIALS, LEAST_BITRATE, MOST_BITRATE, RATE_FACTOR
 from ..utils.sections import Section
 from ..utils.wording import counted
@@ -174,10 +174,10 @@ def command(
         if not quiet:
             say_written(commands)
     if not choice.rungs:
-        raise DemandError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
+        raise ThresholdError("no encode that was tried has a bit rate between --least-bitrate and --most-bitrate")
     if not choice.meets:
         scores = scores_text(choice.rungs[0].trial, running.limits)
-        raise DemandError(
+        raise ThresholdError(
             f"no encode of at most {asked['most_bitrate']:g} kbit/s meets the targets; the first rung has {scores}"
         )
 

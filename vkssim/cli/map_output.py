@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import OptionError, OutputError
 from ..utils.sections import Section
-from .command import Option
+from .command import CommandOption
 from .options import option_group
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ def _path(folder: Path, index: int, ending: str) -> Path:
 map_options = option_group(
     "maps",
     MapOutput,
-    Option(
+    CommandOption(
         ["--map", "folder"],
         section=Section.OUTPUTS,
         metavar="DIR",
         help="Write SSIM maps of some frames there, as PNG and NPY.",
     ),
-    Option(
+    CommandOption(
         ["--map-frames", "frames"],
         section=Section.OUTPUTS,
         metavar="worst:N|every:N|LIST",

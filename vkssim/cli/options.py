@@ -13,10 +13,12 @@ from ..utils.choices import BACKENDS, DECODERS, ENGINES, PLANES, SYNCS
 from ..utils.options import DeclaredOption, options_of
 from ..utils.sections import Section
 from . import choices
-from .command import Choice, Option, option
+from .command import Choice, CommandOption, option
 
 
-def option_group(name: str, make: Callable[..., Any], *options: Option) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def option_group(
+    name: str, make: Callable[..., Any], *options: CommandOption
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds options to a command, which gets `name=make(**values)` in place of the values."""
     keys = [option.name for option in options]
 
@@ -43,7 +45,7 @@ def declared_options(name: str, kind: type[Any]) -> Callable[[Callable[..., Any]
     return option_group(name, make, *map(_flag, sorted(declared, key=lambda entry: entry.option.rank)))
 
 
-def _flag(declared: DeclaredOption) -> Option:
+def _flag(declared: DeclaredOption) -> CommandOption:
     """Return the option of the command line that sets a declared option."""
     entry = declared.option
     kind: dict[str, Any] = {}
@@ -55,7 +57,7 @@ def _flag(declared: DeclaredOption) -> Option:
         kind = {"type": int if entry.least is None else click.IntRange(entry.least), "metavar": "N"}
     if entry.metavar is not None:
         kind["metavar"] = entry.metavar
-    return Option(
+    return CommandOption(
         [*entry.flags, declared.name],
         section=entry.section,
         default=declared.default,
@@ -121,7 +123,7 @@ urls_option = option(
 backend_options = option_group(
     "where",
     dict,
-    Option(
+    CommandOption(
         ["--backend"],
         section=Section.DEVICE,
         type=Choice(BACKENDS),
@@ -129,7 +131,7 @@ backend_options = option_group(
         show_default=True,
         help="Compute on a Vulkan device, or with NumPy (cpu), which is slow and exact.",
     ),
-    Option(
+    CommandOption(
         ["--device"],
         section=Section.DEVICE,
         metavar="INDEX|NAME|UUID|all",
@@ -147,7 +149,7 @@ def _engine(engine: str, address: str | None, software: bool) -> dict[str, Any]:
 engine_options = option_group(
     "engine",
     _engine,
-    Option(
+    CommandOption(
         ["--engine"],
         section=Section.DEVICE,
         type=Choice(ENGINES),
@@ -155,13 +157,13 @@ engine_options = option_group(
         show_default=True,
         help="Score on this machine, or on the GPUs of a Ray cluster.",
     ),
-    Option(
+    CommandOption(
         ["--address"],
         section=Section.DEVICE,
         metavar="ADDRESS",
         help="Connect to that cluster: auto, or HOST:6379. Default: that of RAY_ADDRESS, the one that runs here, or a new one.",
     ),
-    Option(
+    CommandOption(
         ["--software"],
         section=Section.DEVICE,
         is_flag=True,

@@ -16,7 +16,7 @@ from ..errors import OptionError, OutputError
 from ..report.forms import FORMS
 from ..report.numbers import finite
 from ..storage.location import PathOrUrl, is_same_file, is_url, redact_url, suffix_of
-from ..utils.interruption import at_once
+from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from ..utils.sections import Section
 from .command import option
@@ -145,5 +145,5 @@ def print_text(text: str) -> None:
 
     Characters that would control the terminal, as names of files can have, are spelt out; no form of a report has any.
     """
-    with at_once():
+    with interruptible():
         click.echo(visible(text, lines=True), nl=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import DemandError, InterruptedRunError, OptionError, VkssimError
+from ..errors import InterruptedRunError, OptionError, ThresholdError, VkssimError
 from ..page.defaults import PICTURE_BUDGET, WORST
 from ..utils.sections import Section
 from .command import make_command, option
@@ -153,7 +153,7 @@ def write_page_of(
     rate: str | None = None,
     force: bool = False,
     urls: bool = False,
-) -> DemandError | None:
+) -> ThresholdError | None:
     """Write the page of reports and results, and return the error if a clip is below its limits. `flag` names the target."""
     from ..ladder.curves import find_ladders
     from ..ladder.page_clips import read_clips
@@ -199,12 +199,12 @@ def write_page_of(
     return below_limits(failed, len(named))
 
 
-def below_limits(failed: Sequence[str], clips: int) -> DemandError | None:
+def below_limits(failed: Sequence[str], clips: int) -> ThresholdError | None:
     """Return the error that names the clips below their limits, if there are any."""
     if not failed:
         return None
     listed = ", ".join(failed[:_MOST_NAMED]) + (", …" if len(failed) > _MOST_NAMED else "")
-    return DemandError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
+    return ThresholdError(f"{len(failed)} of {clips} clips are below their limits (--fail-under): {listed}")
 
 
 def _with_flags(gallery: Gallery) -> Gallery:
@@ -278,7 +278,7 @@ def page_output(
         if options.strict:
             limits.append(length_limit(report))
         if failure is not None and not isinstance(
-            failure, DemandError | InterruptedRunError
+            failure, ThresholdError | InterruptedRunError
         ):  # the report has the warnings of these
             report = replace(report, warnings=[*report.warnings, str(failure)])
         write_page(render_page([report], gallery, limits=[limits], dates=[date_of_now()]))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from ..errors import DemandError, OptionError, VkssimError
+from ..errors import OptionError, ThresholdError, VkssimError
 from ..host import notices
 from ..page.defaults import WORST
 from ..utils.interruption import check
@@ -252,7 +252,7 @@ def command(
         same = "" if selection.offset else "the clips are not shifted: "
         report.notes.append(f"{same}frame i of the reference is compared with frame {shifted} of the distorted clip")
     failure = failures[0] if failures else None
-    complete = failure is None or isinstance(failure, DemandError)
+    complete = failure is None or isinstance(failure, ThresholdError)
     for path, scores in merged.items():
         _attempt(failures, merge_report, report, path, scores)
     worked = [output for output in outputs if _attempt(failures, output.write, report)]
@@ -264,7 +264,7 @@ def command(
     if not quiet:
         for note in report.notes:
             say(f"note: {note}")
-    for warning in [*report.troubles, *report.warnings]:
+    for warning in [*report.worker_warnings, *report.warnings]:
         say(f"warning: {warning}")
     if not quiet:
         _attempt(failures, _print_tables, report, _WORST if worst is None else worst, profile, summary_to)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from ..errors import DemandError, OptionError
+from ..errors import OptionError, ThresholdError
 from ..report.numbers import percent, shortest
 from ..search.defaults import MOST_TRIALS, SURE, TARGET
 from ..utils.sections import Section
@@ -23,7 +23,7 @@ from .shots import search_for_shots
 from .tables import print_table
 
 if TYPE_CHECKING:
-    from ..search.search import Choice, Search
+    from ..search.search import Search, SettingChoice
     from ..search.trial import Trial
 
 _OF_ONE_SETTING = {"sure": "--sure", "samples": "--samples", "whole": "--whole", "two_pass": "--two-pass"}
@@ -190,7 +190,7 @@ def command(
         for path in filter(None, (html, output if choice.meets else None)):
             say_written(path)
     if not choice.meets:
-        raise DemandError(_shortfall(running, choice))
+        raise ThresholdError(_shortfall(running, choice))
 
 
 def _say(running: Search, trial: Trial) -> None:
@@ -198,7 +198,7 @@ def _say(running: Search, trial: Trial) -> None:
     say(f"{running.parameter} {trial.setting:g}: {scores}, {trial.kbps:,.0f} kbit/s, {kind}, {trial.seconds:.1f} s")
 
 
-def _print(running: Search, choice: Choice) -> None:
+def _print(running: Search, choice: SettingChoice) -> None:
     names = list(choice.trial.values)
     trials = {(trial.whole, trial.setting): trial for trial in running.trials}  # a short clip is encoded again to be written
     columns = (running.parameter, "encoded", *names, "met", "kbit/s", "MB", "seconds")
@@ -220,7 +220,7 @@ def _print(running: Search, choice: Choice) -> None:
     print_text(_sentences(running, choice))
 
 
-def _sentences(running: Search, choice: Choice) -> str:
+def _sentences(running: Search, choice: SettingChoice) -> str:
     trial, setting = choice.trial, f"{choice.parameter} {choice.setting:g}"
     targets = " and ".join(f"{name}={shortest(limit)}" for name, limit in running.limits.items())
     sure = f"with a probability of {100 * choice.sure:g} % or more"
@@ -240,6 +240,6 @@ def _sentences(running: Search, choice: Choice) -> str:
     return f"{answer}\n\n{choice.command}\n"
 
 
-def _shortfall(running: Search, choice: Choice) -> str:
+def _shortfall(running: Search, choice: SettingChoice) -> str:
     scores = scores_text(choice.trial, running.limits)
     return f"no {running.parameter} that was tried meets the targets; {choice.setting:g} comes nearest, with {scores}"

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DemandError, OptionError
+from ..errors import OptionError, ThresholdError
 from ..storage.folder import check_output, write_output
 from ..utils.wording import counted
 from .encoding import score_cells, scores_text
@@ -32,7 +32,7 @@ def search_for_shots(
     quiet: bool,
     **asked: Any,
 ) -> None:
-    """Search, print a line for each shot, and write the list of zones and the scores. Raises DemandError and others."""
+    """Search, print a line for each shot, and write the list of zones and the scores. Raises ThresholdError and others."""
     from ..report import render
     from ..search.shots import search_shots
 
@@ -74,7 +74,7 @@ def search_for_shots(
     for note in running.notes:
         say(f"note: {note}")
     if short:
-        raise DemandError(
+        raise ThresholdError(
             f"no {running.parameter} that was tried meets the targets in {counted(len(short), 'shot')} of {len(running.shots)};"
             f" the first one begins at frame {short[0].first}"
         )

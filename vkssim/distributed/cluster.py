@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import NoDeviceError, UnsuitableDeviceError, VkssimError
 from ..storage.location import redact_url
-from ..utils.interruption import at_once
+from ..utils.interruption import interruptible
 from ..utils.sanitize import visible
 from ..utils.spawning import current_folder
 from ..utils.version import __version__
@@ -145,7 +145,7 @@ class Cluster(WorkerPool):
             if now > called + self._timeout:
                 hint = "something else may hold them, `ray status` says what" if self._workers else _MORE_NODES
                 raise NoDeviceError(f"no worker began within {self._timeout:g} s: {_resources()}; {hint}")
-            with at_once():
+            with interruptible():
                 time.sleep(_SECONDS_BETWEEN_TRIES)
 
     def _update_places(self, now: float, *, soon: bool) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..errors import OptionError
-from ..utils.extras import need
+from ..utils.extras import require_extra
 
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # otherwise a local Ray asks whether it may report its use
@@ -60,7 +60,7 @@ def connect(address: str | None) -> bool:
     given = address not in (None, "local")
     for name, value in (_ENVIRONMENT | (_ONE_TRY if given else {})).items():
         os.environ.setdefault(name, value)
-    ray = need("ray", "ray", "a cluster")
+    ray = require_extra("ray", "ray", "a cluster")
     if address in (None, "auto") and ray.is_initialized():
         return False
     try:

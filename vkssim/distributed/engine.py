@@ -447,15 +447,15 @@ def score_pair(
     if len(where.several) > 1 and not can_reopen(*clips.paths):
         raise InputError("a pipe is read once, so that it cannot be scored in ranges; give the file itself, or one device")
     key = "pair" if settings.journal is None else settings.journal.key
-    troubles: list[str] = []
-    with closing(score_jobs([Job(key, clips)], options, where, settings, tell=troubles.append, pipes=True)) as outcomes:
+    worker_warnings: list[str] = []
+    with closing(score_jobs([Job(key, clips)], options, where, settings, tell=worker_warnings.append, pipes=True)) as outcomes:
         try:
             ((_, outcome),) = outcomes
         except VkssimError as error:
             outcome = error
     report = outcome if isinstance(outcome, ScoreReport) else getattr(outcome, "report", None)
     if report is not None:
-        report.troubles = troubles
+        report.worker_warnings = worker_warnings
     if isinstance(outcome, Exception):
         raise outcome
     return outcome

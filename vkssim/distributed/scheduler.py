@@ -27,7 +27,7 @@ from ..errors import (
 )
 from ..scoring.ranges import Event, RangeBegun
 from ..storage.location import redact_url
-from ..utils.interruption import at_once
+from ..utils.interruption import interruptible
 from ..utils.wording import counted
 from .task import Done, Task
 from .worker_pool import WorkerDiedError, WorkerHandle, WorkerPool
@@ -158,7 +158,7 @@ class Scheduler:
             self.update_workers()
             self._hand_out()
             try:
-                with at_once():
+                with interruptible():
                     step = self._finished.get(timeout=_SECONDS_BETWEEN_LOOKS)
             except Empty:
                 continue

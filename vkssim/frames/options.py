@@ -15,7 +15,7 @@ from ..errors import InputError, OptionError
 from ..utils.choices import BIT_DEPTHS, RESAMPLERS, SYNCS
 from ..utils.facts import ComparisonRule
 from ..utils.limits import MOST_DIGITS, abbreviated, whole_number
-from ..utils.options import check_options, option
+from ..utils.options import check_declared, option
 from ..utils.sections import Section
 from ..utils.wording import either
 
@@ -273,7 +273,7 @@ class PictureOptions:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_declared(self)
 
     @property
     def own_crops(self) -> tuple[str | None, str | None]:
@@ -428,7 +428,7 @@ class Selection:
     )
 
     def __post_init__(self) -> None:
-        check_options(self)
+        check_declared(self)
 
     @property
     def takes_all(self) -> bool:

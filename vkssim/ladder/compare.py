@@ -45,7 +45,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Threshold:
+class DropLimit:
     """The requirement that a score's pooled value, or its worst frame (`FRAME`), drops by no more than `most`."""
 
     score: str
@@ -53,7 +53,7 @@ class Threshold:
     most: float
 
     @classmethod
-    def parse(cls, text: str, *, frame: bool = False) -> Threshold:
+    def parse(cls, text: str, *, frame: bool = False) -> DropLimit:
         """Return the threshold that `NAME=X` or `NAME:POOLING=X` states. Raises OptionError."""
         name = "max_frame_drop" if frame else "max_drop"
         score, pooling, most = split_threshold(text)
@@ -79,13 +79,13 @@ class Threshold:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class DropVerdict:
     """A threshold, the drop of its value, and how many frames are lost.
 
     Lost frames fail every threshold, and so does a drop of NaN, which says that a frame has no score.
     """
 
-    threshold: Threshold
+    threshold: DropLimit
     drop: float
     lost: int
 
@@ -114,9 +114,9 @@ def compare_reports(before: ScoreReport, after: ScoreReport) -> Comparison:
     return Comparison(changes, len(shared), len(before.frames) - len(shared))
 
 
-def judge(compared: Comparison, thresholds: Sequence[Threshold]) -> list[Verdict]:
+def evaluate(compared: Comparison, thresholds: Sequence[DropLimit]) -> list[DropVerdict]:
     """Return the verdict on each threshold. Raises OptionError if the reports lack the score or the pooled value of one."""
-    return [Verdict(threshold, threshold.drop(compared.scores), compared.lost) for threshold in thresholds]
+    return [DropVerdict(threshold, threshold.drop(compared.scores), compared.lost) for threshold in thresholds]
 
 
 def _change(before: Doubles, after: Doubles, numbers: Sequence[int]) -> Change:

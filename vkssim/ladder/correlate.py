@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..types import Doubles
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.wording import counted
 
 LEAST_PAIRS = 6
@@ -68,7 +68,7 @@ def correlate(scores: Doubles, opinions: Doubles) -> Correlation:
     chi-squared with N - 4 degrees of freedom, as in ITU-T P.1401. Raises InputError if there are fewer than LEAST_PAIRS pairs,
     or if all scores or all opinions are equal.
     """
-    stats = need("scipy.stats", "report", "a correlation")
+    stats = require_extra("scipy.stats", "report", "a correlation")
     count = len(scores)
     if count < LEAST_PAIRS:
         raise InputError(

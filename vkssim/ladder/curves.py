@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import VkssimError
 from ..page.ladders import Delta, Ladder, Ladders, Rung
-from ..report.bd_rate import Curve, bjontegaard_deltas, in_decibels
+from ..report.bd_rate import RateCurve, bjontegaard_deltas, in_decibels
 from ..report.results import ScoreReport
 
 LEAST_RUNGS = 2
@@ -64,13 +64,13 @@ def _deltas(ladders: Ladders, reports: Sequence[ScoreReport], metrics: Sequence[
                 yield Delta(*names, found.bd_rate, found.bd_score, decibels, warnings=tuple(found.warnings))
 
 
-def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> Curve:
+def _curve(ladder: Ladder, pooled: Sequence[dict[str, dict[str, float]]], metric: str, decibels: bool) -> RateCurve:
     points = [(rung.rate, pooled[rung.clip][metric]["mean"]) for rung in ladder.rungs if metric in pooled[rung.clip]]
     points = [(rate, score) for rate, score in points if np.isfinite(score)]
     if decibels:
         scores = in_decibels(np.array([score for _, score in points], np.float64))
         points = [(rate, float(score)) for (rate, _), score in zip(points, scores, strict=True)]
-    return Curve.of(ladder.name or "unknown codec", points)
+    return RateCurve.of(ladder.name or "unknown codec", points)
 
 
 def _means(deltas: Sequence[Delta]) -> Iterator[Delta]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InputError
 from ..storage.location import PathOrUrl, redact_url
 from ..storage.reading import read_whole
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.limits import LARGEST_TABLE_BYTES, MOST_CELLS, MOST_COLUMNS, MOST_ROWS
 from ..utils.wording import counted
 
@@ -18,7 +18,7 @@ _LONGEST_DECIMAL = 32  # bytes
 
 def read_parquet(place: PathOrUrl) -> list[dict[str, Any]]:
     """Return the rows of a flat table. Raises InputError if it is not a flat table, or is larger than the limits."""
-    parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
+    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
     data, path = read_whole(place, LARGEST_TABLE_BYTES), redact_url(place)
     try:
         limits = {"thrift_string_size_limit": _LARGEST_METADATA, "thrift_container_size_limit": _LARGEST_METADATA}
@@ -54,7 +54,7 @@ def _check_declared(path: str, file: Any) -> list[str]:
 
 
 def _check_read(path: str, table: Any, arrow: Any) -> None:
-    compute = need("pyarrow.compute", "report", "Parquet")
+    compute = require_extra("pyarrow.compute", "report", "Parquet")
     size = table.nbytes
     for column in table.columns:
         for chunk in column.chunks:

@@ -19,7 +19,7 @@ from ..report.record import ScoringRecord
 from ..scoring.comparability import Scored
 from ..scoring.journal import Record
 from ..storage.location import PathOrUrl, redact_url, suffix_of
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.facts import facts_of, from_json
 from ..utils.limits import MOST_CELLS, abbreviated
 from ..utils.sanitize import cell, encodable, text_of_cell
@@ -74,7 +74,7 @@ def check_results_path(path: PathOrUrl) -> None:
     if suffix_of(path) not in FORMS:
         raise OptionError(f"`output={redact_url(path)}` does not end in {', '.join(FORMS)}")
     if suffix_of(path) == ".parquet":
-        need("pyarrow.parquet", "report", "Parquet")
+        require_extra("pyarrow.parquet", "report", "Parquet")
 
 
 def check_labels(pairs: Sequence[Pair]) -> None:
@@ -308,7 +308,7 @@ def _typed(values: list[Label]) -> list[Label]:
 
 
 def _parquet(rows: Sequence[Row]) -> bytes:
-    parquet, arrow = need("pyarrow.parquet", "report", "Parquet"), need("pyarrow", "report", "Parquet")
+    parquet, arrow = require_extra("pyarrow.parquet", "report", "Parquet"), require_extra("pyarrow", "report", "Parquet")
     arrays = {}
     for name in rows[0]:
         values = [_encodable(row[name]) for row in rows]

@@ -26,7 +26,7 @@ from ..report.worst import metric_of_choice, worst_frames
 from ..storage.atomic import write_file
 from ..storage.location import is_url, redact_url
 from ..types import FloatPlane, Planes
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.limits import check_option, whole_number
 from ..utils.wording import counted
 from .mapper import SsimMapper
@@ -287,7 +287,7 @@ def colour(ssim_map: FloatPlane) -> Rgb:
         Matplotlib is not installed.
 
     """
-    colours: Any = need("matplotlib", "report", _PURPOSE).colormaps[_COLOUR_MAP]
+    colours: Any = require_extra("matplotlib", "report", _PURPOSE).colormaps[_COLOUR_MAP]
     painted: Rgb = colours(np.clip(ssim_map, 0, 1), bytes=True)[..., :3]
     return np.ascontiguousarray(painted)
 
@@ -318,7 +318,7 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
     import io
 
     memory = io.BytesIO()
-    need("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
+    require_extra("PIL.Image", "report", _PURPOSE).fromarray(picture).save(memory, "PNG")
     data = memory.getvalue()
     if path is not None:
         write_file(data, Path(path))
@@ -327,5 +327,5 @@ def png(path: str | os.PathLike[str] | None, picture: Rgb) -> bytes:
 
 def check_pictures() -> None:
     """Raise OptionError if the packages for `colour` and `png` are not installed."""
-    need("matplotlib", "report", _PURPOSE)
-    need("PIL.Image", "report", _PURPOSE)
+    require_extra("matplotlib", "report", _PURPOSE)
+    require_extra("PIL.Image", "report", _PURPOSE)

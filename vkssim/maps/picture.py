@@ -12,7 +12,7 @@ from ..features import FEATURES
 from ..report.results import ScoreReport
 from ..report.worst import time_code
 from ..storage.location import redact_url
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.sanitize import visible
 from .frames import FramePictures, Rgb, colour
 
@@ -31,8 +31,8 @@ def map_picture(frame: FramePictures, report: ScoreReport) -> Rgb:
     The picture contains the map sample for sample, at the left below the text; see `map_corner`. Raises OptionError if Pillow
     or matplotlib is not installed.
     """
-    drawing: Any = need("PIL.ImageDraw", "report", _PURPOSE)
-    pictures: Any = need("PIL.Image", "report", _PURPOSE)
+    drawing: Any = require_extra("PIL.ImageDraw", "report", _PURPOSE)
+    pictures: Any = require_extra("PIL.Image", "report", _PURPOSE)
     coloured = colour(frame.ssim_map)
     height, width = coloured.shape[:2]
     columns = max(width, _NARROWEST)
@@ -93,7 +93,7 @@ def _cut(text: str, columns: int, font: Any) -> str:
 
 def _draw_bar(canvas: Any, draw: Any, corner: tuple[int, int], columns: int, size: int, font: Any) -> None:
     """Draw the colours from 0 to 1 with their values below."""
-    pictures: Any = need("PIL.Image", "report", _PURPOSE)
+    pictures: Any = require_extra("PIL.Image", "report", _PURPOSE)
     left, top = corner
     values = np.linspace(0, 1, columns, dtype=np.float32)
     canvas.paste(pictures.fromarray(np.repeat(colour(values[None]), size, axis=0)), corner)
@@ -113,6 +113,6 @@ def _draw_aligned(draw: Any, text: str, corner: tuple[int, int], columns: int, s
 
 def _font(size: int) -> Any:
     """Return the font DejaVu Sans, which is installed with matplotlib and has most alphabets."""
-    matplotlib: Any = need("matplotlib", "report", _PURPOSE)
-    fonts: Any = need("PIL.ImageFont", "report", _PURPOSE)
+    matplotlib: Any = require_extra("matplotlib", "report", _PURPOSE)
+    fonts: Any = require_extra("PIL.ImageFont", "report", _PURPOSE)
     return fonts.truetype(os.path.join(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSans.ttf"), size)

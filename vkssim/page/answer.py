@@ -18,7 +18,7 @@ _LINEAR = 4.0  # times that the highest value of a linear axis may have of the l
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row of a table: its cells, the series whose symbol stands before them, and the state of the last cell: pass or fail."""
 
     cells: tuple[str, ...]
@@ -32,7 +32,7 @@ class Table:
 
     title: str
     headings: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     texts: int = 1
 
 

@@ -72,7 +72,7 @@ class EncodedPictures:
         return [_again(data, step[0] // 2 if is_map else step[0], step[1]) for data, is_map in self._encoded]
 
 
-def fitted(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
+def fit_pictures(pictures: EncodedPictures, frames: Sequence[Sequence[int]], budget: int) -> Fitted:
     """Return pictures within a budget of bytes. `frames` are the numbers of the pictures of each frame, by importance.
 
     If the pictures do not fit, they are shrunk step by step. If even the smallest do not fit, the last frames are left out.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import VkssimError
 from ..report.results import ScoreReport
-from .budget import EncodedPictures, Step, data_uri, encode, first_step, fitted
+from .budget import EncodedPictures, Step, data_uri, encode, first_step, fit_pictures
 from .defaults import PICTURE_BUDGET
 from .moments import alike, shared_moments
 
@@ -171,7 +171,7 @@ class _Collected:
         if not any(group.frames for group in self._groups):
             return Gallery(reasons=self._reasons)
         order = _by_rank(self._groups)
-        fit = fitted(self._pictures, [frame.pictures for _, frame in order], budget)
+        fit = fit_pictures(self._pictures, [frame.pictures for _, frame in order], budget)
         kept = [(group, frame) for (group, frame), stays in zip(order, fit.kept, strict=True) if stays]
         groups = tuple(
             FrameGroup(group.clips, tuple(frame for number, frame in kept if number == place))

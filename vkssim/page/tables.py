@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..report.numbers import shortest, told_apart
-from ..report.record import leaves
+from ..report.record import flatten
 from ..report.results import ScoreReport
 from ..report.thresholds import Verdict
 
@@ -310,7 +310,7 @@ def facts_table(rows: Sequence[tuple[str, Sequence[str]]]) -> Facts:
 def scoring(reports: Sequence[ScoreReport]) -> list[tuple[str, list[str]]]:
     """Return how the reports were scored, in the form of `facts`, without the rows of `facts` and unchanged options."""
     said = [
-        {} if report.scoring is None else {title: (text, default) for title, text, default in leaves(report.scoring)}
+        {} if report.scoring is None else {title: (text, default) for title, text, default in flatten(report.scoring)}
         for report in reports
     ]
     titles = dict.fromkeys(title for facts in said for title in facts if title not in _IN_FACTS)

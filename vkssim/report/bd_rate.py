@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..types import Doubles
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.wording import counted
 
 LEAST_POINTS = 4
@@ -20,7 +20,7 @@ _ENOUGH_OVERLAP = 0.75
 
 
 @dataclass(frozen=True)
-class Curve:
+class RateCurve:
     """A ladder: its name, its bit rates in ascending order, over 0 in any unit, and their scores, both (points,)."""
 
     name: str
@@ -28,7 +28,7 @@ class Curve:
     scores: Doubles
 
     @classmethod
-    def of(cls, name: str, points: Sequence[tuple[float, float]]) -> Curve:
+    def of(cls, name: str, points: Sequence[tuple[float, float]]) -> RateCurve:
         """Return the ladder of points (rate, score) in any order. Raises InputError if no curve can be drawn through them."""
         if len(points) < LEAST_POINTS:
             raise InputError(f"{name} has {counted(len(points), 'point')}; a Bjøntegaard delta needs {LEAST_POINTS} or more")
@@ -62,7 +62,7 @@ class Deltas:
     warnings: list[str] = field(default_factory=list)
 
 
-def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Deltas:
+def bjontegaard_deltas(anchor: RateCurve, test: RateCurve, method: str = "akima") -> Deltas:
     """Return both deltas, integrated over the range that the curves share, with logarithmic rates.
 
     The package bjontegaard computes them.
@@ -100,7 +100,7 @@ def bjontegaard_deltas(anchor: Curve, test: Curve, method: str = "akima") -> Del
                 f"{anchor.name} and {test.name} share {share:.0%} of their {what} only; the deltas are more reliable with"
                 " more overlap"
             )
-    library = need("bjontegaard", "report", "a Bjøntegaard delta")
+    library = require_extra("bjontegaard", "report", "a Bjøntegaard delta")
     by_score = [column[np.argsort(curve.scores)] for curve in (anchor, test) for column in (curve.rates, curve.scores)]
     by_rate = [anchor.rates, anchor.scores, test.rates, test.scores]
     options = {"method": method, "require_matching_points": False, "min_overlap": 0}

@@ -76,7 +76,7 @@ def flags_of(options: Any, defaults: Mapping[str, Any]) -> Iterator[str]:
             yield from (entry.flag,) if value is True else (entry.flag, str(value))
 
 
-def leaves(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
+def flatten(record: ScoringRecord) -> Iterator[tuple[str, str, bool]]:
     """Yield the facts of the record: the title of each, its text, and whether it has its default value."""
     for name, entry in facts_of(ScoringRecord).items():
         value = getattr(record, name)

@@ -67,7 +67,7 @@ class ScoreReport:
         The entries of `names` that are metrics themselves, not terms of one: 1 for identical frames, and not in dB.
     resumed : int
         The number of frames that an earlier run had scored. `seconds` does not count their time.
-    troubles : list of str
+    worker_warnings : list of str
         Messages about devices that failed while others did their work. No file contains them.
     unequal : str, optional
         A message if the clips differ in length or frame rate. No file contains it.
@@ -94,7 +94,7 @@ class ScoreReport:
     stage_seconds: Mapping[str, float] = field(default_factory=dict)
     similarities: tuple[str, ...] = ()
     resumed: int = 0
-    troubles: list[str] = field(default_factory=list)
+    worker_warnings: list[str] = field(default_factory=list)
     unequal: str | None = None
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import DemandError, InputError, OptionError, VkssimError
+from ..errors import InputError, OptionError, ThresholdError, VkssimError
 from ..frames.open import can_reopen
 from ..frames.options import PictureOptions, RawDescription, Selection
 from ..frames.pairing.pairing import ByTime
@@ -118,14 +118,15 @@ def add_hint(
     *,
     of_many: bool = False,
 ) -> None:
-    """Give a report at most one advice on how to pair the frames; the report of a DemandError too.
+    """Give a report at most one advice on how to pair the frames; the report of a ThresholdError too.
 
     If the clips scored low or their times differ, the first frames of both are read once more. If one offset matches all their
     parts, and their times do not, a warning names it unless they were scored with it, and the warnings about times lose their
     advice, which would pair other pictures. `of_many` says that the pair is one of many: the options hold for the other pairs
     too, and clips by URL are not read again, because other machines may have scored them.
     """
-    report = outcome.report if isinstance(outcome, DemandError) else outcome  # a DemandError also comes after the last frame
+    # A ThresholdError also comes after the last frame.
+    report = outcome.report if isinstance(outcome, ThresholdError) else outcome
     if not isinstance(report, ScoreReport) or options.sync != "index" or (of_many and any(map(is_url, clips.paths))):
         return
     if options.selection.takes_all and len(report.frames) <= _LEAST:

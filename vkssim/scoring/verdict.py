@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import DemandError, InputError
+from ..errors import InputError, ThresholdError
 from ..frames.outcome import ReadOutcome, listed_frames
 from ..report.record import selection_flags
 from ..report.results import ScoreReport
@@ -24,7 +24,7 @@ def judge(
     strict: bool,
     thresholds: Sequence[Threshold],
 ) -> None:
-    """Add warnings to a report. Raises InputError for a problem of the clips, DemandError for scores that fail a threshold."""
+    """Add warnings to a report. Raises InputError for a problem of the clips, ThresholdError for scores below a threshold."""
     for name in report.names:
         missing = [frame.index for frame in report.frames if np.isnan(frame.metrics[name])]
         if missing:
@@ -46,7 +46,7 @@ def judge(
     if strict:
         failed = [f"{text} (`strict`)" for text in unequal] + failed
     if failed:
-        raise DemandError("; ".join(failed))
+        raise ThresholdError("; ".join(failed))
 
 
 def _nothing_to_score(report: ScoreReport, ends: Sequence[ReadOutcome]) -> str:

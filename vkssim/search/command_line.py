@@ -15,7 +15,7 @@ from ..utils.sanitize import needs_bash, shell_line
 from .defaults import RESAMPLER
 from .other_streams import copying_words
 from .recipe import Recipe
-from .source import Facts
+from .source import SourceFacts
 
 _FULL = 2  # FFmpeg's number of the full range
 _OF_PICTURES = re.compile(r"%\d*d|[*?\[\]]")  # what stands for numbers and letters in the name of a sequence
@@ -37,7 +37,7 @@ _TO_NOTHING = ("-f", "null", "-")
 
 
 def command_line(
-    path: str, facts: Facts, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None
+    path: str, facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool = False, zones: str | None = None
 ) -> str:
     """Return the line for a POSIX shell that encodes the clip at `path` with a setting; for bash if a name is no plain text.
 
@@ -85,7 +85,7 @@ def shell_script(commands: Mapping[str, str]) -> str:
     return _SCRIPT.format(interpreter=interpreter, files=shell_line(commands), commands="\n".join(commands.values()))
 
 
-def _video(facts: Facts, recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
+def _video(facts: SourceFacts, recipe: Recipe, place: int, *, renumbered: bool) -> list[str]:
     """Return the words that say how the video is encoded."""
     words = ["-c:v", recipe.encoder.name]
     filters, scale = [], []

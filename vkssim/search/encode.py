@@ -22,15 +22,15 @@ from .defaults import RESAMPLER
 from .output import VideoOutput
 from .recipe import Recipe, ordinary_priority
 from .samples import Sample
-from .source import Facts
+from .source import SourceFacts
 
 MOST_SECONDS = 600.0
 """How long an encoder may take for a frame, or for all that it still holds after the last one."""
 
-Pair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
+LumaPair = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """The luma of a frame as the encoder got it, and as a decoder gives it."""
 
-Frames = Callable[[], Iterable[Any]]
+OpenFrames = Callable[[], Iterable[Any]]
 """A function that gives the frames to encode, from the first one on, each time it is called."""
 
 
@@ -93,14 +93,14 @@ class _Counted:
 
 
 def encoded_pairs(
-    frames: Frames,
+    frames: OpenFrames,
     sample: Sample,
-    facts: Facts,
+    facts: SourceFacts,
     recipe: Recipe,
     place: int,
     stream: Stream,
     output: VideoOutput | None = None,
-) -> Iterator[Pair]:
+) -> Iterator[LumaPair]:
     """Encode the frames of a sample, and yield each one with what a decoder makes of it; count the packets in `stream`.
 
     `frames` gives what is encoded before and behind the sample as well, which is neither yielded nor counted. The packets go to
@@ -150,7 +150,7 @@ class EncoderThread:
             self._pool.close()
 
 
-def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int, folder: str) -> str:
+def _first_pass(frames: Iterable[Any], facts: SourceFacts, recipe: Recipe, place: int, folder: str) -> str:
     """Encode frames for the statistics alone, and return the name of their file."""
     statistics = str(Path(folder) / "pass")
     encoder = _context(facts, recipe, place, (1, statistics))
@@ -164,13 +164,13 @@ def _first_pass(frames: Iterable[Any], facts: Facts, recipe: Recipe, place: int,
 def _second_pass(
     frames: Iterable[Any],
     sample: Sample,
-    facts: Facts,
+    facts: SourceFacts,
     recipe: Recipe,
     place: int,
     stream: Stream,
     run: tuple[int, str] | None,
     output: VideoOutput | None,
-) -> Iterator[Pair]:
+) -> Iterator[LumaPair]:
     """Encode frames, the only time where there is no `run`, and yield each with its decoded one."""
     import av
 
@@ -186,7 +186,7 @@ def _second_pass(
     enlarge = Enlarger(facts, recipe)
     written = 0
 
-    def decoded(packets: Iterable[Any]) -> Iterator[Pair]:
+    def decoded(packets: Iterable[Any]) -> Iterator[LumaPair]:
         nonlocal written
         for packet in packets:
             if packet is not None:
@@ -225,7 +225,7 @@ def _second_pass(
         )
 
 
-def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
+def header_bytes(facts: SourceFacts, recipe: Recipe, place: int) -> int:
     """Return the bytes of an encode of a single flat picture, which has little but headers. Raises EncodeError."""
     import av
 
@@ -244,7 +244,7 @@ def header_bytes(facts: Facts, recipe: Recipe, place: int) -> int:
     return sum(packet.size for packet in packets)
 
 
-def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[tuple[Any, Any]]:
+def prepared(frames: Iterable[Any], recipe: Recipe, facts: SourceFacts) -> Iterator[tuple[Any, Any]]:
     """Yield each frame in the format of the recipe, and the frame to encode, which is that one or a smaller one.
 
     What would bind the encoder to the decisions of the source's encoder is taken off.
@@ -268,7 +268,7 @@ def prepared(frames: Iterable[Any], recipe: Recipe, facts: Facts) -> Iterator[tu
 class Enlarger:
     """Scale the luma of a rendition to the size of the source, as ``vkssim score --scale reference`` does; else do nothing."""
 
-    def __init__(self, facts: Facts, recipe: Recipe) -> None:
+    def __init__(self, facts: SourceFacts, recipe: Recipe) -> None:
         self._scale = None
         if recipe.size not in (None, (facts.width, facts.height)):
             self._scale = Scale(facts.width, facts.height, RESAMPLER, recipe.bits, "400")
@@ -278,7 +278,9 @@ class Enlarger:
         return plane if self._scale is None else self._scale((plane,))[0]
 
 
-def _context(facts: Facts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None = None) -> Any:
+def _context(
+    facts: SourceFacts, recipe: Recipe, place: int, run: tuple[int, str] | None, output: VideoOutput | None = None
+) -> Any:
     """Return the context of an encoder, ready to be opened: a new one, or that of the container of an `output`.
 
     The headers are extradata, as in a file, unless the output is made of parts, which have them in their packets.

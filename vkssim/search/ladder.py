@@ -25,18 +25,18 @@ from .defaults import (
     STEP,
 )
 from .encoders import encoder_of
-from .model import Curve, Settings
+from .model import SettingCurve, SettingsModel
 from .options import SearchOptions, check_samples, check_trials, check_types, listed
 from .pooling import pooled_values
 from .recipe import Recipe, make_recipe, split_options
 from .renditions import Rendition, learn_from, next_for_rate, next_for_targets, rate_prior
 from .rungs import LadderChoice, LadderOptions, LadderTrial, cheapest_that_meets, choose, rung_rates
 from .runner import TrialRunner
-from .running import Running
 from .samples import Sampling
-from .source import Facts, Source
+from .search_run import SearchRun
+from .source import Source, SourceFacts
 from .trial import Progress, Target, parse_targets
-from .tried import MOST_UNUSABLE, damage_notes, first_curves, learn
+from .trial_history import MOST_UNUSABLE, damage_notes, first_curves, learn
 
 SCORES = ("float_ms_ssim", "float_ssim")
 """The score of a ladder without a target: the first one that frames are large enough for."""
@@ -46,7 +46,7 @@ _BITRATES = 1e-6, 1e9  # kbit/s, beyond any that a video has
 _LEAST_SIDE = 64  # of a rendition; SVT-AV1 encodes no smaller ones
 
 
-class LadderSearch(Running[LadderTrial, LadderChoice]):
+class LadderSearch(SearchRun[LadderTrial, LadderChoice]):
     """Search a ladder; iterate over it to get each `LadderTrial` as soon as it is done, or ask for its `choice`.
 
     It is what `search_ladder` returns. The device is open until all trials are done, or until `close`.
@@ -120,13 +120,13 @@ class LadderSearch(Running[LadderTrial, LadderChoice]):
         )
         return replace(choice, commands=commands, notes=(*self._notes, *left_out, *damaged, *choice.notes))
 
-    def _rendition(self, size: tuple[int, int], facts: Facts, score: Target, targets: Sequence[Target]) -> Rendition:
+    def _rendition(self, size: tuple[int, int], facts: SourceFacts, score: Target, targets: Sequence[Target]) -> Rendition:
         recipe = self._recipes[size]
         curve = replace(first_curves(recipe, [score])[0], limit=math.inf)
         rate = rate_prior(recipe.encoder, recipe.parameter, curve.prior, size[0] * size[1], float(facts.rate))
         count = len(recipe.parameter.values)
-        settings = Settings(count, first_curves(recipe, targets)) if targets else None
-        return Rendition(*size, count, Curve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
+        settings = SettingsModel(count, first_curves(recipe, targets)) if targets else None
+        return Rendition(*size, count, SettingCurve(rate, -math.inf), curve, settings, size in self._ladder.sizes)
 
     def _wanted(
         self,
@@ -340,18 +340,18 @@ def parse_fixed(text: str | None) -> list[tuple[int, float]]:
     return rungs
 
 
-def _larger(what: str, heights: Sequence[int], facts: Facts) -> str:
+def _larger(what: str, heights: Sequence[int], facts: SourceFacts) -> str:
     """Return the note that heights are left out."""
     named = ", ".join(map(str, dict.fromkeys(heights)))
     return f"{what} are left out, heights {named}: the source's height is {facts.height}"
 
 
-def _scaled(height: int, facts: Facts) -> tuple[int, int]:
+def _scaled(height: int, facts: SourceFacts) -> tuple[int, int]:
     """Return the size of a height in the shape of the source, with an even width if it is another size."""
     return (facts.width if height == facts.height else round(facts.width * height / facts.height / 2) * 2), height
 
 
-def _size(height: int, facts: Facts, name: str = "heights") -> tuple[int, int]:
+def _size(height: int, facts: SourceFacts, name: str = "heights") -> tuple[int, int]:
     """Return the size of a rendition; the chroma of most formats needs it to be even. Raises OptionError."""
     width, _ = size = _scaled(height, facts)
     if height == facts.height:

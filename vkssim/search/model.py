@@ -57,7 +57,7 @@ class Prior:
 
 
 @dataclass
-class Curve:
+class SettingCurve:
     """Hold the scores of one target that trials have measured, and predict the others.
 
     `limit` is the score that the target asks for, in the unit of the scores. A score of `highest` may be any higher one.
@@ -157,7 +157,7 @@ class Curve:
         mean, _ = self.predict([place - 0.5, place + 0.5])
         return min(float(mean[1] - mean[0]), self.prior.slope / 10)
 
-    def around(self, place: int, deviation: float, slope_spread: float) -> Curve:
+    def around(self, place: int, deviation: float, slope_spread: float) -> SettingCurve:
         """Return a curve without trials that expects what this one has learned about a place, from frames like these.
 
         `deviation` is how far the level may be off, and `slope_spread` how far the slope, in parts of it.
@@ -172,7 +172,7 @@ class Curve:
             slope=slope,
             slope_deviation=abs(slope) * slope_spread,
         )
-        return Curve(prior, self.limit, self.highest)
+        return SettingCurve(prior, self.limit, self.highest)
 
     def _surprise(self) -> float:
         """Return the factor by which the prior's deviations are too small for the trials: some encoders are less smooth."""
@@ -205,14 +205,14 @@ def normal_cdf(value: float) -> float:
     return 0.5 * math.erfc(-value / math.sqrt(2))
 
 
-class Settings:
+class SettingsModel:
     """Follow the trials of the settings from 0 to `count` - 1, and choose the next one.
 
     There is one curve for each target; a setting meets the targets where every score reaches its limit. Curves are correlated,
     so the probability that a setting meets them all is taken to be the smallest of theirs.
     """
 
-    def __init__(self, count: int, curves: Sequence[Curve]) -> None:
+    def __init__(self, count: int, curves: Sequence[SettingCurve]) -> None:
         self.count = count
         self.curves = list(curves)
         self.tried: dict[int, bool] = {}
@@ -232,7 +232,7 @@ class Settings:
 
     @property
     def damaged(self) -> list[int]:
-        """Return the settings whose score is far too low for those of the others; see `Curve`."""
+        """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
         return sorted(place for place in self.tried if any(place in curve.damaged for curve in self.curves))
 
     @property

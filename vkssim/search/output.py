@@ -17,7 +17,7 @@ from ..storage.atomic import UNFINISHED, check_writable, give_name, sync_folder
 from ..storage.location import is_same_file
 from ..utils.interruption import unfinished
 from .recipe import Recipe, ordinary_priority
-from .source import Facts, Scan
+from .source import Scan, SourceFacts
 
 ENDINGS = (".mkv", ".mp4", ".webm")
 """The endings of files that can be written."""
@@ -67,7 +67,7 @@ class VideoOutput:
     OutputError.
     """
 
-    def __init__(self, path: str, source: str, facts: Facts, recipe: Recipe, *, parts: bool = False) -> None:
+    def __init__(self, path: str, source: str, facts: SourceFacts, recipe: Recipe, *, parts: bool = False) -> None:
         self.notes: list[str] = []
         self.encoder: Any = None
         self._parts = parts
@@ -90,7 +90,7 @@ class VideoOutput:
             self.close()
             raise
 
-    def _open(self, source: str, facts: Facts, recipe: Recipe) -> None:
+    def _open(self, source: str, facts: SourceFacts, recipe: Recipe) -> None:
         import av
 
         with self._errors():
@@ -146,7 +146,7 @@ class VideoOutput:
     def _leave_out(self, stream: Any, why: str) -> None:
         self.notes.append(f"stream {stream.index} ({stream.type}) is left out: {why}")
 
-    def _note_losses(self, facts: Facts, recipe: Recipe) -> None:
+    def _note_losses(self, facts: SourceFacts, recipe: Recipe) -> None:
         if facts.aspect != 1 and recipe.encoder.decoder in ("vp9", "libdav1d") and self._ending != ".mp4":
             self.notes.append(
                 f"the shape of the samples, {facts.aspect}, is not kept: {recipe.encoder.name} does not write it, and PyAV"

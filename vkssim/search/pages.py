@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import OptionError
-from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Row, Rule, Table, json_to_copy, render_answer
+from ..page.answer import Answer, Copied, Curve, Frames, Mark, Plot, Rule, Table, TableRow, json_to_copy, render_answer
 from ..page.charts import score_chart
 from ..page.tables import rate_text, score_text, time_code
 from ..page.tiles import Tile
@@ -19,8 +19,8 @@ from ..report.numbers import percent, shortest
 from ..utils.wording import counted
 from .ladder import LadderSearch
 from .rungs import FIXED, NEW, LadderTrial
-from .running import Running
 from .search import Search
+from .search_run import SearchRun
 from .shots import Shot, ShotSearch
 from .trial import HIGHEST, Target, Trial
 
@@ -34,10 +34,10 @@ def ladder_page(search: LadderSearch) -> str:
     def series(one: LadderTrial) -> int:
         return sizes.index((one.width, one.height))
 
-    def row(one: LadderTrial, *more: str) -> Row:
+    def row(one: LadderTrial, *more: str) -> TableRow:
         trial = one.trial
         cells = (f"{one.width}×{one.height}", shortest(trial.setting), rate_text(trial.kbps), *_score_cells(trial, [score]))
-        return Row((*cells, *more), series(one), "pass" if targets and more == ("met",) else "")
+        return TableRow((*cells, *more), series(one), "pass" if targets and more == ("met",) else "")
 
     headings = ("size", search.parameter, "kbit/s", *_score_headings([score]))
     wanted = ", ".join(f"≥ {shortest(one.limit)}" if one.name == score.name else _wish(one) for one in targets)
@@ -157,7 +157,7 @@ def search_page(search: Search) -> str:
     answer = {"encoder": choice.encoder, "options": choice.options, choice.parameter: choice.setting, **_facts(trial)}
     headings = (choice.parameter, "encoded", "kbit/s", "MB", *_score_headings(targets), "target")
     rows = tuple(
-        Row(
+        TableRow(
             (
                 shortest(one.setting),
                 "whole" if one.whole else "samples",
@@ -207,7 +207,7 @@ def shots_page(search: ShotSearch) -> str:
     ]
     times = [frame.time for frame in report.frames]
 
-    def row(number: int, shot: Shot) -> Row:
+    def row(number: int, shot: Shot) -> TableRow:
         cells = (
             str(number + 1),
             f"{shot.first} to {shot.first + shot.count - 1}",
@@ -218,7 +218,7 @@ def shots_page(search: ShotSearch) -> str:
             time_code(times[shot.first]),
             "met" if shot.meets else "missed",
         )
-        return Row(cells, None, "pass" if shot.meets else "fail")
+        return TableRow(cells, None, "pass" if shot.meets else "fail")
 
     headings = ("shot", "frames", parameter, "kbit/s", *_score_headings(targets), "MB", "begins at", "target")
     try:
@@ -251,9 +251,9 @@ def shots_page(search: ShotSearch) -> str:
     )
 
 
-def _trial_row(name: str, one: Trial, targets: Sequence[Target]) -> Row:
+def _trial_row(name: str, one: Trial, targets: Sequence[Target]) -> TableRow:
     cells = (name, shortest(one.setting), rate_text(one.kbps), _megabytes(one.bytes), *_score_cells(one, targets))
-    return Row((*cells, "met" if one.meets else "missed"), None, "pass" if one.meets else "fail")
+    return TableRow((*cells, "met" if one.meets else "missed"), None, "pass" if one.meets else "fail")
 
 
 def _frames(search: ShotSearch) -> Frames | None:
@@ -269,7 +269,7 @@ def _frames(search: ShotSearch) -> Frames | None:
     return Frames("Scores frame by frame, with the cuts between shots", name, chart, cuts, codes)
 
 
-def _size_plot(search: Running[Any, Any], target: Target, found: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
+def _size_plot(search: SearchRun[Any, Any], target: Target, found: Sequence[tuple[Sequence[Trial], Trial, str]]) -> Plot:
     """Return the bit rate over the score; `found` has for each curve its trials, the chosen one and the label of that."""
     curves, marks = [], []
     for trials, chosen, label in found:
@@ -371,13 +371,13 @@ def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.3f}" if size < 10_000_000 else f"{size / 1e6:,.1f}"
 
 
-def _options_text(search: Running[Any, Any]) -> str:
+def _options_text(search: SearchRun[Any, Any]) -> str:
     """Return the options of the encoder, such as its preset, after a space."""
     given = {**search.recipe.options, **search.recipe.own}
     return "".join(f" {name}={value}" for name, value in given.items()) + ("" if "preset" in given else ", default preset")
 
 
-def _lead(search: Running[Any, Any]) -> str:
+def _lead(search: SearchRun[Any, Any]) -> str:
     facts = search.source.facts
     sampling = getattr(search, "sampling", None)
     parts = [

@@ -17,7 +17,7 @@ from ..frames.picture.pixels import pixel_format
 from ..types import CHROMA_STEPS
 from .defaults import ENCODER_NAMES
 from .encoders import Encoder, Parameter
-from .source import Facts, Mastering
+from .source import Mastering, SourceFacts
 
 _COMPLAINTS = ("Error parsing option", "Unknown option", "Invalid value")
 """The beginnings of the warnings in which FFmpeg says that an encoder does not know an option, and goes on."""
@@ -79,7 +79,7 @@ class Recipe:
         """Return whether there are key frames where shots begin."""
         return self.encoder.has_keys_at_cuts({**self.own, **self.options})
 
-    def notes(self, facts: Facts) -> tuple[str, ...]:
+    def notes(self, facts: SourceFacts) -> tuple[str, ...]:
         """Return what an encode loses of the frames of a clip, beside what its quality costs."""
         before, after = (pixel_format("", name).chroma for name in (facts.format, self.format))
         own, steps = CHROMA_STEPS[before], CHROMA_STEPS[after]
@@ -87,7 +87,7 @@ class Recipe:
             return ()
         return (f"samples of chroma are left out: the encode is {':'.join(after)}, the source {':'.join(before)}",)
 
-    def set_up(self, context: Any, facts: Facts, place: int, *, run: tuple[int, str] | None = None) -> None:
+    def set_up(self, context: Any, facts: SourceFacts, place: int, *, run: tuple[int, str] | None = None) -> None:
         """Prepare the context of an encoder for a setting, before it is opened.
 
         `run` is the number of the pass and the file of its statistics, where there are two passes.
@@ -105,7 +105,7 @@ class Recipe:
         elif not self.encoder.name.startswith("lib"):
             context.bit_rate = 0  # NVENC's default bit rate would limit the quality
 
-    def options_of(self, facts: Facts, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
+    def options_of(self, facts: SourceFacts, place: int, more: Mapping[str, str] = _NOTHING) -> dict[str, str]:
         """Return the options of a setting, by FFmpeg's names; a bit rate is not among them.
 
         `more` are further options that only the encoder itself knows, where the recipe does not say otherwise.
@@ -123,7 +123,7 @@ class Recipe:
                 options[self.encoder.own] = ":".join(f"{name}={_escaped(value)}" for name, value in own.items())
         return options
 
-    def own_options(self, facts: Facts) -> dict[str, str]:
+    def own_options(self, facts: SourceFacts) -> dict[str, str]:
         """Return the options that only the encoder itself knows, with the HDR metadata of the clip."""
         return {**_mastering_options(self.encoder.name, facts.mastering), **self.own}
 
@@ -148,7 +148,7 @@ def split_options(texts: Iterable[str]) -> dict[str, str]:
 def make_recipe(
     encoder: Encoder,
     parameter: Parameter,
-    facts: Facts,
+    facts: SourceFacts,
     options: Mapping[str, str],
     *,
     bits: int | None = None,
@@ -184,7 +184,7 @@ def make_recipe(
     return recipe
 
 
-def _try(recipe: Recipe, facts: Facts) -> list[str]:
+def _try(recipe: Recipe, facts: SourceFacts) -> list[str]:
     """Open the encoder once; return the options that FFmpeg does not know. Raises OptionError where the encoder refuses."""
     import av
 
@@ -215,7 +215,7 @@ def _try(recipe: Recipe, facts: Facts) -> list[str]:
     return list(context.options)
 
 
-def _opens(recipe: Recipe, facts: Facts) -> bool:
+def _opens(recipe: Recipe, facts: SourceFacts) -> bool:
     try:
         _try(recipe, facts)
     except OptionError:
@@ -259,7 +259,7 @@ class ordinary_priority:  # noqa: N801 - used as a statement, like a function
                 os.sched_setscheduler(0, *self._before)
 
 
-def _pixel_format(encoder: Encoder, facts: Facts, bits: int | None) -> str:
+def _pixel_format(encoder: Encoder, facts: SourceFacts, bits: int | None) -> str:
     """Return the format to encode: that of the source if the encoder has it, else the nearest one. Raises OptionError."""
     import av
 

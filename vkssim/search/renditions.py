@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from .encoders import Encoder, Parameter
-from .model import Curve, Prior, Settings, normal_cdf
+from .model import Prior, SettingCurve, SettingsModel, normal_cdf
 
 _ALIKE = 0.05  # dB: a rendition that is better by less is not looked for
 _UNSURE = 0.05  # a rendition that may be the better one with a smaller probability is not encoded
@@ -41,9 +41,9 @@ class Rendition:
     width: int
     height: int
     count: int
-    rate: Curve
-    score: Curve
-    targets: Settings | None = None
+    rate: SettingCurve
+    score: SettingCurve
+    targets: SettingsModel | None = None
     is_rung: bool = True
     tried: set[int] = field(default_factory=set)
     unusable: set[int] = field(default_factory=set)
@@ -55,7 +55,7 @@ class Rendition:
 
     @property
     def damaged(self) -> list[int]:
-        """Return the settings whose score is far too low for those of the others; see `Curve`."""
+        """Return the settings whose score is far too low for those of the others; see `SettingCurve`."""
         return sorted({*map(int, self.score.damaged), *(() if self.targets is None else self.targets.damaged)})
 
     @property
@@ -145,12 +145,12 @@ def learn_from(rendition: Rendition, other: Rendition) -> None:
     place = min(other.tried, key=lambda tried: abs(tried - other.count / 2))
     octaves = math.log2(rendition.pixels / other.pixels)
 
-    def shifted(curve: Curve, off: float, spread: float, shift: float, bend: float = 1.0) -> Curve:
+    def shifted(curve: SettingCurve, off: float, spread: float, shift: float, bend: float = 1.0) -> SettingCurve:
         around = curve.around(place, off, spread)
         prior = replace(around.prior, level=around.prior.level + shift, bend=around.prior.bend * bend)
-        return Curve(prior, curve.limit)
+        return SettingCurve(prior, curve.limit)
 
-    def score(curve: Curve) -> Curve:
+    def score(curve: SettingCurve) -> SettingCurve:
         return shifted(curve, _OFF_SCORE, _SLOPE_OF_SCORE, _SCORE_OF_SIZE * octaves, _BEND_OF_SCORE)
 
     rendition.rate = shifted(other.rate, _OFF_RATE, _SLOPE_OF_RATE, _RATE_OF_SIZE * octaves)

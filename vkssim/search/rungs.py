@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ..errors import VkssimError
-from ..report.bd_rate import Curve as RateCurve
-from ..report.bd_rate import Deltas, bjontegaard_deltas
+from ..report.bd_rate import Deltas, RateCurve, bjontegaard_deltas
 from .renditions import spaced_rates
 from .trial import Target, Trial
 

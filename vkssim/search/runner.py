@@ -13,7 +13,7 @@ from .recipe import Recipe
 from .samples import Sample, Sampling, choose_samples
 from .source import Scan, Source
 from .store import TrialStore
-from .trial import Clock, EncodedSample, Progress, Target, TargetScorer, Trial, summarise
+from .trial import EncodedSample, Progress, Stopwatch, Target, TargetScorer, Trial, summarise
 
 
 @dataclass
@@ -58,7 +58,7 @@ class TrialRunner:
         """
         stored = None if self.store is None or output is not None else self.store.find(name, place)
         if stored is None:
-            clock = Clock()
+            clock = Stopwatch()
             try:
                 header = 0 if sampling.is_whole else header_bytes(self.source.facts, self.recipe, place)
                 encoded = self._encode_samples(sampling.samples, place, output, header)

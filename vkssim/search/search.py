@@ -16,11 +16,11 @@ from .options import SearchOptions, check_samples, check_sure, check_trials, che
 from .output import VideoOutput, checked_output
 from .recipe import Recipe, make_recipe, split_options
 from .runner import TrialRunner
-from .running import Running
 from .samples import Sampling
+from .search_run import SearchRun
 from .source import Source
 from .trial import Progress, Trial
-from .tried import Tried, first_curves
+from .trial_history import TrialHistory, first_curves
 
 _OF_RARE_FRAMES = ("min", "p1")  # pooled values that few frames decide
 _MOST_WHOLE = 4  # trials of the whole clip
@@ -29,7 +29,7 @@ _SLOPE_OF_WHOLE = 0.15  # how far the slope of the whole clip may be from that o
 
 
 @dataclass(frozen=True)
-class Choice:
+class SettingChoice:
     """Hold the outcome of a search.
 
     Parameters
@@ -70,7 +70,7 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-class Search(Running[Trial, Choice]):
+class Search(SearchRun[Trial, SettingChoice]):
     """Search a setting; iterate over it to get each trial as soon as it is done, or ask for its `choice`.
 
     It is what `search` returns. The device is open until all trials are done, or until `close`.
@@ -86,17 +86,17 @@ class Search(Running[Trial, Choice]):
         return self._results
 
     @property
-    def choice(self) -> Choice:
+    def choice(self) -> SettingChoice:
         """Return the outcome, after all trials. Raises VkssimError."""
         return self._finished()
 
-    def _run(self, runner: TrialRunner) -> Generator[Trial, None, Choice]:
+    def _run(self, runner: TrialRunner) -> Generator[Trial, None, SettingChoice]:
         options, targets = self._options, runner.targets
         self.sampling = sampling = runner.sampling(SAMPLE_SECONDS, options.seconds, SHARE)
         self._look(runner)
         checked = options.whole or options.output is not None  # trials of the whole clip leave no doubt
         curves = first_curves(self._recipe, targets)
-        tried = Tried(targets, self._recipe.parameter, curves, 0.5 if checked else options.sure)
+        tried = TrialHistory(targets, self._recipe.parameter, curves, 0.5 if checked else options.sure)
         while (place := tried.next(options.most_trials)) is not None:
             try:
                 tried.add(place, runner.encode("samples", sampling, place))
@@ -113,7 +113,7 @@ class Search(Running[Trial, Choice]):
         elif checked:
             place = tried.nearest
             self._notes += tried.notes
-            tried = Tried(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
+            tried = TrialHistory(targets, tried.parameter, tried.curves_around(place, _OFF_WHOLE, _SLOPE_OF_WHOLE))
             yield from self._encode_whole(runner, place, tried)
         self._notes += tried.notes
         rare = [target.name for target in targets if target.threshold.pooling in _OF_RARE_FRAMES]
@@ -123,14 +123,14 @@ class Search(Running[Trial, Choice]):
             )
         return self._choose(tried)
 
-    def _write(self, runner: TrialRunner, tried: Tried) -> Iterator[Trial]:
+    def _write(self, runner: TrialRunner, tried: TrialHistory) -> Iterator[Trial]:
         """Encode a clip that the trials encoded whole once more, to a file."""
         if tried[tried.nearest].meets:
             yield from self._encode_whole(runner, tried.nearest, tried)
         else:
             self._notes.append("no file is written, since no setting meets the targets")
 
-    def _encode_whole(self, runner: TrialRunner, place: int, tried: Tried) -> Iterator[Trial]:
+    def _encode_whole(self, runner: TrialRunner, place: int, tried: TrialHistory) -> Iterator[Trial]:
         """Encode the whole clip with a setting, and with better ones until one meets the targets; write the file if asked.
 
         A setting between one that meets them and one that does not is tried as well.
@@ -168,10 +168,10 @@ class Search(Running[Trial, Choice]):
                 self._notes += output.notes
         return trial
 
-    def _choose(self, tried: Tried) -> Choice:
+    def _choose(self, tried: TrialHistory) -> SettingChoice:
         place, settings = tried.nearest, tried.settings
         trial, meets = tried[place], settings.best is not None
-        return Choice(
+        return SettingChoice(
             encoder=self._recipe.encoder.name,
             parameter=self._recipe.parameter.name,
             setting=trial.setting,
@@ -263,7 +263,7 @@ def search(
     Returns
     -------
     Search
-        Iterate over it to get each `Trial` as soon as it is done. Its `choice` is the outcome, a `Choice`.
+        Iterate over it to get each `Trial` as soon as it is done. Its `choice` is the outcome, a `SettingChoice`.
 
     Raises
     ------
@@ -277,7 +277,7 @@ def search(
     Notes
     -----
     Scores compare the luma that the encoder got with the luma that a decoder gives. A search that finds no setting raises no
-    error: `Choice.meets` is False.
+    error: `SettingChoice.meets` is False.
 
     """
     check_types(search, locals())

@@ -11,16 +11,16 @@ from ..report.frame_scores import FrameScores
 from ..report.results import ScoreReport
 from .command_line import command_line
 from .defaults import ENCODER, MOST_TRIALS, STEP, TARGET
-from .model import Curve
+from .model import SettingCurve
 from .options import SearchOptions, check_trials, check_types, checked_targets, listed
 from .output import VideoOutput, checked_output
 from .runner import TrialRunner
-from .running import Running
 from .samples import Sample, Sampling, find_cuts
 from .search import prepare
+from .search_run import SearchRun
 from .source import Scan
 from .trial import Progress, TargetScorer, Trial
-from .tried import Tried, first_curves
+from .trial_history import TrialHistory, first_curves
 from .zones import av1an_command, av1an_zones, x264_zones
 
 _OFF_SHOT = 3.0  # how far the score of a shot may be from that of the shot before it, in dB
@@ -60,7 +60,7 @@ class Shot:
     tried: tuple[Trial, ...] = ()
 
 
-class ShotSearch(Running[Shot, ScoreReport]):
+class ShotSearch(SearchRun[Shot, ScoreReport]):
     """Search the settings of the shots; iterate over it to get each `Shot` as soon as it is done.
 
     It is what `search_shots` returns. The device is open until all shots are done, or until `close`.
@@ -132,9 +132,11 @@ class ShotSearch(Running[Shot, ScoreReport]):
             output.keep()
             self._notes += output.notes
 
-    def _search_shot(self, runner: TrialRunner, sample: Sample, curves: Sequence[Curve]) -> tuple[Shot, list[Curve]]:
+    def _search_shot(
+        self, runner: TrialRunner, sample: Sample, curves: Sequence[SettingCurve]
+    ) -> tuple[Shot, list[SettingCurve]]:
         """Return the outcome for a shot, and what it lets expect of the next one."""
-        tried = Tried(runner.targets, self._recipe.parameter, curves)
+        tried = TrialHistory(runner.targets, self._recipe.parameter, curves)
         sampling = Sampling((sample,), sample.count)
         scores: dict[int, dict[str, list[float]]] = {}
         while (place := tried.next(self._options.most_trials)) is not None:

@@ -60,7 +60,7 @@ class Mastering:
 
 
 @dataclass(frozen=True)
-class Facts:
+class SourceFacts:
     """Hold what an encode takes over from its source.
 
     `width` and `height` are those of the frames that are encoded, after cropping and turning. `crop` is the visible rectangle
@@ -129,7 +129,7 @@ class Scan:
                     f" -vf 'setpts=N/({rate}*TB)' -c:v ffv1 FILE.mkv"
                 )
 
-    def seconds(self, first: int, count: int, facts: Facts) -> float:
+    def seconds(self, first: int, count: int, facts: SourceFacts) -> float:
         """Return how long `count` frames from number `first` on are shown.
 
         The last frame of the clip is shown as long as the mean of the others, and a single one by the frame rate.
@@ -287,10 +287,10 @@ def _small(plane: npt.NDArray[Any], bits: int) -> npt.NDArray[np.float32]:
     return small
 
 
-def _facts(clip: _Clip) -> Facts:
+def _facts(clip: _Clip) -> SourceFacts:
     file, info = clip.file, clip.source.info
     rate = _rate(info.fps)
-    facts = Facts(
+    facts = SourceFacts(
         width=info.width,
         height=info.height,
         format=clip.format,

@@ -16,7 +16,7 @@ from ..reference.decibel import decibel
 from ..report.thresholds import Threshold, check_names, parse_threshold
 from ..scorer import Scorer
 from ..types import Doubles
-from .encode import Pair, Stream
+from .encode import LumaPair, Stream
 from .encoders import noise_of
 from .pooling import pooled_value
 from .recipe import Recipe
@@ -182,13 +182,13 @@ class TargetScorer:
             Target(threshold, threshold.name in similarities and threshold.pooling != "mean_db") for threshold in thresholds
         ]
 
-    def score(self, pairs: Iterable[Pair]) -> Iterator[dict[str, float]]:
+    def score(self, pairs: Iterable[LumaPair]) -> Iterator[dict[str, float]]:
         """Yield the scores of each pair by name."""
         for frame in self._scorer.score(pairs):
             yield dict(frame.metrics)
 
     def sample(
-        self, pairs: Iterable[Pair], stream: Stream, progress: Progress | None, done: int, total: int | None
+        self, pairs: Iterable[LumaPair], stream: Stream, progress: Progress | None, done: int, total: int | None
     ) -> EncodedSample:
         """Return a sample with its scores. Raises EncodeError if it has no frames."""
         scores: dict[str, list[float]] = {name: [] for name in self._scorer.names}
@@ -278,7 +278,7 @@ def _periodic_keys(streams: Sequence[Stream], sampling: Sampling, recipe: Recipe
     return sum(math.ceil(count / recipe.key_frames) for count in shots) - 1 - stood_for
 
 
-class Clock:
+class Stopwatch:
     """Measure seconds, to three decimals."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from ..errors import OptionError
 from ..utils.sanitize import shell_line
 from .command_line import encode_name, operand
 from .recipe import Recipe
-from .source import Facts
+from .source import SourceFacts
 
 
 class Zone(Protocol):
@@ -75,7 +75,7 @@ _NO_NAMES = ("flags", "maxrate", "minrate", "bufsize")
 _OFF = ("0", "false", "no")
 
 
-def av1an_zones(zones: Sequence[Zone], recipe: Recipe, facts: Facts) -> str:
+def av1an_zones(zones: Sequence[Zone], recipe: Recipe, facts: SourceFacts) -> str:
     """Return a line for each shot, with every option of its encode and with `reset`, so that Av1an adds none of its own.
 
     Raises OptionError for an encoder or an option that cannot be said there.
@@ -106,7 +106,7 @@ def x264_zones(zones: Sequence[Zone]) -> str:
     return "/".join(f"{zone.first},{zone.first + zone.count - 1},crf={zone.setting:g}" for zone in zones)
 
 
-def _words(program: _Program, recipe: Recipe, facts: Facts) -> list[str]:
+def _words(program: _Program, recipe: Recipe, facts: SourceFacts) -> list[str]:
     """Return the options of all shots. Switches are last: Av1an would take the name after one for its value."""
     given = {**recipe.encoder.fixed, **recipe.options, **recipe.own_options(facts)}
     if refused := [name for name in given if name in _NO_NAMES]:

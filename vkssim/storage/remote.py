@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, BinaryIO, TypeVar
 
 from ..errors import VkssimError
-from ..utils.extras import need
+from ..utils.extras import require_extra
 from ..utils.interruption import check
 from .https import Versions, watch
 from .location import LIBRARIES, is_url, redact, whole_url
@@ -90,7 +90,7 @@ def open_description(path: str) -> BinaryIO:
 
 
 def _buffered(url: str, kind: str, block: int) -> io.BufferedReader:
-    caching = need("fsspec.caching", "remote", "a URL")
+    caching = require_extra("fsspec.caching", "remote", "a URL")
     length = size(url)
     kept = caching.caches[kind](block, lambda start, stop: read(url, start, min(stop, length)), length, maxblocks=_BLOCKS)
     return io.BufferedReader(_UrlFile(kept, length), _BUFFER)
@@ -141,8 +141,8 @@ def _filesystem(scheme: str, _process: int) -> Any:
     for library in _LOGGING:
         # Otherwise they print tracebacks of errors that vkssim reports itself.
         logging.getLogger(library).addHandler(logging.NullHandler())
-    fsspec = need("fsspec", "remote", f"{scheme}://")
-    need(LIBRARIES[scheme], "remote", f"{scheme}://")
+    fsspec = require_extra("fsspec", "remote", f"{scheme}://")
+    require_extra(LIBRARIES[scheme], "remote", f"{scheme}://")
     options = _https_options() if scheme == "https" else {}
     return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False, **options)
 

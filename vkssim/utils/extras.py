@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import OptionError
 
 
-def need(module: str, extra: str, purpose: str) -> Any:
+def require_extra(module: str, extra: str, purpose: str) -> Any:
     """Import a module of an extra. Raises OptionError, which names the command that installs it, if it is missing."""
     try:
         return import_module(module)

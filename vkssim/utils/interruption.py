@@ -1,9 +1,9 @@
-"""Note signals that end a run at any time, and act on them only where no work is lost.
+"""Note signals that end a run at any time, and act on them only when no work is lost.
 
 An exception from a signal handler may appear anywhere: in an import, in a lock, or in the middle of a file. So the command line
-installs the handlers of this module, which only note the signal. The run ends at the next `check`, or at once within `at_once`,
-where it only waits. A second signal changes nothing, and a third ends the process at once. A signal that comes when only the
-output is left to be written stops nothing.
+installs the handlers of this module, which only note the signal. The run ends at the next `check`, or at once while it waits in
+`interruptible`. A second signal changes nothing, and a third ends the process at once. A signal that comes when only the output
+is left to be written stops nothing.
 
 Without a call of `listen`, as in the process of a program that uses the library, this module does nothing.
 """
@@ -118,7 +118,7 @@ def check() -> None:
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Call `check`, and raise Interruption as soon as a signal comes. Use it to wait in the main thread."""
     if not _signals.listening or not _in_main_thread():
         yield
@@ -140,7 +140,7 @@ def take(queue: SimpleQueue[Thing], most_seconds: float = math.inf) -> Thing:
     while True:
         left = until - time.monotonic()
         try:
-            with at_once():
+            with interruptible():
                 return queue.get(timeout=max(0.0, min(left, _SECONDS_BETWEEN_LOOKS)))
         except Empty:
             if left <= 0:

@@ -19,7 +19,7 @@ from .sections import Section
 
 
 @dataclass(frozen=True)
-class Option:
+class OptionDeclaration:
     """Declare an option. Its name, type and default are those of its field.
 
     `flags` are its names on the command line. `least` is the smallest number that it can be, `choices` are its possible values,
@@ -51,7 +51,7 @@ class DeclaredOption:
     name: str
     types: tuple[type, ...]
     default: Any
-    option: Option
+    option: OptionDeclaration
 
     def check(self, value: Any) -> None:
         """Raise OptionError, or InputError for a number, if the value is not allowed.
@@ -90,9 +90,9 @@ def option(
     """Return a field of a dataclass that is an option.
 
     `title` is its name in reports and comparisons. `differs`, `across` and `optional` declare the consequence of a difference
-    between two reports, as in `Fact`. `declared` are further attributes of `Option`.
+    between two reports, as in `Fact`. `declared` are further attributes of `OptionDeclaration`.
     """
-    entry = Option(flags, help, section, **declared)
+    entry = OptionDeclaration(flags, help, section, **declared)
     recorded = Fact(title, differs, across=across, optional=optional, flag=entry.flag)
     return field(default=default, metadata={"fact": recorded, "option": entry})
 
@@ -108,7 +108,7 @@ def options_of(kind: Any) -> Iterator[DeclaredOption]:
             yield DeclaredOption(entry.name, known, entry.default, entry.metadata["option"])
 
 
-def check_options(options: Any) -> None:
+def check_declared(options: Any) -> None:
     """Raise OptionError or InputError if an option of a dataclass has a value that is not allowed."""
     for declared in options_of(type(options)):
         declared.check(getattr(options, declared.name))

@@ -24,7 +24,7 @@ _MARK = "_vkssim_still_in_use"
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-Job = tuple[Future[Any], Callable[[], Any]]
+Call = tuple[Future[Any], Callable[[], Any]]
 
 
 class Closable(Protocol):
@@ -45,7 +45,7 @@ class ThreadPool:
         self._most = threads
         self._name = name
         self._threads: list[threading.Thread] = []
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Call | None] = SimpleQueue()
         self._ended: SimpleQueue[threading.Thread] = SimpleQueue()
         self._process = os.getpid()
 

@@ -18,10 +18,10 @@ from .source import Scan, Source
 from .trial import Target, TargetScorer, features_of
 
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome")
+Decision = TypeVar("Decision")
 
 
-class Running(ABC, Generic[Result, Outcome]):
+class SearchRun(ABC, Generic[Result, Decision]):
     """Iterate over a search to get each result as soon as it is there.
 
     The device is open until the last result, or until `close`. A class that derives from this one says in `_run` what is done,
@@ -30,7 +30,7 @@ class Running(ABC, Generic[Result, Outcome]):
 
     def __init__(self, source: Source, recipe: Recipe, options: SearchOptions) -> None:
         self._results: list[Result] = []
-        self._outcome: Outcome | None = None
+        self._outcome: Decision | None = None
         self._source = source
         self._recipe = recipe
         self._options = options
@@ -100,7 +100,7 @@ class Running(ABC, Generic[Result, Outcome]):
         self.close()
 
     @abstractmethod
-    def _run(self, runner: TrialRunner) -> Generator[Result, None, Outcome]:
+    def _run(self, runner: TrialRunner) -> Generator[Result, None, Decision]:
         """Yield each result, and return the outcome. The store is removed afterwards."""
 
     def _look(self, runner: TrialRunner) -> None:
@@ -109,7 +109,7 @@ class Running(ABC, Generic[Result, Outcome]):
         check_times(self._options.output, self._source.path, self._scan)
         self._notes += self._scan.warnings
 
-    def _finished(self) -> Outcome:
+    def _finished(self) -> Decision:
         """Run to the end, and return the outcome. Raises VkssimError, OptionError where the search ended before it was done."""
         for _ in self:
             pass

@@ -8,7 +8,7 @@ from statistics import NormalDist
 
 from ..errors import EncodeError
 from .encoders import Parameter
-from .model import Curve, Settings
+from .model import SettingCurve, SettingsModel
 from .recipe import Recipe
 from .trial import HIGHEST, Target, Trial
 
@@ -16,18 +16,20 @@ MOST_UNUSABLE = 3
 """If the first so many settings cannot be used, no other one is tried."""
 
 
-class Tried:
+class TrialHistory:
     """The trials by the place of their setting, and a model of each target over all settings.
 
     `curves` are those of the targets, without trials. A setting meets the targets if the whole clip does with a probability of
     `sure`. `unusable` has the error of each setting that cannot be used.
     """
 
-    def __init__(self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[Curve], sure: float = 0.5) -> None:
+    def __init__(
+        self, targets: Sequence[Target], parameter: Parameter, curves: Sequence[SettingCurve], sure: float = 0.5
+    ) -> None:
         self.targets = targets
         self.sure = sure
         self.parameter = parameter
-        self.settings = Settings(len(parameter.values), curves)
+        self.settings = SettingsModel(len(parameter.values), curves)
         self.unusable: list[EncodeError] = []
         self._trials: dict[int, Trial] = {}
 
@@ -83,18 +85,18 @@ class Tried:
 
         return min(self._trials, key=missing)
 
-    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[Curve]:
-        """Return curves without trials for frames like these; see `Curve.around`."""
+    def curves_around(self, place: int, deviation: float, slope_spread: float) -> list[SettingCurve]:
+        """Return curves without trials for frames like these; see `SettingCurve.around`."""
         return [curve.around(place, deviation, slope_spread) for curve in self.settings.curves]
 
 
-def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[Curve]:
+def first_curves(recipe: Recipe, targets: Sequence[Target]) -> list[SettingCurve]:
     """Return a curve without trials for each target."""
     curves = []
     for target in targets:
         name, pooling = target.threshold.name, target.threshold.pooling
         prior = recipe.encoder.prior(recipe.parameter, name, pooling, decibels=target.decibels)
-        curves.append(Curve(prior, target.unit(target.limit), HIGHEST if target.decibels else math.inf))
+        curves.append(SettingCurve(prior, target.unit(target.limit), HIGHEST if target.decibels else math.inf))
     return curves
 
 
@@ -107,7 +109,7 @@ def damage_notes(parameter: Parameter, outdone: Iterable[int]) -> list[str]:
     ]
 
 
-def learn(settings: Settings, place: int, trial: Trial, targets: Sequence[Target], sure: float = 0.5) -> None:
+def learn(settings: SettingsModel, place: int, trial: Trial, targets: Sequence[Target], sure: float = 0.5) -> None:
     """Add a trial to the settings that were tried, with the score of each target in the unit of its curve.
 
     A score of samples is lower than its value by as much as the whole clip's score may be, so that it reaches the limit if the
