@@ -1,4 +1,4 @@
-"""When two sets of scores agree: the gate's rule, for the matrix and for single clips."""
+"""The gate's rule of agreement between two sets of scores, for the matrix and for single clips."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 Scores = Mapping[int, Mapping[str, float | None]]
-"""The scores of each frame by name, by the number of the frame; None or NaN where a score does not exist."""
+"""The scores of each frame by name, by the number of the frame; None or NaN if a score does not exist."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def tolerance_of(places: int) -> float:
 
 
 def difference(first: float | None, second: float | None) -> float:
-    """Return the absolute difference of two scores: 0 where neither exists, infinite where only one of them does."""
+    """Return the absolute difference of two scores: 0 if neither exists, infinite if only one does."""
     missing = [score is None or math.isnan(score) for score in (first, second)]
     if first is None or second is None or any(missing):
         return 0.0 if all(missing) else math.inf

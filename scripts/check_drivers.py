@@ -33,7 +33,7 @@ AGREE, DISAGREE, COULD_NOT_RUN = 0, 1, 2
 
 @dataclass
 class Row:
-    """What was found of one driver with one size of subgroups: the seconds of each check, and what is wrong."""
+    """The result of one driver with one size of subgroups: the seconds of each check, and the problems."""
 
     device: str
     subgroup: int
@@ -48,7 +48,7 @@ class Row:
 
 
 def describe(file: Path) -> dict[str, Any] | None:
-    """Return what a driver says of its first usable device; None if it has none here."""
+    """Return the description of a driver's first usable device; None if it has none here."""
     try:
         result = subprocess.run(
             [sys.executable, str(CHILD)], env=_environment(file, {}), capture_output=True, timeout=DESCRIBE_SECONDS, check=False

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The gate that the shaders have to pass: a backend's scores, compared with those of the CPU reference and of libvmaf."""
+"""The gate that the shaders have to pass: a backend's scores beside the scores of the CPU reference and of libvmaf."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def clip_as_text(comparisons: Sequence[Comparison], tested: ScoreReport, trusted
     lines = [
         *(backend_line(report.backend.backend, report.backend.device, report.backend.driver) for report in (tested, trusted)),
         f"{comparisons[0].frames} frames of {tested.width}x{tested.height}, {tested.bits} bit;"
-        f" they agree where the difference is at most {tolerance_of(places):g}",
+        f" they agree if the difference is at most {tolerance_of(places):g}",
         "",
         f"{'score':24}{'greatest difference':>20}{'in frame':>10}{'mismatches':>12}",
     ]
@@ -63,7 +63,7 @@ def both_values(score: Comparison, sides: Sequence[str]) -> str:
 
 
 def clip_as_json(comparisons: Sequence[Comparison], tested: ScoreReport, trusted: ScoreReport, places: int) -> str:
-    """Return the comparison as JSON. `greatest_difference` is null where it is infinite: a null on one side only."""
+    """Return the comparison as JSON. `greatest_difference` is null if it is infinite: a null on one side only."""
     return json.dumps(
         {
             "agree": not any(score.mismatches for score in comparisons),
@@ -153,7 +153,7 @@ def matrix_as_json(result: gate_matrix.Result) -> str:
 @click.option(
     "--feature",
     metavar="NAME[=K=V:K=V]",
-    help=f"One of {', '.join(FEATURES)}; enable_lcs is added where there is such an option.",
+    help=f"One of {', '.join(FEATURES)}; enable_lcs is added if there is such an option.",
 )
 @click.option("--backend", type=click.Choice(BACKENDS), default="vulkan", show_default=True, help="The backend under test.")
 @click.option("--places", type=click.IntRange(0, 17), help=f"Decimal places that must agree.  [default: {DEFAULT_PLACES}]")
@@ -186,7 +186,7 @@ def main(
     depth, floats, odd sizes, every build of the kernels, and libvmaf's own scores as a third side. The matrix takes --device
     and --json; each of its rows says how many places it is held to.
 
-    Scores agree at N places where they differ by at most 0.5*10^-N, absolute; a null on one side only is a mismatch.
+    Scores agree at N places if they differ by at most 0.5*10^-N, absolute; a null on one side only is a mismatch.
 
     Exit codes: 0 they agree; 1 they do not; 2 it could not run, or both sides are the same backend.
     """

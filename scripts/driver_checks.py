@@ -1,6 +1,6 @@
 """One check of one driver with one size of subgroups, in a process of its own. `check_drivers.py` starts it.
 
-What a driver compiles cannot be stopped other than with its process, so no check runs beside one that was given up. The last
+Only the end of its process stops a driver that compiles, so no check runs beside an abandoned one. The last
 line on standard output is the result, as JSON.
 """
 
@@ -148,7 +148,7 @@ def _print(**facts: Any) -> None:
 
 
 def describe() -> None:
-    """Print the device and the sizes of its subgroups that can be checked, with their environment variables."""
+    """Print the device and the sizes of subgroups that can be checked, with their environment variables."""
     info = _device()
     sizes = {size: subgroups.environment_of(info, size) for size in subgroups.sizes_of(info)}
     _print(name=info.name, driver=info.driver, sizes=sizes)

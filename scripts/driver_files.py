@@ -1,4 +1,4 @@
-"""Find the files of the drivers of this machine, also those that the loader does not look for, and name those it lacks."""
+"""The driver files of this machine, also those that the loader does not look for, and the known drivers that it lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KNOWN = {
 
 
 def find_driver_files(environment: Mapping[str, str], root: Path = Path("/")) -> list[Path]:
-    """Return the files that the loader uses; where no variable names them, also those of browsers."""
+    """Return the files that the loader uses; if no variable names them, also those of browsers."""
     machine = Machine(root, environment)
     files = [file.path for file in driver_files(machine) if file.left_out is None]
     if any(machine.variable(name) for name in NAMED_FILES):

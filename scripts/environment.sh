@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # Sourced by scripts/quickstart, scripts/test and the scripts of ci/. It moves to the root of the checkout and offers
 #
-#   prepare         what running needs: Vulkan loader, lavapipe, shader compiler, Python, and the package in .venv
+#   prepare         everything that running needs: Vulkan loader, lavapipe, shader compiler, Python, and the package in .venv
 #   prepare test    the validation layer and the test tools as well
 #   pin_lavapipe    no driver but lavapipe from here on
 #   link_package    the package in a folder of links, shaped as it is once installed: for tools that follow no import hook
-#   RUN_TESTS       the command that runs the whole test-suite, side by side
+#   RUN_TESTS       the command that runs the whole test suite, in parallel
 #   usage           the comment at the head of the calling script, for --help
 #
 # Written for bash 3.2, which macOS has.
@@ -32,7 +32,7 @@ fail() { # could not run: exit code 2, as everywhere in this project
 
 usage() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$0"; }
 
-no_arguments() { # no_arguments "$@": for scripts that know nothing but --help
+no_arguments() { # no_arguments "$@": for scripts that take only --help
     [[ $# == 0 ]] && return
     case $1 in
         --help) usage && exit 0 ;;
@@ -40,9 +40,9 @@ no_arguments() { # no_arguments "$@": for scripts that know nothing but --help
     esac
 }
 
-# ── what is on the machine ────────────────────────────────────────────────────────────────────────────────────────────
+# ── the machine ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-find_manifest() { # find_manifest FOLDER PATTERN: the first such file where the Vulkan loader looks for drivers and layers
+find_manifest() { # find_manifest FOLDER PATTERN: the first such file in the folders of the Vulkan loader
     local base file
     for base in "${XDG_DATA_HOME:-${HOME:-}/.local/share}" ${XDG_DATA_DIRS:+${XDG_DATA_DIRS//:/ }} \
         /usr/local/etc /usr/local/share /etc /usr/share /opt/homebrew/etc /opt/homebrew/share; do
@@ -53,7 +53,7 @@ find_manifest() { # find_manifest FOLDER PATTERN: the first such file where the 
     return 1
 }
 
-find_lavapipe() { # Mesa names the file by the machine, newer ones plainly; beside it may lie one for another word size
+find_lavapipe() { # Mesa names the file by the machine, newer versions without it; a file for another word size may be beside it
     find_manifest icd.d "lvp_icd.$(uname -m).json" || find_manifest icd.d lvp_icd.json || find_manifest icd.d 'lvp_icd*.json'
 }
 
@@ -86,12 +86,12 @@ find_python() { # a Python of 3.11 or later that can make virtual environments
     return 1
 }
 
-find_browser() { # for the tests of pages; Playwright's own where there is no package of one, as on Ubuntu, which has a snap
+find_browser() { # for the tests of pages; Playwright's own if there is no package, as on Ubuntu, which has a snap
     command -v chromium || command -v chromium-browser || command -v google-chrome ||
         compgen -G '.venv/lib/python*/site-packages/playwright/driver/package/.local-browsers/chromium-*'
 }
 
-list_missing() { # list_missing [test]: Debian's names of what is not there; "python" stands for whichever package brings a good one
+list_missing() { # list_missing [test]: Debian's names of the missing packages; "python" stands for any package with a new enough one
     command -v glslangValidator >/dev/null || echo glslang-tools
     command -v spirv-val >/dev/null || echo spirv-tools
     have_loader >/dev/null 2>&1 || echo libvulkan1
@@ -104,7 +104,7 @@ list_missing() { # list_missing [test]: Debian's names of what is not there; "py
 
 # ── installing it ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-explain() { # explain [test]: what to install where there is no apt
+explain() { # explain [test]: what to install without apt
     local tests=${1:-}
     local dnf="dnf install vulkan-loader mesa-vulkan-drivers glslang spirv-tools python3${tests:+ vulkan-validation-layers chromium libatomic}"
     local pacman="pacman -S --needed vulkan-icd-loader vulkan-swrast glslang spirv-tools python${tests:+ vulkan-validation-layers chromium}"
@@ -124,7 +124,7 @@ explain() { # explain [test]: what to install where there is no apt
     fi
 }
 
-apt_python() { # the package of the release's own Python, or of a later one beside it; fails where all are too old
+apt_python() { # the package of the release's own Python, or of a later one beside it; fails if all are too old
     local package version
     for package in python3-venv python3.14-venv python3.13-venv python3.12-venv python3.11-venv; do
         version=$(apt-cache show --no-all-versions "$package" 2>/dev/null | sed -n 's/^Version: //p')
@@ -136,7 +136,7 @@ apt_python() { # the package of the release's own Python, or of a later one besi
     return 1
 }
 
-apt_has_browser() { # and one that is no mere way to a snap, which does not run in containers
+apt_has_browser() { # and not one that only installs a snap, which does not run in containers
     local version
     version=$(apt-cache show --no-all-versions chromium 2>/dev/null | sed -n 's/^Version: //p')
     [[ -n $version && $version != *snap* ]]
@@ -149,14 +149,14 @@ install_packages() { # install_packages NAME…: by apt-get, as root or with sud
         as_root=(sudo)
     fi
     say "Installing with apt-get: $*"
-    # env, so that neither array is ever empty: bash 3.2 and 4.3 call an empty one unset
+    # env, so that neither array is ever empty: to bash 3.2 and 4.3 an empty array is unset
     "${as_root[@]:-env}" apt-get update -qq
     for name in "$@"; do
         if [[ $name == python ]]; then
             name=$(apt_python) || fail "no Python of 3.11 or later in this release's repositories. Install one" \
                 "(https://www.python.org/downloads/) so that python3.11 or later is on the PATH, and run this again"
         fi
-        if [[ $name != chromium ]] || apt_has_browser; then # else install_browser brings it, once there is Playwright
+        if [[ $name != chromium ]] || apt_has_browser; then # else install_browser installs it, after Playwright
             packages+=("$name")
         fi
     done
@@ -169,7 +169,7 @@ PINS=ci/requirements # tools/pin_requirements makes them
 
 pip() { .venv/bin/python -m pip "$@" --quiet --disable-pip-version-check </dev/null; }
 
-install_torch() { # on Linux the one that is pinned, without CUDA
+install_torch() { # on Linux the pinned one, without CUDA
     local said
     if [[ $(uname) == Linux ]]; then
         said=$(pip install --retries 1 --timeout 15 --extra-index-url https://download.pytorch.org/whl/cpu \
@@ -180,10 +180,10 @@ install_torch() { # on Linux the one that is pinned, without CUDA
     pip install torch
 }
 
-install_package() { # install_package [test]: in the CI beside what is pinned, for tests or not; elsewhere beside what pip finds
+install_package() { # install_package [test]: in the CI with the pinned versions; elsewhere with the versions that pip finds
     local tests=${1:-}
     if [[ ${CI:-} == true ]]; then
-        pip install --require-hashes --no-deps --requirement "$PINS/test.txt" # which has what each of them needs
+        pip install --require-hashes --no-deps --requirement "$PINS/test.txt" # which has the dependencies of all
         [[ -z $tests ]] || install_torch
         pip install --no-build-isolation --no-deps --editable .
     else
@@ -192,17 +192,17 @@ install_package() { # install_package [test]: in the CI beside what is pinned, f
     fi
 }
 
-prepare_tools() { # build/tools has what looks at dependencies
+prepare_tools() { # build/tools has the tools that check dependencies
     [[ -x build/tools/bin/python ]] || "$(find_python)" -m venv build/tools
     build/tools/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/tools.txt" </dev/null
 }
 
-prepare_linters() { # build/lint has what checks workflows, the image's file and the recipe
+prepare_linters() { # build/lint has the linters of workflows, the Dockerfile and the recipe
     [[ -x build/lint/bin/python ]] || "$(find_python)" -m venv build/lint
     build/lint/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/lint.txt" </dev/null
 }
 
-prepare_docs() { # build/docs has what builds the documentation's site
+prepare_docs() { # build/docs has the tools that build the documentation's site
     [[ -x build/docs/venv/bin/python ]] || "$(find_python)" -m venv build/docs/venv
     build/docs/venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement "$PINS/docs.txt" </dev/null
 }
@@ -212,7 +212,7 @@ install_browser() {
     PLAYWRIGHT_BROWSERS_PATH=0 .venv/bin/python -m playwright install --with-deps chromium </dev/null >/dev/null
 }
 
-fingerprint() { # changes with whatever an editable install depends on; Python files are read from the checkout as they are
+fingerprint() { # changes with every file that an editable install depends on; Python files are read from the checkout itself
     {
         pwd
         find pyproject.toml setup.py scripts/build_shaders shaders ci/requirements -type f \
@@ -246,7 +246,7 @@ prepare() {
     fi
 
     built=$(fingerprint)
-    # The stamp has the fingerprint, then the extra: an environment with the test tools does for running too.
+    # The stamp has the fingerprint, then the extra: an environment with the test tools is enough for running too.
     if [[ -x .venv/bin/vkssim && -f $stamp && $(cat "$stamp") == "$built/$tests"* ]] && compgen -G 'shaders/spv/*.spv' >/dev/null; then
         return
     fi

@@ -1,4 +1,4 @@
-"""How a script that compares numbers ends."""
+"""The exit codes of scripts that compare numbers."""
 
 from __future__ import annotations
 

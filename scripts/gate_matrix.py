@@ -1,10 +1,10 @@
-"""The matrix of the gate: frames of every kind, scored by Vulkan and by the CPU reference, held against libvmaf's own scores.
+"""The matrix of the gate: frames of every kind, scored by Vulkan and by the CPU reference, beside libvmaf's own scores.
 
 Each pair of frames is scored by both builds of the kernels, exact and fast, on lavapipe in both shapes. Other
 devices run the staged shape alone: the strip shape needs workgroups of one subgroup, which a GPU with several sizes of
 subgroups does not promise, and other software drivers take too long to compile it. The frames and libvmaf's scores of them are
 files in fixtures/: no constant, formula or line of code of this project made those numbers, so that an error which both
-backends share shows as well. The self-test of devices is left out of it: what the kernels give is judged here.
+backends share shows as well. The self-test of devices is left out, because the numbers themselves are checked here.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Samples = npt.NDArray[Any]
 
 
 class Form(Enum):
-    """How the samples of a pair are given. Similarities stay those of the stored samples, since the range grows with them.
+    """The form of the samples of a pair. Similarities stay those of the stored samples, since the range grows with them.
 
     So does float_psnr, but as 10 bit: the peak of a depth is its largest sample, which grows by a little more.
     """
@@ -71,10 +71,10 @@ class Form(Enum):
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair of frames of fixtures/cases.npz and what is asked of it.
+    """A pair of frames of fixtures/cases.npz, its scores, and their tolerance.
 
-    `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more where the
-    type of the samples holds larger ones than their depth allows, which has to find those. `places` is what the fast kernels
+    `features` gives each feature with the number of dispatches that a frame takes; the staged shape takes one more if the
+    type of the samples can hold samples beyond their depth, to find them. `places` is what the fast kernels
     are held to: the more, the more texture the frames have (docs/adr/0005). `builds` are the builds of the kernels that score
     the pair: shapes and precisions. `with_libvmaf` is False for metrics that libvmaf does not have.
     """
@@ -94,7 +94,7 @@ _PSNR = ((PSNR, 1),)
 _UNIFORM, _ESTIMATE = (f"{SSIM}:window=uniform8", 1), (f"{SSIM}:window=uniform8:estimate=true", 1)
 
 _EXACT = ((Shape.STRIP, Precision.EXACT), (Shape.STAGED, Precision.EXACT))
-_EITHER = ((Shape.STRIP, Precision.FAST), (Shape.STAGED, Precision.EXACT))  # for what both builds share
+_EITHER = ((Shape.STRIP, Precision.FAST), (Shape.STAGED, Precision.EXACT))  # for code that both builds share
 
 PAIRS = (
     # Sizes and depths. Odd sizes have a border in the middle of a word and of a thread's columns; the edges of twelve_bit and
@@ -139,7 +139,7 @@ CLIP_FRAMES = 16
 
 @dataclass(frozen=True)
 class Row:
-    """What was found of one pair and one build, or of one clip: the comparisons of each two sides, and what else is wrong."""
+    """The result of one pair and one build, or of one clip: the comparisons of each two sides, and other problems."""
 
     name: str
     places: int
@@ -154,7 +154,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Result:
-    """All rows, the backends that computed them, and what made libvmaf's scores."""
+    """All rows, the backends that computed them, and the version of libvmaf that made the stored scores."""
 
     rows: tuple[Row, ...]
     backends: tuple[BackendInfo, ...]
@@ -167,7 +167,7 @@ class Result:
 
 
 def run(device: str | None) -> Result:
-    """Run the whole matrix on a Vulkan device, by index, name or UUID. Raises VkssimError where it cannot run."""
+    """Run the whole matrix on a Vulkan device, by index, name or UUID. Raises VkssimError if it cannot run."""
     cases = json.loads((FIXTURES / "cases.json").read_text("utf-8"))
     shapes = tuple(Shape) if choose_device(list_devices(shared_instance()), device).is_lavapipe else (Shape.STAGED,)
     seen: dict[str, BackendInfo] = {}
@@ -242,7 +242,7 @@ def _score(backend: Backend, metrics: FrameMetrics, samples: tuple[Samples, Samp
 
 
 def _unseen_excess(backend: VulkanBackend, metrics: FrameMetrics, samples: tuple[Samples, Samples]) -> Iterator[str]:
-    """Say where a sample larger than its depth allows is not found, in the last corner of either plane."""
+    """Yield a problem for each plane in whose last corner a sample beyond its depth is not found."""
     plane = metrics.planes[0].format
     if not plane.may_be_exceeded:
         return
@@ -257,7 +257,7 @@ def _unseen_excess(backend: VulkanBackend, metrics: FrameMetrics, samples: tuple
 
 @contextmanager
 def _dispatches() -> Iterator[list[tuple[int, ...]]]:
-    """Collect the workgroups of every dispatch that is recorded for the device meanwhile."""
+    """Collect the workgroups of every dispatch that is recorded for the device within the context."""
     api: Any = vk
     record = api.vkCmdDispatch
     recorded: list[tuple[int, ...]] = []
@@ -274,7 +274,7 @@ def _dispatches() -> Iterator[list[tuple[int, ...]]]:
 
 
 def _wrong_sums(backend: VulkanBackend, scores: Mapping[str, float | None]) -> Iterator[str]:
-    """Say which means are not what the sums that the kernels of the Gaussian window left give, added without rounding."""
+    """Yield a problem for each mean that is not the exact sum of the partial sums that the Gaussian window's kernels wrote."""
     scale = 0
     for dispatch in backend.plan.dispatches:
         if dispatch.kernel.module.partition(".")[0] != "ssim":

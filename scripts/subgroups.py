@@ -1,4 +1,4 @@
-"""Choose the size of a driver's subgroups: by lavapipe's width of vectors, or by VK_EXT_subgroup_size_control."""
+"""The size of a driver's subgroups: by lavapipe's width of vectors, or by VK_EXT_subgroup_size_control."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vkssim.host.device import Device
 from vkssim.host.devices import DeviceInfo
 
 SIZES = (4, 8, 16, 32)
-"""The sizes that are checked where a driver offers them."""
+"""The sizes that are checked if a driver offers them."""
 
 WIDTH_VARIABLE = "LP_NATIVE_VECTOR_WIDTH"
 """The environment variable with the bits of lavapipe's vectors. A subgroup has as many invocations as these have floats."""
@@ -55,9 +55,9 @@ def _controlled(info: DeviceInfo) -> tuple[int, int]:
 
 @contextmanager
 def required(info: DeviceInfo, size: int) -> Iterator[None]:
-    """Have every kernel that is compiled meanwhile get subgroups of a size, on devices that are opened meanwhile.
+    """Give subgroups of a size to every kernel that is compiled within the context, on devices that are opened within it.
 
-    Nothing changes where the device has subgroups of this size anyway. Raises ValueError for lavapipe, whose size is chosen
+    Nothing changes if the device has subgroups of this size anyway. Raises ValueError for lavapipe, whose size is chosen
     by `environment_of` before the process starts.
     """
     if info.subgroup_size == size:

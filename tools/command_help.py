@@ -1,4 +1,4 @@
-"""What the man page and the site read of the commands: every command with its context, and what stands for a value."""
+"""The commands as the man page and the site describe them: every command with its context, and the placeholders of values."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Fill in what is generated, and point links at where their files are on the site."""
+    """Fill in the generated parts, and point links at the places of their files on the site."""
     place = page.file.src_uri
     if place.startswith(_LESS_SOUGHT):
         page.meta["search"] = {"boost": 0.3}
@@ -96,7 +96,7 @@ def _relinked(text: str, source: str, place: str) -> str:
 
 
 def on_page_content(content: str, **_: Any) -> str:
-    """Write formulas as MathML. Those that stand alone break where they have wide gaps, or scroll, if the window is narrow."""
+    """Write formulas as MathML. Those that stand alone break at wide gaps, or scroll, if the window is narrow."""
     from latex2mathml.converter import convert
 
     def formula(found: re.Match[str]) -> str:
@@ -111,7 +111,7 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Raise PluginError where a page would fetch something from another server when it is read."""
+    """Raise PluginError if a page would fetch something from another server when it is read."""
     from mkdocs.exceptions import PluginError
 
     for found in _FETCHED.finditer(output):
