@@ -25,14 +25,13 @@ try:
     from vkssim.features.plane_metrics import FrameMetrics
     from vkssim.features.planes import MARGIN, SAMPLES, KernelShape
     from vkssim.frames.options import PictureOptions, RawDescription
-    from vkssim.frames.preprocessing import common_format, open_pair
+    from vkssim.frames.pairing.preprocessing import common_format, open_pair
     from vkssim.host.device import Device
     from vkssim.host.executor import Bytes, Executor
     from vkssim.host.plan import Dispatch, Plan, Role
-    from vkssim.reference.ingest import ingest
-    from vkssim.reference.ms_ssim_decimate import decimate
-    from vkssim.reference.ssim import ssim_maps
-    from vkssim.reference.ssim_downscale import downscale
+    from vkssim.reference.ms_ssim import decimate
+    from vkssim.reference.samples import ingest
+    from vkssim.reference.ssim import downscale, ssim_maps
     from vkssim.shaders import load_module
     from vkssim.shaders.interface import INTERFACES, Precision
     from vkssim.types import FloatPlane, FrameFormat, Samples
