@@ -29,7 +29,7 @@ from .support.opened import opened_device
 
 SOFTWARE_DEVICE = "llvmpipe"
 
-# Before anything opens a device: lavapipe, so that the numbers are the same everywhere, unless the caller names another one.
+# Before anything opens a device: lavapipe, so that the numbers are the same everywhere, unless the caller names another.
 # A machine without it fails: a test that skips itself proves nothing.
 os.environ[DEVICE_VARIABLE] = os.environ.get("VKSSIM_TEST_DEVICE") or SOFTWARE_DEVICE
 _cache: tempfile.TemporaryDirectory[str] | None = None
@@ -94,7 +94,7 @@ def ordinary_priority() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def ended_processes() -> Iterator[None]:
-    """What a test has started ends with it."""
+    """End the processes that a test has started."""
     yield
     end_processes()
 
@@ -122,7 +122,7 @@ def pipelines(device: Device) -> Iterator[PipelineBuilder]:
 
 @pytest.fixture(scope="module")
 def shared_device(device: Device, pipelines: PipelineBuilder) -> Iterator[None]:
-    """What a module's tests open on no device in particular runs on the one that all share, with kernels compiled once."""
+    """Run the tests of a module that choose no device on the one that all share, with kernels compiled once."""
     with shared(device, pipelines):
         yield
 

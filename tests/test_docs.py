@@ -1,5 +1,5 @@
-"""What the pages show: their Python runs and prints what stands under it, their command lines are ones that vkssim takes, the
-names of the package exist, and links lead to files that are there.
+"""The pages: their Python runs and prints the output below it, vkssim accepts their command lines, names of the package exist,
+and links lead to files that exist.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGES = sorted([ROOT / "README.md", *DOCS.glob("*.md")])
 LINKED = sorted(
     [*PAGES, *DOCS.glob("adr/*.md"), *(ROOT / name for name in ("CONTRIBUTING.md", "fixtures/README.md", "tests/README.md"))]
 )
-"""The pages whose links are looked at; `ci/docs` looks at the anchors behind them as well."""
+"""The pages whose links are checked; `ci/docs` checks the anchors as well."""
 
 NUMBER = re.compile(r"\d+\.\d+")
 DOTTED = re.compile(r"`((?:vkssim|host|shaders)(?:\.[A-Za-z_]\w*)+)(?=[`(\[ =])")
@@ -37,7 +37,7 @@ DOTTED = re.compile(r"`((?:vkssim|host|shaders)(?:\.[A-Za-z_]\w*)+)(?=[`(\[ =])"
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 ELSEWHERE = ("s3://", 'device="all"', "vapoursynth")
-"""What a block of Python needs that a test has not: storage of a cloud, several GPUs, another program. It is compiled only."""
+"""Things that a block of Python needs and a test lacks: cloud storage, several GPUs, another program. It is only compiled."""
 
 CLIPS = ("reference", "distorted", "low", "high", "720p", "1080p", "540p")
 

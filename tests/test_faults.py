@@ -54,7 +54,7 @@ MEMORY = {"OUT_OF_HOST_MEMORY", "OUT_OF_DEVICE_MEMORY", "MEMORY_MAP_FAILED"}
 
 @dataclass
 class Outcome:
-    """What came of a run: scores, and what was said."""
+    """The result of a run: scores and messages."""
 
     scores: list[float]
     warnings: list[str] = field(default_factory=list)
@@ -153,7 +153,7 @@ def reuse() -> Iterator[Reuse]:
 @pytest.mark.parametrize("run", RUNS)
 def test_every_call_that_can_fail(run: str, tmp_path: Path, devices: list[Device], reuse: Reuse) -> None:
     score = RUNS[run]
-    score(tmp_path)  # with the self-test, where it was not done yet
+    score(tmp_path)  # with the self-test, if it was not done yet
     devices.clear()
     with layer(reuse=reuse) as clean:
         expected = score(tmp_path).scores

@@ -302,7 +302,7 @@ def test_device_lost_twice_keeps_what_was_scored(tmp_path: Path, monkeypatch: py
     def lose(self: Executor, slot: Any) -> int:
         nonlocal waits
         waits += 1
-        if waits == 2 or waits > 6:  # those of the first loss wait for what was in flight
+        if waits == 2 or waits > 6:  # the waits of the first loss are for the batches in flight
             raise DeviceLostError("lost in this test")
         return wait(self, slot)
 

@@ -28,7 +28,7 @@ def seen() -> Any:
 
 @pytest.mark.parametrize("use", [*USES, *INHERITED, "grandchild"])
 def test_a_child_is_told_what_to_do(seen: Mapping[str, Any], use: str) -> None:
-    """What it opens anew is refused as well as what it has from its parent."""
+    """A device that the child opens is refused, and so is one from its parent."""
     said = seen["after_opening"][use]
     assert said.startswith("ForkError: process "), said
     assert f"was forked from process {seen['pid']}, which had opened Vulkan" in said

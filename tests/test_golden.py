@@ -43,7 +43,7 @@ def _scores(name: str, key: str, backend: str) -> dict[str, float]:
 
 @functools.cache
 def _means(name: str, key: str, backend: str) -> list[list[Doubles]]:
-    """What a backend makes of a case."""
+    """Return the scores of a case by a backend."""
     case, metrics = golden.load_case(name, key), _metrics(name, key, backend)
     with open_backend(backend.split()[0], metrics.planes) as engine:
         batch = engine.batches[0]

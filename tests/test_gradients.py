@@ -47,7 +47,7 @@ PARTS: dict[str, Any] = {
     "right": np.s_[:, -12:],
     "corner": np.s_[-6:, -6:],
 }
-"""What of a gradient is compared by itself, so that the inside does not hide its borders."""
+"""The parts of a gradient that are compared by themselves, so that the inside does not hide its borders."""
 
 by_padding = pytest.mark.parametrize("padding", ["same", "valid"])
 by_pyramid = pytest.mark.parametrize("pyramid", ["average", "libvmaf"])

@@ -36,7 +36,7 @@ def _pins(*names: str) -> list[Requirement]:
 
 
 def _wanted(texts: list[str], python: str) -> list[Requirement]:
-    """Those that count for a Python, the extras of vkssim itself by what they name."""
+    """Return the requirements for a Python, with the extras of vkssim itself replaced by their packages."""
     found = []
     for requirement in map(Requirement, texts):
         if requirement.name == PROJECT["project"]["name"]:
@@ -50,7 +50,7 @@ def _wanted(texts: list[str], python: str) -> list[Requirement]:
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(("kind", "files"), [("run", ["run.txt"]), ("test", ["test.txt", "torch.txt"]), ("docs", ["docs.txt"])])
 def test_pins_satisfy_the_project(python: str, kind: str, files: list[str]) -> None:
-    """Where this fails: tools/pin_requirements."""
+    """If this fails, run tools/pin_requirements."""
     wanted = [*PROJECT["project"]["dependencies"]]
     if kind == "test":
         wanted += [*PROJECT["project"]["optional-dependencies"]["test"], *PROJECT["build-system"]["requires"]]

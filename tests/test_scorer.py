@@ -317,7 +317,7 @@ def test_many_scorers_one_after_the_other() -> None:
 
 
 def test_an_interrupted_scorer_does_not_count_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The scores behind what was lost would have its numbers."""
+    """The scores after the lost frames would have their numbers."""
     frames = clip(6)
     with Scorer(32, 24, bits=8, features=["float_ssim=scale=1"], backend="cpu", batch=1) as scorer:
         collect, collected = scorer._backend.collect, []

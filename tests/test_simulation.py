@@ -28,7 +28,7 @@ def _work(tasks: int, seconds: float) -> Work:
 @pytest.mark.parametrize(("tasks", "nodes"), [(1, 1), (7, 7), (8, 7), (140, 7), (143, 7), (3, 5)])
 @pytest.mark.parametrize("copies", [True, False])
 def test_alike_and_never_failing(tasks: int, nodes: int, copies: bool) -> None:
-    """Rounds of tasks; the workers stay apart by what the driver takes for one of them."""
+    """Rounds of tasks; the workers stay apart by the time of the driver for one task."""
     seconds, driver = 10.0, 0.25
     rounds = -(-tasks // nodes)
     last = tasks - (rounds - 1) * nodes

@@ -1,4 +1,4 @@
-"""The suite itself: it fails where it cannot prove anything, and its comparisons can fail."""
+"""The suite itself: it fails if it cannot prove anything, and its comparisons can fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = [value for value in vars(tolerances).values() if isinstance(value, Toler
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is compared here is no measurement."""
+    """Leave these comparisons out of the measurements."""
     monkeypatch.setattr(differences, "_LARGEST", {})
 
 

@@ -50,7 +50,7 @@ def alone() -> list[list[str]]:
 
 
 def _at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """What the calls return, each of a thread of its own that starts when all are there."""
+    """Return the results of calls, each on a thread of its own that starts when all are ready."""
     start = threading.Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -153,7 +153,7 @@ print("all let go of")
 
 
 def test_decoders_that_are_let_go_of_stop_their_threads(tmp_path: Path) -> None:
-    """Those of a search decode with threads: of a clip, and of what the encoder made; also if the garbage is collected."""
+    """The threads of a search decode with threads, a clip and its encode, also if the garbage is collected."""
     process = python_process(write(tmp_path / "script.py", LET_GO.encode()), str(CLIP))
     assert (process.returncode, process.stdout.strip()) == (0, b"all let go of"), process.stderr.decode()
 

@@ -465,7 +465,7 @@ def test_another_file_is_not_taken_for_a_journal(tmp_path: Path, rungs: Rows) ->
 
 
 def test_no_damage_to_the_journal_gives_another_table(tmp_path: Path, rungs: Rows) -> None:
-    """Any bit may be another: the records before it stay, those from it on are scored again.
+    """Any bit may be flipped: the records before it stay, and the others are scored again.
 
     tests/storage/test_checked_journal.py changes every bit.
     """

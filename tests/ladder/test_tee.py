@@ -147,7 +147,7 @@ class Lent(Counted):
 
 
 class LentFrame:
-    """Has the methods of `DecodedFrame`; addresses stand for memory of the GPU."""
+    """A frame with the methods of `DecodedFrame`; addresses stand for memory of the GPU."""
 
     def __init__(self, source: Lent, samples: np.ndarray) -> None:
         self._source = source

@@ -23,7 +23,7 @@ NULL_FRAME = 4
 
 
 def page_report(number: int = 0, frames: int = 12, names: Sequence[str] = METRICS) -> ScoreReport:
-    """A report of which every score is another one; in its first metric frame `NULL_FRAME` has none."""
+    """A report whose scores are all different; in its first metric, frame `NULL_FRAME` has none."""
     rows = [
         {name: 0.9 - 0.1 * number - 0.01 * place - 0.001 * (index * 7 % frames) for place, name in enumerate(names)}
         for index in range(frames)

@@ -214,7 +214,7 @@ def test_what_was_compared() -> None:
 
 
 def test_how_it_was_scored() -> None:
-    """What all clips left alone has no row; what the clips are has one for each fact."""
+    """Options that no clip changed have no row; each fact about the clips has one."""
     reports = [page_report(0), page_report(1)]
     scoring = dict(tables.scoring(reports))
     assert scoring["planes"] == ["y", "y"]

@@ -18,7 +18,7 @@ def test_no_two_lines_look_alike() -> None:
 
 
 def test_dashes_differ_wherever_their_repetition_begins() -> None:
-    """A line may begin anywhere in its dashes: none may be another one's, turned."""
+    """A line may begin anywhere in its dashes, so no pattern may be a rotation of another."""
     patterns = {tuple(style.dashes.split()) for style in map(line_style, range(1000))}
     turned = {frozenset(pattern[place:] + pattern[:place] for place in range(0, len(pattern), 2)) for pattern in patterns}
     assert len(turned) == len(patterns)

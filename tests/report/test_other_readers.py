@@ -67,7 +67,7 @@ def test_easyvmaf_pools_as_we_do(files: dict[str, Path], tmp_path: Path) -> None
 
 
 def statistics(path: Path) -> dict[str, Any]:
-    """What ffmpeg-quality-metrics makes of a JSON log, without running FFmpeg for one."""
+    """Return the scores that ffmpeg-quality-metrics reads from a JSON log, without running FFmpeg."""
     metrics = FfmpegQualityMetrics.__new__(FfmpegQualityMetrics)
     metrics.data = {"vmaf": []}
     metrics.temp_files = {"libvmaf": str(path)}

@@ -199,7 +199,7 @@ def with_audio(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixture
 
 
 def test_the_bit_rate_is_that_of_the_video_alone(with_audio: Path) -> None:
-    """Neither the sound's bytes nor its length count: FFmpeg's figure for the file is another one."""
+    """Neither the sound's bytes nor its length count: FFmpeg's figure for the file differs."""
     facts = record_of(scored(with_audio.parent, with_audio.name, with_audio.name)).distorted
     assert facts.kbps == pytest.approx(_kbps(with_audio), abs=1e-3)
     assert facts.duration == pytest.approx(FRAMES / 25, abs=2e-3)  # Matroska's ticks are milliseconds
@@ -230,7 +230,7 @@ def _packets_of_any(path: str) -> list[tuple[int, None, None]]:
 
 @pytest.mark.parametrize("selection", [Selection(start=2), Selection(end=9), Selection(count=9), Selection(count=99)])
 def test_a_part_of_a_clip_has_no_bit_rate(folder: Path, selection: Selection) -> None:
-    """That of the whole would say nothing of it. What the container states without being read stays."""
+    """The bit rate of the whole clip says nothing about a part. The facts that the container states stay."""
     record = record_of(scored(folder, selection=selection))
     assert (record.reference.kbps, record.distorted.kbps) == (None, None)
     assert (record.distorted.frames, record.distorted.duration) == (FRAMES, FRAMES / 25)

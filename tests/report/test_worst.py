@@ -100,7 +100,7 @@ def test_tables_fit_the_terminal(columns: int, shown: int, monkeypatch: pytest.M
 
 
 def test_no_decibel_where_there_is_none() -> None:
-    """Null where a frame has no score, infinite for identical clips, nothing for what is no similarity."""
+    """Null if a frame has no score, infinite for identical clips, absent for scores that are no similarity."""
     report = small_report()
     report.similarities = ("float_ms_ssim",)
     for score, shown in ((math.nan, "null"), (1.0, "inf")):

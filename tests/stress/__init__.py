@@ -5,6 +5,6 @@
 - `soak` repeats loads and fails where memory, descriptors, threads or Vulkan objects grow. `loads.py` has the loads, and
   `growth.py` runs one and looks at the process.
 - `precision` searches for pictures on which Vulkan's scores differ from libvmaf's arithmetic.
-- `threads` uses every door of the library on threads of one process, and fails where one does not come back.
+- `threads` uses every entry point of the library on threads of one process, and fails if one does not return.
 - `mutate` puts the faults of `mutations.py` into a copy of the tree and runs the check that has to notice each.
 """

@@ -22,7 +22,7 @@ from loads import Enough, Load, Place
 from vkssim.host.api import vk
 
 STEADY = ("descriptors", "threads", "vulkan")
-"""What must not grow by one."""
+"""The resources that must not grow by one."""
 TRENDS = ("memory", "heap", "blocks", "python", "mappings")
 
 _PROCESS = Path("/proc/self")
@@ -52,7 +52,7 @@ _PAIRS = {
 def count_vulkan_objects() -> Counter[str]:
     """Objects made from now on and not destroyed, by kind, as the driver is called: also those that nobody owns any more.
 
-    To be called before anything opens a device. What goes with its pool is not counted.
+    Call it before anything opens a device. Objects that are freed with their pool are not counted.
     """
     live: Counter[str] = Counter()
     lock = threading.Lock()
@@ -76,7 +76,7 @@ def count_vulkan_objects() -> Counter[str]:
 class Sample:
     """The process at one moment, after `done` units of work.
 
-    `heap` is what malloc has given out in bytes, 0 where it does not tell; `blocks` what Python has, in number. Resident
+    `heap` is what malloc has given out in bytes, 0 if it does not report it; `blocks` what Python has, in number. Resident
     `memory` is all there is but for free pages, which malloc keeps in stock: how many is chance, so they are given back first.
     """
 
@@ -157,8 +157,8 @@ def rise(samples: Sequence[Sample], what: str) -> int:
 def watch(load: Load, place: Place, seconds: float | None, trace: bool) -> dict[str, Any]:
     """Run a load until `place.amount` units or `seconds` are over, and say what it added.
 
-    What has a trend is given for what was done; what is counted, as the difference between end and start. The first tenth
-    of the samples is left out of both. `trace` says on standard error where Python's share comes from.
+    A trend is given per unit of the load, a count as the difference between end and start. The first tenth of the samples
+    is left out of both. `trace` says on standard error where Python's share comes from.
     """
     live = count_vulkan_objects()
     samples: list[Sample] = []

@@ -36,7 +36,7 @@ Tick = Callable[[int], None]
 
 
 class Enough(Exception):  # noqa: N818 - no error
-    """Ends a load."""
+    """The end of a load."""
 
 
 @dataclass(frozen=True)

@@ -27,16 +27,16 @@ RATE = 25
 
 
 class EncoderError(Exception):
-    """Report that the installed PyAV cannot make a clip: its name, and what the encoder refuses."""
+    """The installed PyAV cannot make a clip: its name, and the reason of the encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodedClip(ABC):
-    """Describe a clip of the corpus.
+    """A clip of the corpus.
 
     `pixel_format` is FFmpeg's name for that of the source. `frames` are shown, behind `hidden` ones that are coded and not
-    shown. `packets` is the number of packets, where it is not one a frame; `reordered` says whether they are in another order
-    than frames. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None where pictures are progressive.
+    shown. `packets` is the number of packets, if it is not one a frame; `reordered` says whether they are in another order
+    than frames. `field_order` is ``"top"`` or ``"bottom"``, whichever field is first, and None if pictures are progressive.
     `headers` has names and values that FFmpeg's filter trace_headers finds in the stream: they prove that it has
     what it is for.
     """
@@ -84,7 +84,7 @@ class CodedClip(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Encoded(CodedClip):
-    """Describe a clip that an encoder of PyAV makes; `times` are the frames' in seconds, else one comes every 1/25."""
+    """A clip that an encoder of PyAV makes; `times` are the frames' in seconds, else one comes every 1/25."""
 
     encoder: str
     options: Mapping[str, str]
@@ -115,7 +115,7 @@ class Encoded(CodedClip):
         finally:
             av.logging.set_level(before)
         for _, _, text in messages:
-            if "option" in text:  # these encoders go on without an option that they do not know
+            if "option" in text:  # these encoders ignore an unknown option
                 raise EncoderError(self._refusal(text.strip()))
 
     def _refusal(self, reason: str) -> str:
@@ -140,7 +140,7 @@ def _marked(frames: list[av.VideoFrame], mode: str) -> list[av.VideoFrame]:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldCoded(CodedClip):
-    """Describe H.264 whose fields are coded one by one; see tests/frames/fields.py. Its chroma is all 128."""
+    """H.264 whose fields are coded one by one; see tests/frames/fields.py. Its chroma is all 128."""
 
     def write(self, folder: Path) -> None:
         """Write the fields."""
@@ -150,7 +150,7 @@ class FieldCoded(CodedClip):
 
 @dataclass(frozen=True, kw_only=True)
 class Stored(CodedClip):
-    """Describe a clip of fixtures/, for what PyAV has no encoder for."""
+    """A clip of fixtures/, for codecs without an encoder in PyAV."""
 
     stored: str
 
@@ -161,7 +161,7 @@ class Stored(CodedClip):
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(CodedClip):
-    """Describe a stream that goes on with another format: the bytes, or the packets, of two others, one behind the other."""
+    """A stream that continues in another format: the bytes, or the packets, of two clips, joined."""
 
     parts: tuple[Encoded, Encoded]
 
@@ -191,7 +191,7 @@ class Joined(CodedClip):
 
 @dataclass(frozen=True, kw_only=True)
 class Damaged(CodedClip):
-    """Describe a damaged copy of another clip."""
+    """A damaged copy of another clip."""
 
     of: CodedClip
     kind: str
@@ -202,7 +202,7 @@ class Damaged(CodedClip):
         return True
 
     def write(self, folder: Path) -> None:
-        """Write the copy; the sound clip is encoded where it is not there."""
+        """Write the copy; the sound clip is encoded if it is missing."""
         sound, target = folder / self.of.name, folder / self.name
         if not sound.exists():
             self.of.write(folder)

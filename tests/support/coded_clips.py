@@ -385,7 +385,7 @@ def _joined(name: str, stresses: str, first: Encoded, second: Encoded) -> Joined
 
 
 def _part(name: str, **facts: Any) -> Encoded:
-    """Describe a part of a clip that changes; it is cut off from what follows by a closed group of pictures."""
+    """Return a part of a clip that changes; a closed group of pictures separates it from the next part."""
     ending = Path(name).suffix
     if ending in (".webm", ".mkv"):
         return _encoded("libvpx-vp9", name, "", {"lag-in-frames": "0"}, frames=24, **facts)

@@ -15,11 +15,11 @@ SOURCE = Path(__file__).resolve().parents[2] / "fixtures" / "bbb_576x324_ref.mp4
 
 _PAN = 3  # samples a frame
 _NOISE = 3  # largest value that is added, in steps of 8 bits
-_CUT = 27  # the frame behind which the picture is another part of the clip
+_CUT = 27  # the frame after which the picture is another part of the clip
 
 
 def picture(number: int, width: int, height: int, chroma: str = "420", bits: int = 8) -> Planes:
-    """Return the planes of a frame: (H, W) luma, and chroma where there is any, uint8 or uint16, of limited range.
+    """Return the planes of a frame: (H, W) luma, and chroma if there is any, uint8 or uint16, of limited range.
 
     Everything is integer arithmetic of NumPy, so that the planes are the same on every machine.
     """

@@ -1,4 +1,4 @@
-"""The command line, called within the process where that will do and as a process of its own where it must.
+"""The command line, called within the process if that is enough, else as a process of its own.
 
 Every program of a test is started here. It has the default signals, whatever the tests were started with (`usual_signals`), and
 ends with its test at the latest.

@@ -22,7 +22,7 @@ def has_option() -> bool:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Hold what a run gave: scores of each frame, what was said, and which decoder read the clip."""
+    """The results of a run: scores of each frame, messages, and the decoder that read the clip."""
 
     scores: Scores
     complaints: list[str]
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Difference:
-    """Hold how two runs differ: by whether there are scores, by the greatest difference, from which frame on."""
+    """The difference between two runs: whether both have scores, the greatest difference, and its first frame."""
 
     first: int | None
     greatest: float
@@ -88,10 +88,10 @@ REFUSED = "decoder cannot decode it"
 
 
 def verdict(cpu: Outcome, other: Outcome, *, damaged: bool, usual: list[str]) -> str | None:
-    """Return what is wrong with the other decoder's run, None where nothing is.
+    """Return the problem with the other decoder's run; None if there is none.
 
     Runs that scored other frames, or of which only one ended with an error, are not equal. A decoder may refuse a clip. A
-    damaged clip need not be equal where there is a complaint beyond the `usual` ones, which the sound clip draws as well.
+    damaged clip need not be equal if there is a complaint beyond the `usual` ones, which the sound clip has as well.
     """
     if not other.scores and any(REFUSED in complaint for complaint in other.complaints):
         return None
@@ -110,7 +110,7 @@ def _general(text: str, clip: Path) -> str:
 
 
 def _reader(report: Any, clip: Path) -> str:
-    """Return what the report says of the decoder of the distorted clip: its facts on decoders, and its notes on them."""
+    """Return the facts and the notes of the report about the decoder of the distorted clip."""
     facts = to_json(report.scoring)["distorted"]
     told = [str(value) for name, value in facts.items() if name.startswith("decode") and "version" not in name and value]
     return "; ".join([*told, *(_general(note, clip) for note in report.notes if "decod" in note)])

@@ -27,7 +27,7 @@ def video_packets(path: Path) -> list[bytes]:
 
 
 def with_stray_bytes(path: Path, numbers: Sequence[int], seed: int) -> bytes:
-    """Return a file with random bytes within these packets, behind their first quarter, where slices have their samples."""
+    """Return a file with random bytes within these packets, after their first quarter, where slices have their samples."""
     chance, data, packets = random.Random(seed), bytearray(path.read_bytes()), video_packets(path)
     for number in numbers:
         packet = packets[number]
@@ -37,7 +37,7 @@ def with_stray_bytes(path: Path, numbers: Sequence[int], seed: int) -> bytes:
 
 
 def remux(path: Path, target: Path, change: Callable[[int, bytes], bytes | None]) -> None:
-    """Copy a video stream with what `change` returns for the number and the bytes of each packet; None leaves it out."""
+    """Copy a video stream with the bytes that `change` returns for the number and bytes of each packet; None leaves it out."""
     with av.open(str(path)) as source, av.open(str(target), "w") as output:
         stream: Any = output.add_stream_from_template(source.streams.video[0])
         packets = (packet for packet in source.demux(video=0) if packet.size)

@@ -35,7 +35,7 @@ _HARDWARE_DECODERS = {"libdav1d": "av1"}
 
 @dataclass(frozen=True)
 class Comparison:
-    """Hold how the frames of two decoders compare.
+    """The comparison of the frames of two decoders.
 
     `refused` says why the device decoded no frame at all. `first` is the first frame that differs in its samples, size or
     time, `difference` the greatest one between samples. `said` has the errors and the messages of the device's decoder.
@@ -61,7 +61,7 @@ class _Decoded:
 
 
 def device_problem(kind: str) -> str | None:
-    """Return why this machine has no device of a kind, such as ``"cuda"``; None where it has."""
+    """Return why this machine has no device of a kind, such as ``"cuda"``; None if it has one."""
     try:
         decoder = av.CodecContext.create("h264", "r", hwaccel=HWAccel(kind, allow_software_fallback=False))
     except (av.error.FFmpegError, NotImplementedError, RuntimeError, ValueError) as error:
@@ -118,7 +118,7 @@ def compare(path: Path, kind: str) -> Comparison:
 
 
 def _apart(frame: _Decoded, other: _Decoded) -> int | None:
-    """Return the greatest difference between two frames, None where they are the same; 0 where only size or time differ."""
+    """Return the greatest difference between two frames; None if they are the same, 0 if only size or time differ."""
     if [plane.shape for plane in frame.planes] != [plane.shape for plane in other.planes]:
         return 0
     pairs = zip(frame.planes, other.planes, strict=True)

@@ -58,7 +58,7 @@ def add(measured: Iterable[tuple[str, str, float, float, str]]) -> None:
 
 
 def largest() -> list[tuple[str, str, float, float, str]]:
-    """What `add` takes, for another process."""
+    """Return the arguments of `add`, for another process."""
     return [(*key, *value) for key, value in _LARGEST.items()]
 
 

@@ -154,7 +154,7 @@ class Reuse:
         return 0
 
     def close(self) -> None:
-        """Destroy them; there is one device. What comes after makes new ones."""
+        """Destroy them; there is one device. Later calls make new ones."""
         for device in self._devices.values():
             for pipeline in self._pipelines.values():
                 _call_real(_LIBRARY.vkDestroyPipeline, device, pipeline, None)
@@ -171,7 +171,7 @@ class Reuse:
 
 @dataclass
 class Layer:
-    """What has passed: `calls` in order, `results` of those that return a VkResult, `live` handles by what made them.
+    """The calls so far: `calls` in order, `results` of those that return a VkResult, `live` handles by the call that made them.
 
     After a fault says that the device is lost, whatever waits for it or submits to it says so too, until another is made.
     """
@@ -221,7 +221,7 @@ class Layer:
 
     @staticmethod
     def _settled(name: str, result: int, arguments: tuple[Any, ...]) -> int:
-        """What was submitted is left to finish before the host hears that the device is gone, and frees what it uses."""
+        """Wait for submitted work before the host gets the news of the loss, and frees the memory in use."""
         if result == RESULTS["DEVICE_LOST"] and name in _TELL_OF_LOSS:
             wait = _LIBRARY.vkQueueWaitIdle if name == "vkQueueSubmit" else _LIBRARY.vkDeviceWaitIdle
             with _queues:
@@ -247,7 +247,7 @@ class Layer:
 
     @property
     def left(self) -> dict[tuple[str, int], int]:
-        """What was made more often than destroyed, or the other way round."""
+        """Return the objects that were made more often than destroyed, or the other way round."""
         return {key: count for key, count in self.live.items() if count}
 
 

@@ -65,11 +65,11 @@ USES: dict[str, Callable[[], object]] = {
     "score_files": lambda: vkssim.score_files(*CLIPS, features=["float_ssim"]),
     "list_devices": lambda: list_devices(shared_instance()),
 }
-"""What a child may want to do with Vulkan."""
+"""The uses of Vulkan by a child."""
 
 
 def in_fork(use: Callable[[], object]) -> str:
-    """What came of it in a forked child, which then ends as programs do, and must end well."""
+    """Return the result in a forked child, which then ends as programs do, and must end well."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -87,7 +87,7 @@ def in_fork(use: Callable[[], object]) -> str:
 
 
 def after_opening() -> dict[str, str]:
-    """Forks while devices are open and a batch is on its way; the children end inside the `with` of what is their parent's."""
+    """Forks while devices are open and a batch is on its way; the children end inside the `with` of their parent's objects."""
     scores = device()
     pairs = [pair(180, 190, seed=seed) for seed in range(4)]
     expected = [vkssim.ssim(*frames) for frames in pairs]

@@ -28,7 +28,7 @@ _CASES: dict[str, dict[str, Any]] = json.loads((FIXTURES / "cases.json").read_te
 
 @dataclass(frozen=True)
 class Case:
-    """A pair of frames and what libvmaf makes of it; None where it writes null."""
+    """A pair of frames and libvmaf's scores of it; None if libvmaf writes null."""
 
     reference: Picture
     distorted: Picture

@@ -52,7 +52,7 @@ class Registry:
 
     @contextmanager
     def OpenKey(self, key: str, name: str) -> Iterator[str]:  # noqa: N802
-        """Open a key below another one."""
+        """Open a key below another."""
         path = f"{key}\\{name}".lstrip("\\")
         if not any(known == path or known.startswith(f"{path}\\") for known in self._keys):
             raise FileNotFoundError(2, "The system cannot find the file specified", path)

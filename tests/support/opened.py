@@ -17,7 +17,7 @@ from vkssim.host.instance import Instance
 def opened_device(instance: Instance) -> Iterator[Device]:
     """Open the device that the tests run on, and check at the end that nothing is left on it.
 
-    Fails the test where there is none: a test that skips itself proves nothing.
+    Fails the test if there is none: a test that skips itself proves nothing.
     """
     try:
         info = choose_device(list_devices(instance))

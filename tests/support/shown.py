@@ -19,7 +19,7 @@ def with_clap(data: bytes, *numbers: int) -> bytes:
 
 
 def with_pixel_crop(data: bytes, **crops: int) -> bytes:
-    """Return a Matroska file whose first video track has these crops. What follows is shifted."""
+    """Return a Matroska file whose first video track has these crops. The rest of the file is shifted."""
     ids = {"bottom": 0x54AA, "top": 0x54BB, "left": 0x54CC, "right": 0x54DD}
     added = b"".join(struct.pack(">HBB", ids[name], 0x81, value) for name, value in crops.items())
     sizes, begin, end = [], 0, len(data)

@@ -1,7 +1,7 @@
 """As much of VapourSynth's documented Python interface (API 4) as `vkssim.vapoursynth` uses, where its wheel is not installed.
 
 Names, argument names and behaviour are those of its Python reference and of std.ModifyFrame: planes are read as 2-D memoryviews
-with padded rows, frames are read-only until they are copied, the selector gets a list of frames where there are several clips.
+with padded rows, frames are read-only until they are copied, the selector gets a list of frames if there are several clips.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class VideoFormat:
 
 
 class Error(Exception):
-    """What a request for a frame raises where a filter fails."""
+    """The error of a request for a frame whose filter fails."""
 
 
 class FrameProps(dict[str, Any]):

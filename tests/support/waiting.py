@@ -1,4 +1,4 @@
-"""Waits for what other processes and threads do. A machine may be busy: a deadline is there to end a test that hangs."""
+"""Waits for other processes and threads. A machine may be busy: a deadline is there to end a test that hangs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATIENCE = 300.0
 
 
 def until(condition: Callable[[], object]) -> None:
-    """Return when the condition holds. Fails where it does not within PATIENCE."""
+    """Return when the condition holds. Fails if it does not within PATIENCE."""
     end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "it never came to that"

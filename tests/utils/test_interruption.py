@@ -63,7 +63,7 @@ def _started(*words: str, **options: Any) -> subprocess.Popen[bytes]:
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
-    """What it said. Fails where that was a traceback."""
+    """Return its messages. Fails if there is a traceback."""
     told = process.communicate(timeout=PATIENCE)[1].decode()
     assert "Traceback" not in told
     return told
@@ -157,7 +157,7 @@ def test_a_terminal_that_is_closed(folder: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("signals", "code"), [(1, 0), (2, 0), (3, 143)])
 def test_signals_while_the_output_is_written(folder: Path, tmp_path: Path, signals: int, code: int) -> None:
-    """All is scored by then: the file is written, or, where somebody insists, it is the old one. Nothing lies about."""
+    """All frames are scored by then: the file is written, or, after a third signal, is the old one. No other file remains."""
     output = tmp_path / "scores.json"
     output.write_text("old")
     patched = f"""
@@ -308,7 +308,7 @@ def test_a_device_that_is_full(folder: Path, where: str) -> None:
 
 
 def _cut_off(folder: Path, output: Path, *more: str) -> None:
-    """Stop a run behind its second batch."""
+    """Stop a run after its second batch."""
     _stopped(*_words(folder, "short", output, *more))
 
 
@@ -328,7 +328,7 @@ def _stopped(*words: str) -> None:
 
 
 def test_a_job_may_always_say_resume(folder: Path, tmp_path: Path) -> None:
-    """Where there is no journal it begins at the start; where there is one it is gone when the run is done."""
+    """Without a journal the run begins at the start; with one, the journal is gone at the end."""
     output = tmp_path / "scores.json"
     for _ in range(2):
         assert vkssim(*_words(folder, "short", output, "--resume")).exit_code == 0

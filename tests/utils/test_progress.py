@@ -12,7 +12,7 @@ from vkssim.utils.progress import NotebookBar, ProgressBar, progress_bar
 
 
 class Shown:
-    """What a cell has put out: the latest of each thing that is displayed."""
+    """The output of a cell: the latest version of each thing that is displayed."""
 
     def __init__(self) -> None:
         self.pictures: list[str] = []
